@@ -28,7 +28,7 @@ NBCLIENT_VERSION = 0.11.0
 IPYKERNEL_VERSION = 7.4.0
 GO_READER := $(wildcard tests/clients/go/*)
 OURS := $(wildcard rlm rsm rlmm spark_tools tests demo bench)
-JOB_SOURCES := $(shell find rlm rsm rlmm spark_tools -name '*.py') spark_tools/log4j2.properties
+JOB_SOURCES := $(shell find rlm rsm rlmm spark_tools -name '*.py') spark_tools/spark/log4j2.properties
 PROTOS := $(shell find rlm rsm rlmm -name '*.proto' | sort)
 # Setuptools warns at length that an editable installation is one.
 PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -94,7 +94,7 @@ examples: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/spark-jars $(STAMPS)/airflow 
 	@$(BIN)/python -m tests.examples
 
 fuzz: $(STAMPS)/dev ## The gateway's session between random clients and brokers, for some minutes
-	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit/rlm/gateway/test_session_fuzz.py
+	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit/rlm/gateway/session/test_session_fuzz.py
 
 sim: $(STAMPS)/dev ## Random crashes, elections and faults in memory (SEEDS=100000 FIRST=0 JSON=1, or SEED=7 STEPS=60)
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
@@ -152,7 +152,7 @@ proto: $(STAMPS)/dev ## Generate the protobuf modules beside their .proto files
 
 docs: $(STAMPS)/product ## Generate docs/config.md and docs/metrics.md from the code
 	$(BIN)/python -m rlm.config.reference > docs/config.md
-	$(BIN)/python -m rlm.metrics_reference > docs/metrics.md
+	$(BIN)/python -m rlm.app.metrics_reference > docs/metrics.md
 
 released-state: $(STAMPS)/dev ## Keep what this version leaves on disk as fixtures (FORCE=1: replace it)
 	@$(BIN)/python -m tests.released_states $(if $(FORCE),--force)

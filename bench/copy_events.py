@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from rlmm.consumer import MetadataConsumer
-from rlmm.events import SegmentEvent
+from rlmm.events.values import SegmentEvent
 from rlmm.topic.kafka_reader import KafkaTopicReader
 from rsm.segment.metadata import SegmentState
 from tests.services.kafka import KafkaCluster

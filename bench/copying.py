@@ -24,7 +24,7 @@ from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
 from rsm.spi import RemoteStorageManager
-from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
 
 _MB = 1_000_000
 _PEER = "plain file copy with fsync"

@@ -18,10 +18,10 @@ from pathlib import Path
 from bench.consumer import consume
 from bench.dataset import TOPIC, Dataset
 from bench.measurement import Measurement, of_runs, ratios
-from rlm.cli.session import open_session
+from rlm.cli.invocation.session import open_session
 from rlm.config.load import load_command_config
-from rlm.outside import open_chunk_storage, storage_manager
 from rlm.remote_read.reader import ReadSettings, RemoteLogReader
+from rlm.worker.external import open_chunk_storage, storage_manager
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 from tests.services.rlm_run import RLM

@@ -12,12 +12,12 @@ from typing import TypeVar
 from uuid import UUID
 
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.events import PausableTask, TopicPolicy
-from rlmm.follower import Follower
+from rlmm.events.secrets import ClusterSecret
+from rlmm.events.values import PausableTask, TopicPolicy
+from rlmm.follow.follower import Follower
 from rlmm.partition_state import PartitionState
 from rlmm.partitioner import CLUSTER_PARTITION, metadata_partition
 from rlmm.positions import TopicIdentity
-from rlmm.secrets import ClusterSecret
 from rlmm.spi import (
     ChangedPartitions,
     MetadataPosition,

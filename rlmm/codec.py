@@ -13,9 +13,11 @@ from typing import NoReturn
 from google.protobuf.message import DecodeError
 
 from rlmm import record_keys
-from rlmm.anomaly import AnomalyReported
-from rlmm.event_messages import DEAD_LETTERED_FIELD, event_from_message, event_to_message
-from rlmm.events import (
+from rlmm.events.anomaly import AnomalyReported
+from rlmm.events.event_messages import DEAD_LETTERED_FIELD, event_from_message, event_to_message
+from rlmm.events.processes import ProcessRegistered
+from rlmm.events.secrets import ClusterSecretSet
+from rlmm.events.values import (
     Event,
     GapsRecorded,
     LeadershipClaimed,
@@ -31,10 +33,8 @@ from rlmm.events import (
     TopicPaused,
     TopicPolicyChanged,
 )
-from rlmm.processes import ProcessRegistered
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind, parse_record_key
-from rlmm.secrets import ClusterSecretSet
 from rsm.segment.errors import CorruptError, UnsupportedError
 
 FOLD_VERSION = 4

@@ -1,7 +1,7 @@
 """MetadataConsumer: the metadata topic as typed events, for whoever wants to know what happens.
 
-Every record is handed over as it stands in the log, refused ones and tombstones included: what
-was accepted is what a fold says (rlmm/fold.py), and a RemoteLogMetadataManager answers from that.
+Every record is handed over as it stands in the log, refused ones and tombstones included: what was
+accepted is what a fold says (rlmm/fold/rules.py), and a RemoteLogMetadataManager answers from that.
 
     reader = KafkaTopicReader({"bootstrap.servers": "broker:9092"}, "__remote_log_segment_metadata")
     consumer = MetadataConsumer(reader, Start.NOW)
@@ -20,11 +20,17 @@ from enum import Enum
 from typing import Protocol
 
 from rlmm.codec import decode
-from rlmm.events import Event, SegmentDeadLettered, SegmentEvent, TopicPaused, TopicPolicyChanged
+from rlmm.events.processes import ProcessRegistered
+from rlmm.events.secrets import ClusterSecretSet
+from rlmm.events.values import (
+    Event,
+    SegmentDeadLettered,
+    SegmentEvent,
+    TopicPaused,
+    TopicPolicyChanged,
+)
 from rlmm.positions import ReadPosition, TopicRecord
-from rlmm.processes import ProcessRegistered
 from rlmm.record_keys import RecordKey, RecordKind, parse_record_key
-from rlmm.secrets import ClusterSecretSet
 from rlmm.spi import MetadataPosition
 from rsm.segment.errors import CorruptError, UnsupportedError
 

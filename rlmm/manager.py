@@ -16,13 +16,12 @@ from threading import Event as StopFlag
 from threading import Thread
 from uuid import UUID
 
-from rlmm.anomaly import AnomalyReported
-from rlmm.assignment import Assignment
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import Table
 from rlmm.cached_answers import CachedAnswers
 from rlmm.codec import encode
-from rlmm.events import (
+from rlmm.events.anomaly import AnomalyReported
+from rlmm.events.values import (
     READ_LEASE_MAX_MS,
     Event,
     GapsRecorded,
@@ -32,13 +31,16 @@ from rlmm.events import (
     ReadLeaseTaken,
     RemotePartitionDeleteState,
 )
-from rlmm.follower import Follower, FollowerSettings
+from rlmm.fold.segment_entry import SegmentEntry
+from rlmm.follow.assignment import Assignment
+from rlmm.follow.follower import Follower, FollowerSettings
+from rlmm.follow.progress import Progress
+from rlmm.follow.shared_ends import SharedEnds
 from rlmm.known_writes import KnownWrites
 from rlmm.log_starts import LogStart
 from rlmm.metrics import MetadataMetrics
 from rlmm.partition_room import require_room
 from rlmm.partitioner import CLUSTER_PARTITION, event_partition, metadata_partition
-from rlmm.progress import Progress
 from rlmm.record_keys import (
     RecordKey,
     RecordKind,
@@ -48,8 +50,6 @@ from rlmm.record_keys import (
     policy_key,
     segment_subject,
 )
-from rlmm.segment_entry import SegmentEntry
-from rlmm.shared_ends import SharedEnds
 from rlmm.spi import (
     PublishResult,
     Readiness,

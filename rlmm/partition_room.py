@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rlmm.anomaly import ANOMALIES_MAX_COUNT, AnomalyKind, AnomalyReported
-from rlmm.events import READ_LEASES_MAX_COUNT, ReadLeaseTaken
+from rlmm.events.anomaly import ANOMALIES_MAX_COUNT, AnomalyKind, AnomalyReported
+from rlmm.events.values import READ_LEASES_MAX_COUNT, ReadLeaseTaken
 from rlmm.partition_state import PartitionState
 from rsm.segment.errors import RetriableError
 

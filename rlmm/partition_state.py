@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from rlmm.anomaly import Anomaly
-from rlmm.events import RecordedGap, RemotePartitionDeleteState
+from rlmm.events.anomaly import Anomaly
+from rlmm.events.values import RecordedGap, RemotePartitionDeleteState
 from rlmm.log_starts import LogStart
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import Writer

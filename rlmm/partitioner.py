@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from crc32c import crc32c
 
-from rlmm.events import Event, SegmentDeadLettered, SegmentEvent, TopicPaused, TopicPolicyChanged
-from rlmm.processes import ProcessRegistered
+from rlmm.events.processes import ProcessRegistered
+from rlmm.events.secrets import ClusterSecretSet
+from rlmm.events.values import (
+    Event,
+    SegmentDeadLettered,
+    SegmentEvent,
+    TopicPaused,
+    TopicPolicyChanged,
+)
 from rlmm.record_keys import (
     CLUSTER_KINDS,
     PARTITION_SUBJECT_BYTES,
     RecordKind,
     partition_subject,
 )
-from rlmm.secrets import ClusterSecretSet
 from rsm.segment.ids import TopicIdPartition
 
 CLUSTER_PARTITION = 0

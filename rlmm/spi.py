@@ -14,11 +14,11 @@ from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
 
-from rlmm.events import Event, PausableTask, TopicPolicy
+from rlmm.events.processes import ProcessRegistered
+from rlmm.events.secrets import ClusterSecret
+from rlmm.events.values import Event, PausableTask, TopicPolicy
 from rlmm.partition_state import PartitionState
 from rlmm.positions import TopicIdentity
-from rlmm.processes import ProcessRegistered
-from rlmm.secrets import ClusterSecret
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 

@@ -30,7 +30,7 @@ from types import FrameType
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from spark_tools.cluster_topics import MAX_TIMEOUT_MS
 from spark_tools.connection import CLIENT_PREFIX, CONFIG, KEYS
-from spark_tools.spark_errors import SPARK_ERRORS, cause_of
+from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
 
 _DEFAULT_TIMEOUT_S = 60
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import javaproperties
 
-from rsm.layout.block_v1 import BlockV1Layout
+from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager

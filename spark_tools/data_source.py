@@ -25,7 +25,6 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from rsm.segment.errors import InvalidConfigError
-from spark_tools.application_leases import LEASE_IDLE_S, application_keeper
 from spark_tools.connection import Connection
 from spark_tools.leases.keeper import kept_leases
 from spark_tools.notebook import in_one_sentence, show_log
@@ -34,8 +33,9 @@ from spark_tools.reading.planner import open_planner, plan_tasks, require_readab
 from spark_tools.reading.summary import PartitionSummary
 from spark_tools.rows.schema import UNREADABLE, spark_types
 from spark_tools.schemas.decoding import Decoding, decoded_ddl, resolve
-from spark_tools.segment_partition import SegmentPartition, partition_rows
-from spark_tools.stream_reader import SegmentStreamReader
+from spark_tools.spark.application_leases import LEASE_IDLE_S, application_keeper
+from spark_tools.spark.segment_partition import SegmentPartition, partition_rows
+from spark_tools.spark.stream_reader import SegmentStreamReader
 
 _EXPLAINED = "topic string, partition int, start_offset bigint, end_offset bigint, " + ", ".join(
     f"{each.name} bigint"

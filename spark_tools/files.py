@@ -1,4 +1,4 @@
-"""Files that a job keeps beside what Spark writes; see spark_tools.hadoop_files for real ones."""
+"""Files that a job keeps beside what Spark writes; spark_tools.spark.hadoop_files has real ones."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import OrderedStore
 from rlmm.cache.values import ObjectsNamed
-from rlmm.events import READ_LEASE_MAX_MS, ReadLeaseTaken
+from rlmm.events.values import READ_LEASE_MAX_MS, ReadLeaseTaken
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.partition_state import PartitionState, ReadLease
 from rlmm.partitioner import metadata_partition

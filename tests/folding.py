@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from rlmm.applier import Applier, StepCounts
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import OrderedStore, Table
 from rlmm.codec import encode
-from rlmm.events import Event
+from rlmm.events.values import Event
+from rlmm.follow.applier import Applier, StepCounts
+from rlmm.follow.progress import Progress
 from rlmm.positions import ReadPosition
-from rlmm.progress import Progress
 from rlmm.topic.event_topic import Published
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from tests.log_dir_builder import ManualClock

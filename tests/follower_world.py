@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from rlmm.assignment import Assignment
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import StoreBatch
-from rlmm.events import Event
-from rlmm.follower import Follower, FollowerSettings
+from rlmm.events.values import Event
+from rlmm.follow.assignment import Assignment
+from rlmm.follow.follower import Follower, FollowerSettings
+from rlmm.follow.progress import Progress
 from rlmm.positions import TopicIdentity, TopicRecord
-from rlmm.progress import Progress
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import RetriableError, TieredStorageError
 from tests.folding import append

@@ -6,8 +6,10 @@ import itertools
 from collections.abc import Iterator
 from uuid import UUID
 
-from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
-from rlmm.events import (
+from rlmm.events.anomaly import Anomaly, AnomalyKind, AnomalyReported
+from rlmm.events.processes import ProcessRegistered, ProcessRole
+from rlmm.events.secrets import SECRET_BYTES, ClusterSecretSet, SigningSecret
+from rlmm.events.values import (
     GapReason,
     GapsRecorded,
     LeadershipClaimed,
@@ -29,8 +31,6 @@ from rlmm.events import (
     TopicPolicyChanged,
 )
 from rlmm.log_starts import LogStart
-from rlmm.processes import ProcessRegistered, ProcessRole
-from rlmm.secrets import SECRET_BYTES, ClusterSecretSet, SigningSecret
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer

@@ -9,7 +9,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from rlmm.codec import encode
-from rlmm.events import Event, PausableTask
+from rlmm.events.values import Event, PausableTask
 from rlmm.log_starts import LogStart
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import (

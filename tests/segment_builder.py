@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import cramjam
 from crc32c import crc32c
 
-from rsm.segment.batch import (
+from rsm.segment.batches.batch import (
     CRC_COVERED_FROM,
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
@@ -21,13 +21,13 @@ from rsm.segment.batch import (
     TimestampType,
     scan_batches,
 )
-from rsm.segment.compression import CompressionType
-from rsm.segment.index_builder import INDEX_INTERVAL_BYTES, IndexBuilder
+from rsm.segment.batches.compression import CompressionType
+from rsm.segment.batches.index_builder import INDEX_INTERVAL_BYTES, IndexBuilder
+from rsm.segment.batches.records import ControlType, Record
+from rsm.segment.batches.varint import encode_varint, encode_varlong
 from rsm.segment.indexes import TransactionIndex
 from rsm.segment.local_segment import AbortedTransaction
 from rsm.segment.ranges import OffsetRange
-from rsm.segment.records import ControlType, Record
-from rsm.segment.varint import encode_varint, encode_varlong
 
 XERIAL_HEADER = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 XERIAL_BLOCK_BYTES = 32_768

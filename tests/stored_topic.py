@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
-from rlmm.events import LeadershipClaimed, SegmentEvent
+from rlmm.events.values import LeadershipClaimed, SegmentEvent
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
@@ -16,7 +16,7 @@ from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.local_segment import BytesSource, LogSegmentData, SegmentCompanions
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.spi import CopyAttempt
-from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from tests.segment_builder import BuiltSegment
 
 _LINEAGE = Lineage.of((0, 0))

@@ -19,9 +19,9 @@ from bench.gateway.stage import TIERED, Stage
 from bench.gateway.throughput import Readers
 from bench.gateway.wire_client import FETCH_BYTES, WireClient
 from bench.measurement import Measurement, of_runs
-from rlm.cli.session import open_session
+from rlm.cli.invocation.session import open_session
 from rlm.config.load import load_command_config
-from rlm.outside import open_chunk_storage
+from rlm.worker.external import open_chunk_storage
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkStorage

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import psutil
 
-_MANAGER = "rlm.cli.manager"
+_MANAGER = "rlm.cli.host.manager"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,14 @@ import psutil
 
 from bench.metadata import catalogue
 from bench.metadata.topic import open_topic
-from rlmm.applier import Applier
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.codec import decode
-from rlmm.events import SegmentEvent
-from rlmm.follower import FollowerSettings
+from rlmm.events.values import SegmentEvent
+from rlmm.follow.applier import Applier
+from rlmm.follow.follower import FollowerSettings
+from rlmm.follow.progress import Progress
 from rlmm.positions import ReadPosition
-from rlmm.progress import Progress
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 

@@ -27,7 +27,7 @@ from bench.metadata.topic import fill_topic
 from bench.spark.generated_store import GeneratedStore
 from bench.spark.session import bench_session
 from rlmm.codec import encode
-from rlmm.events import LeadershipClaimed
+from rlmm.events.values import LeadershipClaimed
 from rlmm.partitioner import event_partition
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import Writer

@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 from bench.measurement import Measurement, of_runs, ratios
 from bench.metadata.topic import create_topic
 from rlmm.codec import encode
-from rlmm.dead_letter import DeadLetter
-from rlmm.dead_letter import encode as encode_letter
-from rlmm.events import Event, LeadershipClaimed, SegmentEvent
+from rlmm.dead_letters.dead_letter import DeadLetter
+from rlmm.dead_letters.dead_letter import encode as encode_letter
+from rlmm.events.values import Event, LeadershipClaimed, SegmentEvent
 from rlmm.partitioner import event_partition
 from rlmm.topic.shape import TopicSettings
 from rsm.layout.keys import ObjectKey, ObjectKeys

@@ -12,7 +12,7 @@ import psutil
 from bench.measurement import Measurement, of_runs, ratios
 from bench.segment_copier import SegmentCopier
 from bench.storage.stage import AT_ONCE, Stage, plain_uploads, run_all
-from rsm.layout.block_v1 import BlockV1Layout
+from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout

@@ -28,11 +28,11 @@ from rlm.broker.list_offsets import (
     fetch_partition_offsets,
 )
 from rlm.wire.connection import Requester
-from rsm.segment.batch import NO_TIMESTAMP, TimestampType
+from rsm.segment.batches.batch import NO_TIMESTAMP, TimestampType
+from rsm.segment.batches.records import Record
 from rsm.segment.clock import Clock
 from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.records import Record
 
 _MAX_RECORDS = 2_000
 _POLL_S = 0.2

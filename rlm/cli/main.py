@@ -1,4 +1,4 @@
-"""The command `rlm`: its subcommands. How they end is rlm.cli.ending's matter."""
+"""The command `rlm`: its subcommands. How they end is rlm.cli.invocation.ending's matter."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from rlm.cli.ending import run_app
-from rlm.cli.output import printing
+from rlm.cli.invocation.ending import run_app
+from rlm.cli.invocation.output import printing
 
 _DISTRIBUTION = "kafka-rlm"
 COMMAND_MODULES: Mapping[str, str] = MappingProxyType(
     {
-        "run": "run",
-        "gateway": "gateway",
-        "topic": "topic",
-        "status": "status",
-        "processes": "processes",
-        "explain": "explain",
-        "read": "read",
-        "offload": "offload",
-        "pause": "pause",
-        "resume": "pause",
-        "retention": "retention",
-        "dlq": "dlq",
-        "metadata": "metadata",
-        "blocks": "blocks",
-        "storage": "storage",
-        "check": "check",
-        "secret": "secret",
-        "uninstall": "uninstall",
+        "run": "host.run",
+        "gateway": "host.gateway",
+        "topic": "topics.topic",
+        "status": "reading.status",
+        "processes": "host.processes",
+        "explain": "reading.explain",
+        "read": "reading.read",
+        "offload": "topics.offload",
+        "pause": "topics.pause",
+        "resume": "topics.pause",
+        "retention": "topics.retention",
+        "dlq": "events.dlq",
+        "metadata": "events.metadata",
+        "blocks": "stores.blocks",
+        "storage": "stores.storage",
+        "check": "host.check",
+        "secret": "events.secret",
+        "uninstall": "topics.uninstall",
     }
 )
 """The module of rlm.cli that registers each command; in the order of the help."""

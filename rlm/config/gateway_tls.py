@@ -1,7 +1,7 @@
 """The settings of TLS at the gateway, towards clients and towards the broker.
 
 Names and values are Kafka's, with stores of the type PEM. What the files hold is looked at by
-rlm.gateway.tls_setup.
+rlm.gateway.listener.tls.
 """
 
 from __future__ import annotations

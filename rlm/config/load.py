@@ -40,8 +40,8 @@ from rlm.config.sections import (
     keys_of,
     known_keys,
 )
-from rlm.config.storage import STORE_KEYS, StorageConfig
-from rlm.config.store_choice import FILESYSTEM_ROOT_KEY
+from rlm.config.stores.storage import STORE_KEYS, StorageConfig
+from rlm.config.stores.store_choice import FILESYSTEM_ROOT_KEY
 from rsm.segment.errors import InvalidConfigError
 
 _OWN_PREFIXES = (PREFIX, "rsm.", "rlmm.", "remote.")

@@ -1,4 +1,4 @@
-"""The settings of TLS at the managers' HTTP API. rlm.rest.tls reads the files."""
+"""The settings of TLS at the managers' HTTP API. rlm.tls.http_tls reads the files."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from rlm.config.gateway_tls import GatewayTlsConfig
 from rlm.config.rest_tls import RestTlsConfig
 from rlm.config.scrubbing import ScrubbingConfig
 from rlm.config.section import Section
-from rlm.config.storage import StorageConfig
+from rlm.config.stores.storage import StorageConfig
 from rlm.config.values import (
     AdvertisedListener,
     BootstrapServers,

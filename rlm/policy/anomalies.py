@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rlm.policy.held import Held
 from rlm.policy.view import PartitionView
-from rlmm.anomaly import ANOMALIES_MAX_COUNT, Anomaly, AnomalyKind
+from rlmm.events.anomaly import ANOMALIES_MAX_COUNT, Anomaly, AnomalyKind
 from rlmm.partition_state import PartitionState
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState

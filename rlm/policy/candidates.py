@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from rlm.policy.held import Held, held_by_log
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
-from rlmm.events import CopyLagSince, PausableTask, PolicyState, TopicPolicy
+from rlmm.events.values import CopyLagSince, PausableTask, PolicyState, TopicPolicy
 from rsm.segment.ranges import OffsetRange
 
 COPYING_STATES = frozenset({PolicyState.ACTIVE, PolicyState.DISABLING})

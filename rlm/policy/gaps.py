@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rlm.policy.repair import AcceptedLoss
 from rlm.policy.view import PartitionView
-from rlmm.events import GapReason, RecordedGap
+from rlmm.events.values import GapReason, RecordedGap
 from rsm.segment.ranges import OffsetRange, missing
 
 

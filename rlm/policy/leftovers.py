@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from rlm.policy.losses import contradicted
 from rlm.policy.view import PartitionView
-from rlmm.events import PolicyState
+from rlmm.events.values import PolicyState
 from rlmm.spi import SegmentRecord
 from rsm.segment.metadata import SegmentState
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from rlm.policy.candidates import copy_candidates
 from rlm.policy.gaps import gaps_to_record
-from rlm.policy.gateways import gateway_behind
 from rlm.policy.held import Held
 from rlm.policy.leftovers import (
     begun_deletions,
@@ -20,6 +19,7 @@ from rlm.policy.leftovers import (
     removable_after_disabling,
     unreferenced,
 )
+from rlm.policy.peers.gateways import gateway_behind
 from rlm.policy.read_leases import held_by, lease_on, log_start_within_leases
 from rlm.policy.repair import (
     AcceptedLoss,
@@ -34,7 +34,7 @@ from rlm.policy.retention import ExpiryCut, expiry_cut
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
-from rlmm.events import PausableTask, RecordedGap
+from rlmm.events.values import PausableTask, RecordedGap
 from rlmm.spi import SegmentRecord
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import SegmentState

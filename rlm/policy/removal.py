@@ -15,15 +15,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from rlm.policy.gateways import gateway_behind
 from rlm.policy.leftovers import never_finished
-from rlm.policy.liveness import live_processes
+from rlm.policy.peers.gateways import gateway_behind
 from rlm.policy.plan import DeleteSegment
 from rlm.policy.read_leases import lease_on
 from rlm.policy.view import Moment
-from rlmm.events import RemotePartitionDeleteState
+from rlmm.events.processes import ProcessRegistered, ProcessRole
+from rlmm.events.values import RemotePartitionDeleteState
 from rlmm.partition_state import PartitionState
-from rlmm.processes import ProcessRegistered, ProcessRole
+from rlmm.registration import live_processes
 from rlmm.spi import (
     Registration,
     SegmentRecord,

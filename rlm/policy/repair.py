@@ -16,7 +16,7 @@ from uuid import UUID
 from rlm.policy.candidates import copying_forbidden
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
-from rlmm.anomaly import AnomalyKind
+from rlmm.events.anomaly import AnomalyKind
 from rlmm.spi import SegmentRecord
 from rsm.segment.coverage import StoredRange
 from rsm.segment.ids import RemoteLogSegmentId

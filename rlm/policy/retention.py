@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rlm.policy.view import PartitionView
-from rlmm.events import PolicyState
+from rlmm.events.values import PolicyState
 from rsm.segment.ranges import OffsetRange
 
 

@@ -7,7 +7,7 @@ from a broker that is not tiered.
 
 from __future__ import annotations
 
-from rlm.broker.share_groups import HiddenShareGroupsError, ShareGroupStart
+from rlm.broker.groups.share_groups import HiddenShareGroupsError, ShareGroupStart
 from rlm.policy.held import Held
 from rlm.policy.trim_gate import TrimDecision, expired_end
 from rlm.policy.view import PartitionView

@@ -17,7 +17,7 @@ from rlm.policy.gaps import with_gaps
 from rlm.policy.trim_gate import segment_held, trim_forbidden
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
-from rlmm.events import GapReason, OutagePolicy, PausableTask, RecordedGap
+from rlmm.events.values import GapReason, OutagePolicy, PausableTask, RecordedGap
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange, missing
 

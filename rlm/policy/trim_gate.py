@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 from rlm.policy.anomalies import held_by_anomalies
 from rlm.policy.gaps import gaps_to_record
-from rlm.policy.gateways import gateway_behind
 from rlm.policy.held import Held, held_by_log
+from rlm.policy.peers.gateways import gateway_behind
 from rlm.policy.retention import Breach, Limits, LogPiece, breaches
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
-from rlmm.events import AS_MANAGERS_SETTING, PausableTask, PolicyState
+from rlmm.events.values import AS_MANAGERS_SETTING, PausableTask, PolicyState
 from rlmm.spi import SegmentRecord
 
 

@@ -9,9 +9,9 @@ from uuid import UUID
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.losses import CutOff, cut_off, moved_by_others
 from rlm.source.log_source import LocalLog
-from rlmm.events import PausableTask, TopicPolicy
+from rlmm.events.processes import ProcessRegistered
+from rlmm.events.values import PausableTask, TopicPolicy
 from rlmm.partition_state import PartitionState, ReadLease
-from rlmm.processes import ProcessRegistered
 from rlmm.spi import (
     MetadataPosition,
     NewerRecord,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rlm.config.load import Config
-from rlm.config.store_choice import FILESYSTEM_ROOT_KEY
+from rlm.config.stores.store_choice import FILESYSTEM_ROOT_KEY
 from rlm.source.meta_properties import BrokerIdentity, read_broker_identity
 from rsm.segment.errors import InvalidConfigError
 

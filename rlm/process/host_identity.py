@@ -12,7 +12,7 @@ from contextlib import closing
 from ipaddress import ip_address
 from pathlib import Path
 
-from rlm.policy.other_hosts import HostIdentity
+from rlm.policy.peers.other_hosts import HostIdentity
 from rsm.segment.clock import Clock
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

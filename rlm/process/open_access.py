@@ -13,7 +13,7 @@ from pathlib import Path
 from rlm.config.client_properties import is_secret
 from rlm.config.load import Config
 from rlm.config.properties import read_properties
-from rlm.config.store_choice import FILESYSTEM_ROOT_KEY
+from rlm.config.stores.store_choice import FILESYSTEM_ROOT_KEY
 
 _log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ _NUMBER_MAX = 1 << 32
 
 
 class KeptPassNumber:
-    """One thread's. See rlm.tasks.scrub.PassNumber.
+    """One thread's. See rlm.tasks.integrity.scrub.PassNumber.
 
     A file that cannot be used costs nothing but the memory over restarts; it is logged.
     """

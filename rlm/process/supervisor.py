@@ -6,7 +6,7 @@
 
 A child that exits with code 2 found that its configuration can't be right; no restart will mend
 that, so the supervisor stops the others and ends with 2 itself. `step` does what is due and
-returns what happened; waiting, signals and logging are the loop's matter (rlm.process.run).
+returns what happened; waiting, signals and logging are the loop's matter (rlm.app.supervisor).
 """
 
 from __future__ import annotations

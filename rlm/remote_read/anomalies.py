@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
-from rlmm.anomaly import Anomaly, AnomalyKind
+from rlmm.events.anomaly import Anomaly, AnomalyKind
 from rsm.segment.clock import Clock
 from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition

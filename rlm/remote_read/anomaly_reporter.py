@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from rlm.remote_read.anomalies import OpenAnomaly, ReadAnomalies
-from rlmm.anomaly import Anomaly, AnomalyReported
+from rlmm.events.anomaly import Anomaly, AnomalyReported
 from rlmm.partition_room import NoAnomalyRoomError
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock

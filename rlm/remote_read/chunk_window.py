@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from rsm.segment.batch import PREFIX_BYTES, batch_length_bytes
-from rsm.segment.batch_checks import (
+from rsm.segment.batches.batch import PREFIX_BYTES, batch_length_bytes
+from rsm.segment.batches.batch_checks import (
     RunEnd,
     append_checked,
     checked_header,
     require_index_agrees,
     require_outside,
 )
-from rsm.segment.batch_run import BatchRun, PlacedBatch
+from rsm.segment.batches.batch_run import BatchRun, PlacedBatch
 from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry

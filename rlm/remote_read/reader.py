@@ -1,9 +1,9 @@
 """RemoteLogReader: stored log segments as runs of whole, checked record batches.
 
 For one consumer that reads much: over segments for as long as something is stored, ahead of its
-consumer, past any cache. Segments are looked up by rlm.remote_read.locate, batches are checked by
-rsm.segment.segment_cursor; records are not decoded. Many readers of a few batches at a time
-are rlm.remote_read.fetcher's matter.
+consumer, past any cache. Segments are looked up by rlmm.lookup, batches are checked by
+rsm.segment.batches.segment_cursor; records are not decoded. Many readers of a few batches at a time
+are rlm.gateway.remote.fetcher's matter.
 
 Memory of a scan: (ahead_count + 2) · fetch_bytes and one batch.
 """
@@ -16,16 +16,16 @@ from concurrent.futures import Executor, Future
 from contextlib import closing
 from dataclasses import dataclass
 
-from rlm.remote_read.locate import NotStored, locate
-from rlm.remote_read.segment_indexes import read_indexes, read_time_index
 from rlm.remote_read.segment_parts import read_stored
+from rlmm.lookup import NotStored, locate
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.read.segment_indexes import read_indexes, read_time_index
+from rsm.segment.batches.segment_cursor import SegmentCursor, StoredBatches
 from rsm.segment.coverage import StoredRange
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.indexes import OffsetIndexEntry, TimeIndex
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
-from rsm.segment.segment_cursor import SegmentCursor, StoredBatches
 from rsm.spi import RemoteStorageManager
 
 _MIN_FETCH_BYTES = 65_536

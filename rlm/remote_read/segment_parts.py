@@ -13,10 +13,10 @@ from traceback import clear_frames
 
 from rlm.remote_read.chunk_window import ChunkWindow, SegmentChunk
 from rlm.remote_read.segment_division import SegmentDivision
-from rlm.remote_read.segment_indexes import SegmentIndexes, read_indexes
 from rsm.cache.chunk_buffers import ChunkBuffers
 from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
+from rsm.read.segment_indexes import SegmentIndexes, read_indexes
 from rsm.segment.clock import Clock
 from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError

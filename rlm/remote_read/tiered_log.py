@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from rlm.remote_read.locate import Absence, NotStored, locate, log_start_offset
 from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.timestamps import RemoteTimestamps
+from rlmm.lookup import Absence, NotStored, locate, log_start_offset
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.segment.aborted import AbortedTransactions, Isolation
-from rsm.segment.batch import scan_batches
+from rsm.segment.batches.aborted import AbortedTransactions, Isolation
+from rsm.segment.batches.batch import scan_batches
+from rsm.segment.batches.records import Record, decode_records
+from rsm.segment.batches.segment_cursor import StoredBatches
 from rsm.segment.errors import CorruptError, InvalidConfigError, NotFoundError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange
-from rsm.segment.records import Record, decode_records
-from rsm.segment.segment_cursor import StoredBatches
 from rsm.spi import RemoteStorageManager
 
 _log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class TierRecords:
 
 
 class LocalLog(Protocol):
-    """The broker's part of one partition (rlm.broker.local_log)."""
+    """The broker's part of one partition (rlm.broker.partition_reader)."""
 
     def start_offset(self) -> int:
         """Where the broker's log begins now. RetriableError, FencedError."""

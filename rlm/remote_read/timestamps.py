@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from rlm.remote_read.locate import readable_ranges
+from rlmm.lookup import readable_ranges
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.segment.batch import NO_TIMESTAMP, BatchHeader, scan_batches
+from rsm.segment.batches.batch import NO_TIMESTAMP, BatchHeader, scan_batches
+from rsm.segment.batches.records import decode_records
+from rsm.segment.batches.segment_cursor import StoredBatches
 from rsm.segment.coverage import StoredRange
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.indexes import TimeIndex
 from rsm.segment.metadata import RemoteLogSegmentMetadata
-from rsm.segment.records import decode_records
-from rsm.segment.segment_cursor import StoredBatches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlm.rest.signing import ManagerIdentity
-from rlmm.secrets import ClusterSecret
+from rlmm.events.secrets import ClusterSecret
 from rlmm.spi import RemoteLogMetadataManager
 
 

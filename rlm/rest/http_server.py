@@ -14,8 +14,8 @@ import threading
 import uvicorn
 from starlette.types import ASGIApp
 
+from rlm.config.host_address import is_unspecified
 from rlm.config.values import HostPort
-from rlm.host_address import is_unspecified
 from rlm.rest.timed_protocol import ConnectionLimits, TimedConfig, TimedProtocol
 from rsm.segment.errors import InvalidConfigError, RetriableError
 

@@ -20,8 +20,8 @@ from rlm.rest.http_exchange import Answer, HttpExchange
 from rlm.rest.refusals import refusal_text
 from rlm.rest.signed_api import Refusal
 from rlm.rest.signing import ManagerIdentity, SignedRequest
-from rlmm.processes import ProcessRegistered
-from rlmm.secrets import ClusterSecret, SigningSecret
+from rlmm.events.processes import ProcessRegistered
+from rlmm.events.secrets import ClusterSecret, SigningSecret
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 
 _SETTINGS = "rest.listener and rest.advertised.listener of that host"

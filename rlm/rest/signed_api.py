@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rlm.rest import signing
 from rlm.rest.signing import ManagerIdentity, SignedRequest
 from rlm.rest.used_nonces import NonceUse, UsedNonces
-from rlmm.secrets import ClusterSecret
+from rlmm.events.secrets import ClusterSecret
 from rsm.segment.errors import TieredStorageError
 
 WINDOW_MS = 120_000

@@ -1,7 +1,7 @@
 """How a request to a manager and its answer are signed. Pure.
 
-Both are signed with HMAC-SHA256 of the cluster's secret (rlmm.secrets), which is never sent. What
-is signed is a list of fields, each preceded by its length in 4 bytes, big endian:
+Both are signed with HMAC-SHA256 of the cluster's secret (rlmm.events.secrets), which is never sent.
+What is signed is a list of fields, each preceded by its length in 4 bytes, big endian:
 
 | of | fields |
 | --- | --- |

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rsm.segment.batch import (
+from rsm.segment.batches.batch import (
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
     MAX_BATCH_BYTES,

@@ -21,9 +21,9 @@ from rlm.source.batch_headers import read_batch_extents
 from rlm.source.file_part import FilePart, find_part
 from rlm.source.log_source import LocalSegment
 from rlm.source.partition_files import DELETED_SUFFIX
+from rsm.segment.batches.scanner import SegmentScanner
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, RetriableError
-from rsm.segment.scanner import SegmentScanner
 
 CHUNK_BYTES = 1 << 20
 

@@ -20,7 +20,7 @@ from rlm.source.partition_files import (
     list_partition_files,
     read_or_none,
 )
-from rsm.segment.batch import NO_TIMESTAMP
+from rsm.segment.batches.batch import NO_TIMESTAMP
 from rsm.segment.checkpoints import parse_leader_epochs
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError

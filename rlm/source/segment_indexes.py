@@ -20,8 +20,8 @@ from rlm.source.partition_files import (
     PartitionFiles,
     read_or_none,
 )
+from rsm.segment.batches.index_builder import IndexBuilder, matches_log
 from rsm.segment.errors import CorruptError
-from rsm.segment.index_builder import IndexBuilder, matches_log
 from rsm.segment.indexes import OFFSET_ENTRY, TIME_ENTRY, OffsetIndex, TimeIndex, cut_preallocated
 
 _MIN_BATCH_BYTES = 26  # of magic 0; a batch has at most one entry in each index

@@ -20,10 +20,10 @@ from rlm.wire.api.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRe
 from rlm.wire.api.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
 from rlm.wire.client import ProtocolClient
 from rlm.wire.error_codes import ErrorCode, error_name
-from rlm.wire.sasl import PlainExchange, SaslExchange, ScramExchange
 from rlm.wire.schema import Api, Message, RequestT, ResponseT
-from rlm.wire.security import SaslSettings, SecuritySettings
-from rlm.wire.tls_context import client_context
+from rlm.wire.security.sasl import PlainExchange, SaslExchange, ScramExchange
+from rlm.wire.security.settings import SaslSettings, SecuritySettings
+from rlm.wire.security.tls_context import client_context
 from rsm.segment.clock import Clock
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 

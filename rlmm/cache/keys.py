@@ -32,8 +32,8 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
+from rlmm.fold.segment_entry import pack_held_epoch
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKind
-from rlmm.segment_entry import pack_held_epoch
 
 _U32 = Struct(">I")
 _U64 = Struct(">Q")

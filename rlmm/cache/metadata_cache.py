@@ -1,7 +1,7 @@
 """MetadataCache: everything folded so far, as typed answers over an ordered store.
 
 Owns which topic the cache belongs to, how far it was read, and the queries. Knows no topic: who
-feeds it decides whether what is stored may be used (rlmm/checkpoint.py).
+feeds it decides whether what is stored may be used (rlmm/follow/checkpoint.py).
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ from rlmm.cache.partition_changes import PartitionChanges
 from rlmm.cache.partition_data import drop_partitions, partition_numbers
 from rlmm.cache.segment_view import SegmentView
 from rlmm.cache.values import ObjectsNamed
-from rlmm.events import PausableTask, TopicPolicy
+from rlmm.events.secrets import ClusterSecret
+from rlmm.events.values import PausableTask, TopicPolicy
+from rlmm.fold.segment_entry import SegmentEntry, entry_state, entry_value
 from rlmm.partition_state import PartitionState
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.record_keys import (
@@ -45,8 +47,6 @@ from rlmm.record_keys import (
     partition_subject,
     segment_subject,
 )
-from rlmm.secrets import ClusterSecret
-from rlmm.segment_entry import SegmentEntry, entry_state, entry_value
 from rlmm.spi import (
     NewerRecord,
     Registration,

@@ -32,12 +32,12 @@ from rlmm.cache.keys import (
 )
 from rlmm.cache.ordered_store import OrderedStore, StoreBatch, Table
 from rlmm.cache.partition_changes import PartitionChanges
-from rlmm.events import RemotePartitionDeleteState, TopicPaused, TopicPolicyChanged
+from rlmm.events.secrets import ClusterSecret
+from rlmm.events.values import RemotePartitionDeleteState, TopicPaused, TopicPolicyChanged
+from rlmm.fold.segment_entry import SegmentEntry
 from rlmm.partition_state import PartitionState
 from rlmm.positions import ReadPosition
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, record_scope
-from rlmm.secrets import ClusterSecret
-from rlmm.segment_entry import SegmentEntry
 from rlmm.spi import (
     NewerRecord,
     Registration,

@@ -22,7 +22,7 @@ from rlmm.cache.keys import (
     unpack_number,
 )
 from rlmm.cache.ordered_store import OrderedStore, StoreReader, Table
-from rlmm.segment_entry import SegmentEntry, entry_value, finished_part, pack_held_epoch
+from rlmm.fold.segment_entry import SegmentEntry, entry_value, finished_part, pack_held_epoch
 from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.metadata import SegmentState
 

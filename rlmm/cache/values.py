@@ -10,17 +10,17 @@ from uuid import UUID
 from google.protobuf.message import DecodeError
 
 from rlmm import codec
-from rlmm.anomaly_messages import anomaly_from_message, anomaly_to_message
-from rlmm.events import RemotePartitionDeleteState, TopicPaused, TopicPolicyChanged
-from rlmm.gap_messages import gap_messages, gaps_of
+from rlmm.events.anomaly_messages import anomaly_from_message, anomaly_to_message
+from rlmm.events.gap_messages import gap_messages, gaps_of
+from rlmm.events.processes import ProcessRegistered
+from rlmm.events.secrets import ClusterSecret, ClusterSecretSet
+from rlmm.events.values import RemotePartitionDeleteState, TopicPaused, TopicPolicyChanged
+from rlmm.fold.segment_entry import SegmentEntry
 from rlmm.log_starts import LogStart
 from rlmm.partition_state import PartitionState, ReadLease
 from rlmm.positions import ReadPosition, TopicIdentity
-from rlmm.processes import ProcessRegistered
 from rlmm.proto import cache_pb2 as pb
 from rlmm.record_keys import cluster_secret_key, pause_key, policy_key, registration_key
-from rlmm.secrets import ClusterSecret, ClusterSecretSet
-from rlmm.segment_entry import SegmentEntry
 from rlmm.spi import (
     MetadataPosition,
     NewerRecord,

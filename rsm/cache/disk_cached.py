@@ -10,7 +10,7 @@ from collections.abc import Collection
 from rsm.cache.disk_chunks import DiskChunks
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkStorage
-from rsm.storage.wrapper import ChunkStorageWrapper
+from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 
 
 class DiskCachedChunkStorage(ChunkStorageWrapper):

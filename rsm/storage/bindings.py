@@ -8,7 +8,7 @@ from pathlib import Path
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.chunk_storage import ChunkStorage
-from rsm.storage.file_access import DEFAULT_ACCESS, FileAccess
+from rsm.storage.filesystem.file_access import DEFAULT_ACCESS, FileAccess
 from rsm.storage.gcs.settings import GcsSettings
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.s3.settings import S3Settings
@@ -50,7 +50,7 @@ def open_storage(settings: StoreSettings) -> ChunkStorage:
 
 
 def _open_filesystem(settings: FilesystemSettings) -> ChunkStorage:
-    from rsm.storage.filesystem import FilesystemChunkStorage  # noqa: PLC0415
+    from rsm.storage.filesystem.storage import FilesystemChunkStorage  # noqa: PLC0415
 
     return FilesystemChunkStorage(settings.root, access=settings.access)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from rlmm.cache.rocksdb_copy import require_cache
-from rlmm.orphan_letter import OrphanTreatment, encode
+from rlmm.dead_letters.orphan_letter import OrphanTreatment, encode
 from rsm.segment.errors import InvalidConfigError
 from rsm.system_clock import SystemClock
 from spark_tools.audit.findings import DATA_LOSS, FINDINGS_DDL, finding_rows
@@ -36,8 +36,8 @@ from spark_tools.command_line import (
     shared_arguments,
 )
 from spark_tools.connection import Connection
-from spark_tools.job_session import job_session, require_reachable, require_writable
 from spark_tools.record_writer import OutgoingRecord, write_records
+from spark_tools.spark.job_session import job_session, require_reachable, require_writable
 from spark_tools.store_options import without_secrets
 
 _NAME = "rlm-audit"

@@ -39,7 +39,7 @@ from spark_tools.audit.orphan_letters import Sightings
 from spark_tools.audit.settling import Settled, settle
 from spark_tools.connection import StoreConnection
 from spark_tools.snapshot import MetadataSnapshot
-from spark_tools.spark_errors import SPARK_ERRORS, cause_of
+from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
 
 _RANGES_OF_A_CORE = 4
 

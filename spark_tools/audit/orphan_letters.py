@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment
 from rlmm.partitioner import metadata_partition
 from rlmm.positions import TopicIdentity
 from rlmm.spi import MetadataPosition

@@ -27,11 +27,11 @@ from spark_tools.export.job import (
 )
 from spark_tools.export.skipped import SkipCause, SkippedRange
 from spark_tools.export.writing import COLUMNS_OF_PATHS
-from spark_tools.job_session import job_session, require_reachable
 from spark_tools.reading.options import LATEST_OFFSET, Mode, ReadOptions
 from spark_tools.reading.summary import readable_size
 from spark_tools.rows.schema import UNREADABLE
 from spark_tools.schemas.decoding import resolve
+from spark_tools.spark.job_session import job_session, require_reachable
 
 _NAME = "rlm-export"
 _DEFAULT_FILE_BYTES = 128 << 20

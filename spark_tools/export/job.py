@@ -26,13 +26,13 @@ from spark_tools.export.ranges import (
 )
 from spark_tools.export.skipped import SkipCause, SkippedRange, SkippedRanges
 from spark_tools.export.writing import RowsToWrite, write_files
-from spark_tools.hadoop_files import HadoopFiles
 from spark_tools.reading.options import EARLIEST_OFFSET, Mode, OffsetBounds, ReadOptions
 from spark_tools.reading.plan import Hole, Piece
 from spark_tools.reading.planner import Planner, open_planner
 from spark_tools.rows.schema import UNREADABLE
 from spark_tools.schemas.decoding import NOT_DECODING, Decoding
-from spark_tools.spark_errors import SPARK_ERRORS
+from spark_tools.spark.hadoop_files import HadoopFiles
+from spark_tools.spark.spark_errors import SPARK_ERRORS
 
 _FILES_PER_CORE = 4
 """Of one Spark job: the last tasks of a job leave cores idle, and a job has a fixed cost."""

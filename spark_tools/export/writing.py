@@ -24,12 +24,12 @@ from spark_tools.export.file_ranges import FileRange, WrittenFiles
 from spark_tools.export.manifest import not_in_the_output
 from spark_tools.export.parquet_files import ParquetFiles
 from spark_tools.export.range_reader import DATE, OFFSET, TIMESTAMP, RangeReader, with_date
-from spark_tools.hadoop_files import HadoopFiles
 from spark_tools.python_worker import exempt_modules_from_collection
 from spark_tools.reading.options import ReadOptions
 from spark_tools.rows.schema import spark_ddl
 from spark_tools.schemas.decoded_rows import POSITION_COLUMNS, count_undecodable, decoded_rows
 from spark_tools.schemas.decoding import NOT_DECODING, Decoding
+from spark_tools.spark.hadoop_files import HadoopFiles
 
 COLUMNS_OF_PATHS = ("topic", "partition")
 """Directories are named by them, so that readers have them from there."""

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from rsm.segment.aborted import AbortedTransactions
+from rsm.segment.batches.aborted import AbortedTransactions
 from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import BrokerPiece

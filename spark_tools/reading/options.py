@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
-from rsm.segment.aborted import Isolation
+from rsm.segment.batches.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.connection import OPTION_PREFIXES, OPTIONS
 from spark_tools.option_values import OptionValues, wrong_value

@@ -9,8 +9,8 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 
-from rlmm.events import ReadLeaseTaken
-from rsm.segment.aborted import Isolation
+from rlmm.events.values import ReadLeaseTaken
+from rsm.segment.batches.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange

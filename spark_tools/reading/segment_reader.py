@@ -10,12 +10,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pyarrow as pa
 
-from rsm.segment.aborted import AbortedTransactions, Isolation
+from rsm.segment.batches.aborted import AbortedTransactions, Isolation
+from rsm.segment.batches.segment_cursor import SegmentCursor
 from rsm.segment.errors import CorruptError, TieredStorageError
 from rsm.segment.indexes import OFFSET_ENTRY, OffsetIndex, OffsetIndexEntry
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
-from rsm.segment.segment_cursor import SegmentCursor
 from rsm.spi import IndexType, RemoteStorageManager
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import Hole, SegmentPiece

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import id_to_text
 from spark_tools.files import Files
-from spark_tools.hadoop_files import HadoopFiles
+from spark_tools.spark.hadoop_files import HadoopFiles
 
 _ID_FILE = "letter-topic-id"
 

@@ -19,17 +19,17 @@ from spark_tools.command_line import (
     shared_arguments,
 )
 from spark_tools.connection import Connection
-from spark_tools.job_session import (
-    job_session,
-    require_connector,
-    require_connector_jar,
-    require_reachable,
-)
 from spark_tools.kafka_connector import PREFIX, connector_options
 from spark_tools.record_writer import require_producer
 from spark_tools.repair.checkpoint import require_checkpoint_of
 from spark_tools.repair.job import DEFAULT_BATCH_LETTERS_COUNT, RepairJob, RepairSettings
 from spark_tools.snapshot import open_snapshot
+from spark_tools.spark.job_session import (
+    job_session,
+    require_connector,
+    require_connector_jar,
+    require_reachable,
+)
 
 _NAME = "rlm-repair"
 _FAILED = ("failed", "given_up", "refused", "unreadable")

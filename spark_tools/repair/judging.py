@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from rlmm.orphan_letter import KEY_PREFIX, OrphanLetter
+from rlmm.dead_letters.orphan_letter import KEY_PREFIX, OrphanLetter
 from rlmm.record_keys import (
     PARTITION_SUBJECT_BYTES,
     SEGMENT_SUBJECT_BYTES,

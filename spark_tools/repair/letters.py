@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from rlmm import dead_letter, orphan_letter
 from rlmm.codec import EncodedRecord
-from rlmm.dead_letter import DeadLetter
-from rlmm.orphan_letter import OrphanLetter
+from rlmm.dead_letters import dead_letter, orphan_letter
+from rlmm.dead_letters.dead_letter import DeadLetter
+from rlmm.dead_letters.orphan_letter import OrphanLetter
 from rlmm.record_keys import segment_subject
 from rsm.layout.keys import ObjectKeys, segment_prefix
 from rsm.segment.errors import CorruptError, UnsupportedError

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 import pyarrow as pa
 
-from rlmm.dead_letter import DeadLetter
+from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.record_keys import segment_subject
 from spark_tools.repair.letters import read_letter
 from spark_tools.repair.proof import Verdict

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rlmm.orphan_letter import OrphanLetter
+from rlmm.dead_letters.orphan_letter import OrphanLetter
 from rlmm.partitioner import metadata_partition
 from rsm.layout.keys import LedgerKey, ObjectKey, ObjectKeys
 from rsm.segment.ids import TopicIdPartition

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.errors import (
     AlreadyExistsError,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import uuid4
 
-from rlmm.dead_letter import DeadLetter, end_of_deletion
+from rlmm.dead_letters.dead_letter import DeadLetter, end_of_deletion
 from rlmm.partitioner import metadata_partition
 from spark_tools.record_writer import OutgoingRecord
 from spark_tools.repair.letters import (

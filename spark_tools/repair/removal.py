@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from rlmm.dead_letter import DeadLetter
-from rlmm.orphan_letter import OrphanLetter
+from rlmm.dead_letters.dead_letter import DeadLetter
+from rlmm.dead_letters.orphan_letter import OrphanLetter
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.errors import TieredStorageError
 from rsm.storage.chunk_storage import ChunkStorage

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rsm.segment.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES
-from rsm.segment.compression import CompressionType, decompress
+from rsm.segment.batches.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES
+from rsm.segment.batches.compression import CompressionType, decompress
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -35,7 +35,7 @@ HEADER = np.dtype(
         ("record_count", ">i4"),
     ]
 )
-"""The header as rsm.segment.batch describes it."""
+"""The header as rsm.segment.batches.batch describes it."""
 
 _COMPRESSION, _TIMESTAMP_TYPE, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 _PART_BYTES = 8 << 20

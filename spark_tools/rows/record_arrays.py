@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rsm.segment.batch import BatchHeader
+from rsm.segment.batches.batch import BatchHeader
+from rsm.segment.batches.records import Record
 from rsm.segment.ranges import OffsetRange
-from rsm.segment.records import Record
 from spark_tools.rows.batch_table import Bytes, Ints, PlainBatches
 from spark_tools.rows.bindings import open_record_kernel
 from spark_tools.rows.schema import arrow_schema
@@ -76,7 +76,8 @@ def decode_batches(
     """The records of these batches that are wanted, in order; of `fields` as columns are named.
 
     CRCs were checked. None if the records are to be decoded one by one: a batch's bytes are not
-    what its header says, which rsm.segment.records reports best, or there is no compiled code.
+    what its header says, which rsm.segment.batches.records reports best, or there is no compiled
+    code.
     """
     kernel = open_record_kernel()
     if kernel is None:

@@ -4,8 +4,8 @@ Numba compiles these functions when they are first called, for some seconds, and
 in NUMBA_CACHE_DIR or in this directory; where it may not write, each process compiles its own. They
 don't hold the interpreter's lock.
 
-What rsm.segment.records takes for a record is one here, and nothing else; which batch is wrong, and
-how, is for that to tell.
+What rsm.segment.batches.records takes for a record is one here, and nothing else; which batch is
+wrong, and how, is for that to tell.
 
 ImportError where numba is not installed.
 """

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from rsm.segment.aborted import AbortedTransactions
-from rsm.segment.batch import MAGIC_POSITION, batch_length_bytes, parse_header
-from rsm.segment.records import decode_records
-from rsm.segment.segment_cursor import StoredBatches
+from rsm.segment.batches.aborted import AbortedTransactions
+from rsm.segment.batches.batch import MAGIC_POSITION, batch_length_bytes, parse_header
+from rsm.segment.batches.records import decode_records
+from rsm.segment.batches.segment_cursor import StoredBatches
 from spark_tools.rows.batch_table import BatchTable, Bools, Ints
 from spark_tools.rows.record_arrays import RecordArrays, RowBounds, arrays_of, decode_batches
 from spark_tools.rows.schema import UNREADABLE, arrow_schema

@@ -50,7 +50,7 @@ def _opened(schema: SchemaText, message: str | None) -> ColumnSchema:
 
 
 def _open_avro(schema: SchemaText) -> ColumnSchema:
-    from spark_tools.schemas.avro_schema import AvroColumn  # noqa: PLC0415
+    from spark_tools.schemas.avro.avro_schema import AvroColumn  # noqa: PLC0415
 
     return AvroColumn(schema)
 

@@ -21,10 +21,10 @@ NAMES_WITHOUT_A_CONCEPT = {"utils", "util", "helpers", "helper", "common", "misc
 ENTRY_POINTS = {
     "rlm.__main__",
     "rlm.cli.main",
-    "rlm.cli.gateway_program",
-    "rlm.cli.manager",
+    "rlm.cli.host.gateway_program",
+    "rlm.cli.host.manager",
     "rlm.config.reference",
-    "rlm.metrics_reference",
+    "rlm.app.metrics_reference",
     *(f"rlm.cli.{module}" for module in COMMAND_MODULES.values()),
     "spark_tools.audit.command",
     "spark_tools.data_source",

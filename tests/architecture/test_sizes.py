@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from tests.architecture.tree import (
+    CHECKOUT,
     PRODUCT_PACKAGES,
     PROGRAMS,
     Function,
@@ -15,6 +18,10 @@ MAX_TEST_FILE_LINES = 500
 P90_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
 P90_FUNCTION_LINES = 30
+MAX_FOLDER_MODULES = 15
+
+# Folders whose modules are the rows of a table.
+TABLES = {"rlm/wire/api"}
 
 
 def test_product_files_when_measured_then_none_exceeds_the_limit() -> None:
@@ -25,6 +32,15 @@ def test_product_files_when_measured_then_nine_of_ten_are_short() -> None:
     lengths = [file.line_count for file in handwritten_files(*PRODUCT_PACKAGES)]
 
     assert _p90(lengths) <= P90_FILE_LINES
+
+
+def test_product_folders_when_counted_then_none_exceeds_the_limit() -> None:
+    files = [file.path for file in handwritten_files(*PRODUCT_PACKAGES)]
+    modules = [path.relative_to(CHECKOUT) for path in files if path.name != "__init__.py"]
+    counts = Counter(path.parent.as_posix() for path in modules)
+
+    too_many = {folder: count for folder, count in counts.items() if count > MAX_FOLDER_MODULES}
+    assert too_many.keys() == TABLES, too_many
 
 
 def test_test_files_when_measured_then_none_exceeds_the_limit() -> None:

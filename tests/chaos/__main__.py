@@ -19,7 +19,7 @@ from pathlib import Path
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported without __all__
 
-from rlm.outside import open_chunk_storage
+from rlm.worker.external import open_chunk_storage
 from rsm.segment.ids import TopicIdPartition
 from tests.chaos.faults import Faults
 from tests.chaos.hosts import TRIM_MIN_AGE_MS, ChaosHosts

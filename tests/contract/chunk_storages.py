@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rsm.storage.chunk_storage import ChunkStorage
-from rsm.storage.faulty import FaultPlan, FaultyChunkStorage
-from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from rsm.storage.memory import MemoryChunkStorage
-from rsm.storage.observed import ObservedChunkStorage
-from rsm.storage.restricted import NoAppendChunkStorage
-from rsm.storage.slow import SlowChunkStorage
-from rsm.storage.throttle import ThrottledChunkStorage
+from rsm.storage.wrappers.faulty import FaultPlan, FaultyChunkStorage
+from rsm.storage.wrappers.observed import ObservedChunkStorage
+from rsm.storage.wrappers.restricted import NoAppendChunkStorage
+from rsm.storage.wrappers.slow import SlowChunkStorage
+from rsm.storage.wrappers.throttle import ThrottledChunkStorage
 from tests.twins.clock import FakeClock
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from rlmm.events import READ_LEASES_MAX_COUNT, Event
+from rlmm.events.values import READ_LEASES_MAX_COUNT, Event
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from tests.contract.metadata_manager_contract import OpenManager

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.follower import FollowerSettings
+from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from tests.contract.metadata_assignment_contract import MetadataAssignmentContract

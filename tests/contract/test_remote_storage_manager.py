@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from crc32c import crc32c
 
-from rsm.layout.block_v1 import BlockV1Layout
+from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout

@@ -16,7 +16,7 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 from rlm.config.load import Config, load_config
-from rlm.outside import open_metadata_topic
+from rlm.worker.external import open_metadata_topic
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.manager import TopicBasedRemoteLogMetadataManager

@@ -6,19 +6,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from rlm.app import compose
-from rlm.broker_manager import BrokerManager
+from rlm.app.broker_manager import BrokerManager
+from rlm.app.manager import compose
+from rlm.app.manager_process import run_manager
 from rlm.config.load import Config, load_config
-from rlm.log_lines import configure_logging
-from rlm.manager_process import run_manager
-from rlm.metrics import Metrics
-from rlm.outside import Outside, open_outside
+from rlm.metrics.metrics import Metrics
 from rlm.rest.api_listener import ApiListener
+from rlm.worker.external import Outside, open_outside
+from rlm.worker.log_lines import configure_logging
 from rsm.system_clock import SystemClock
 
 
 def run_changed_manager(config_path: Path, change: Callable[[Outside], Outside]) -> None:
-    """Run as `rlm.cli.manager --config` does, with what `change` makes of the real outside."""
+    """Run as `rlm.cli.host.manager --config` does, with what `change` makes of the real outside."""
 
     def build(config: Config, listener: ApiListener, metrics: Metrics) -> BrokerManager:
         outside = change(open_outside(config, SystemClock()))

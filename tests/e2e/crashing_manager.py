@@ -22,15 +22,15 @@ from rlm.broker.delete_records import RecordDeletion
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
 from rlm.broker.spi import Broker
-from rlm.outside import Outside
+from rlm.worker.external import Outside
 from rlmm import codec
-from rlmm.events import SegmentEvent
+from rlmm.events.values import SegmentEvent
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
 from rlmm.topic.event_topic import EventTopic, Published
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import ContentSource
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
-from rsm.storage.wrapper import ChunkStorageWrapper
+from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 from tests.e2e.composition import run_changed_manager
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rsm.segment.errors import RetriableError
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
-from rsm.storage.wrapper import ChunkStorageWrapper
+from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 from tests.e2e.composition import run_changed_manager
 
 REASON = "this object is locked"

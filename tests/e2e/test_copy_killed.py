@@ -79,7 +79,7 @@ def _started_anew(
 ) -> Iterator[None]:
     """The product's own manager, from when it has claimed the partition."""
     before = metadata.partition_state(log.partition).owner
-    with host.started("-m", "rlm.cli.manager", "--config", str(host.config_path)):
+    with host.started("-m", "rlm.cli.host.manager", "--config", str(host.config_path)):
         wait_until(lambda: metadata.partition_state(log.partition).owner != before)
         yield
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
 
-from rlmm.anomaly import AnomalyKind
+from rlmm.events.anomaly import AnomalyKind
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState

@@ -7,9 +7,10 @@ import time
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
-from rlmm import codec, dead_letter
-from rlmm.dead_letter import DeadLetter
-from rlmm.events import SegmentEvent
+from rlmm import codec
+from rlmm.dead_letters import dead_letter
+from rlmm.dead_letters.dead_letter import DeadLetter
+from rlmm.events.values import SegmentEvent
 from rsm.segment.metadata import SegmentState
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.refusing_store_manager import REASON

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, Message, Producer
 
-from rlm.cli.block_files import read_index_file
-from rsm.storage.sidecar import sidecar_path
+from rlm.cli.stores.block_files import read_index_file
+from rsm.storage.filesystem.sidecar import sidecar_path
 from tests.services.kafka import KafkaCluster
 from tests.services.rlm_run import RLM, RlmRun
 from tests.services.waiting import wait_until

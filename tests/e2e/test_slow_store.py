@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import httpx
 
-from rlmm.events import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
+from rlmm.events.values import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.metadata import SegmentState
 from tests.e2e.broker_host import BrokerHost

@@ -13,9 +13,9 @@ from confluent_kafka import Consumer, Producer, TopicCollection, TopicPartition
 from rlm.source.log_source import LocalLog
 from rlm.source.logdir import LogDirSource
 from rlm.source.meta_properties import BrokerIdentity, read_broker_identity
-from rsm.segment.batch import scan_batches
+from rsm.segment.batches.batch import scan_batches
+from rsm.segment.batches.index_builder import IndexBuilder
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.index_builder import IndexBuilder
 from rsm.segment.indexes import TransactionIndex
 from rsm.segment.local_segment import LogSegmentData
 from rsm.segment.producer_snapshot import is_whole_snapshot

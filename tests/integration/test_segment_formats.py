@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicCollection, TopicPartition
 
-from rsm.segment.batch import BatchHeader, scan_batches
+from rsm.segment.batches.batch import BatchHeader, scan_batches
+from rsm.segment.batches.index_builder import IndexBuilder, matches_log
+from rsm.segment.batches.records import Record, decode_control_record, decode_records
+from rsm.segment.batches.scanner import SegmentScanner
 from rsm.segment.checkpoints import (
     parse_leader_epochs,
     parse_meta_properties,
@@ -19,12 +22,9 @@ from rsm.segment.checkpoints import (
 )
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import id_to_text
-from rsm.segment.index_builder import IndexBuilder, matches_log
 from rsm.segment.indexes import OffsetIndex, TimeIndex, TransactionIndex, cut_preallocated
 from rsm.segment.producer_snapshot import is_whole_snapshot
 from rsm.segment.ranges import OffsetRange
-from rsm.segment.records import Record, decode_control_record, decode_records
-from rsm.segment.scanner import SegmentScanner
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.waiting import wait_until
 

@@ -30,9 +30,18 @@ _METADATA_TESTS = ("tests/unit/rlmm",)
 # Without the tests of random compaction, which take minutes.
 _FOLD_TESTS = _below(
     "tests/unit/rlmm",
-    *("test_fold", "test_fold_edges", "test_partition_fold", "test_record_keys_kept"),
-    *("test_steps", "test_events", "test_codec", "test_made_of_fields"),
-    *("test_newer_records", "test_log_starts", "test_cut_off_logs", "test_published_format"),
+    "fold/test_rules",
+    "fold/test_fold_edges",
+    "fold/test_partition_fold",
+    "fold/test_record_keys_kept",
+    "fold/test_steps",
+    "events/test_values",
+    "test_codec",
+    "fold/test_made_of_fields",
+    "test_newer_records",
+    "test_log_starts",
+    "fold/test_cut_off_logs",
+    "test_published_format",
 )
 _POLICY_TESTS = ("tests/unit/rlm/policy",)
 
@@ -41,8 +50,13 @@ GROUPS = (
         name="fold",
         sources=_below(
             "rlmm",
-            *("fold", "fold_state", "segment_fold", "partition_fold"),
-            *("events", "partition_state", "steps"),
+            "fold/rules",
+            "fold/state",
+            "fold/segment_fold",
+            "fold/partition_fold",
+            "events/values",
+            "partition_state",
+            "fold/steps",
         ),
         tests=_FOLD_TESTS,
         every=True,
@@ -54,12 +68,13 @@ GROUPS = (
     Group(
         name="lookup",
         sources=(
-            "rlm/remote_read/locate.py",
+            "rlmm/lookup.py",
             "rlmm/cached_answers.py",
             "rlmm/cache/segment_view.py",
         ),
         tests=(
             "tests/unit/rlm/remote_read",
+            "tests/unit/rlm/gateway/remote",
             "tests/contract/test_remote_log_metadata_manager.py",
             *_METADATA_TESTS,
         ),
@@ -71,15 +86,22 @@ GROUPS = (
     ),
     Group(
         name="fetch",
-        sources=_below("rlm/gateway", "fetch_plan", "fetch_merge"),
+        sources=_below("rlm/gateway/fetch", "plan", "merge"),
         tests=("tests/unit/rlm/gateway",),
     ),
     Group(
         name="layouts",
         sources=_below(
             "rsm/layout",
-            *("raw", "block_directory", "block_format", "block_index", "block_log", "block_plan"),
-            *("block_v1", "segment_layout", "divided_log"),
+            "raw",
+            "block_v1/block_directory",
+            "block_v1/block_format",
+            "block_v1/block_index",
+            "block_v1/block_log",
+            "block_v1/block_plan",
+            "block_v1/layout",
+            "segment_layout",
+            "block_v1/divided_log",
         ),
         tests=(
             "tests/unit/rsm",
@@ -89,9 +111,13 @@ GROUPS = (
     Group(
         name="scanner",
         sources=_below(
-            "rsm/segment", "scanner", "batch", "batch_checks", "batch_run", "segment_cursor"
+            "rsm/segment/batches", "scanner", "batch", "batch_checks", "batch_run", "segment_cursor"
         ),
-        tests=("tests/unit/rsm/segment", "tests/unit/rlm/remote_read"),
+        tests=(
+            "tests/unit/rsm/segment",
+            "tests/unit/rlm/remote_read",
+            "tests/unit/rlm/gateway/remote",
+        ),
     ),
     Group(
         name="repair",
@@ -106,20 +132,29 @@ GROUPS = (
     ),
     Group(
         name="repair_of_managers",
-        sources=_below("rlm/policy", "repair", "anomalies", "losses", "lost_segment"),
+        sources=_below("rlm/policy", "repair", "anomalies", "losses", "request/lost_segment"),
         tests=_POLICY_TESTS,
     ),
     Group(
         name="removal",
-        sources=_below("rlm/policy", "removal", "leftovers", "shedding", "gaps", "disable_gate"),
+        sources=_below(
+            "rlm/policy", "removal", "leftovers", "shedding", "gaps", "topic/disable_gate"
+        ),
         tests=_POLICY_TESTS,
     ),
     Group(
         name="guards",
-        sources=_below(
-            "rlm/policy", "gateways", "liveness", "read_leases", "share_groups", "dead_letters"
+        sources=(
+            *_below(
+                "rlm/policy",
+                "peers/gateways",
+                "read_leases",
+                "share_groups",
+                "request/dead_letters",
+            ),
+            "rlmm/registration.py",
         ),
-        tests=_POLICY_TESTS,
+        tests=(*_POLICY_TESTS, "tests/unit/rlmm/test_registration.py"),
     ),
     Group(
         name="rulings",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rlmm import dead_letter, orphan_letter
+from rlmm.dead_letters import dead_letter, orphan_letter
 from rlmm.positions import TopicRecord
 from tests.released_states.metadata_answers import Json
 

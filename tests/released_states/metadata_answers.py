@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from rlmm.events import TopicPolicy
+from rlmm.events.values import TopicPolicy
 from rlmm.log_starts import LogStart
 from rlmm.partition_state import PartitionState
 from rlmm.spi import Registration, RemoteLogMetadataManager, SegmentRecord

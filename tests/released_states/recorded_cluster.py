@@ -14,15 +14,15 @@ from rlm.policy.view import PolicyLimits
 from rlm.source.logdir import LogDirSource
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
-from rlmm.events import Event, SegmentEvent
-from rlmm.follower import FollowerSettings
+from rlmm.events.values import Event, SegmentEvent
+from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
-from rsm.layout.block_v1 import BlockV1Layout
+from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout
 from rsm.segment.ids import TopicIdPartition
-from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from tests.hosted_partitions import user_partitions
 from tests.log_dir_builder import make_log_dir
 from tests.released_states.written_logs import WrittenLog, replicas, write_log_dir

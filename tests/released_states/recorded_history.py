@@ -11,9 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
-from rlm.tasks.originals_mirror import OriginalsMirror, StoredOriginals
-from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
-from rlmm.events import (
+from rlm.topics.originals_mirror import OriginalsMirror, StoredOriginals
+from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.events.anomaly import Anomaly, AnomalyKind, AnomalyReported
+from rlmm.events.processes import AppliedPosition, ProcessReadiness, ProcessRegistered, ProcessRole
+from rlmm.events.secrets import SECRET_BYTES, ClusterSecretSet, SigningSecret
+from rlmm.events.values import (
     CopyLagSince,
     Event,
     GapReason,
@@ -36,22 +39,19 @@ from rlmm.events import (
     TopicPolicyChanged,
 )
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
-from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
 from rlmm.partitioner import metadata_partition
-from rlmm.processes import AppliedPosition, ProcessReadiness, ProcessRegistered, ProcessRole
-from rlmm.secrets import SECRET_BYTES, ClusterSecretSet, SigningSecret
 from rlmm.spi import MetadataPosition
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.layout.originals import OriginalsKeys
 from rsm.layout.raw import RawLayout
-from rsm.segment.compression import CompressionType
+from rsm.segment.batches.compression import CompressionType
+from rsm.segment.batches.records import ControlType
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.segment.ranges import OffsetRange
-from rsm.segment.records import ControlType
 from tests.released_states.recorded_cluster import (
     BlockProcess,
     RawProcess,

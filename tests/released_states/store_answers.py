@@ -12,23 +12,23 @@ from hashlib import sha256
 
 from crc32c import crc32c
 
-from rlm.remote_read.locate import Absence, NotStored, locate
 from rlm.remote_read.reader import ReadSettings, RemoteLogReader
 from rlm.remote_read.timestamps import RemoteTimestamps
+from rlmm.lookup import Absence, NotStored, locate
 from rlmm.spi import RemoteLogMetadataManager, SegmentRecord
-from rsm.layout.block_v1 import BlockV1Layout
+from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.originals import OriginalsKeys, decode_originals
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
-from rsm.segment.batch import BatchHeader, scan_batches
-from rsm.segment.compression import CompressionType
+from rsm.segment.batches.batch import BatchHeader, scan_batches
+from rsm.segment.batches.compression import CompressionType
+from rsm.segment.batches.records import Record, decode_records
+from rsm.segment.batches.segment_cursor import StoredBatches
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import ByteRange
-from rsm.segment.records import Record, decode_records
-from rsm.segment.segment_cursor import StoredBatches
 from rsm.spi import IndexType, RemoteStorageManager
 from rsm.storage.chunk_storage import ChunkInfo, ChunkStorage
 from spark_tools.reading.options import ReadOptions

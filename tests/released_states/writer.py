@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rlmm import codec, dead_letter, orphan_letter
+from rlmm import codec
 from rlmm.cache.values import SCHEMA_VERSION
+from rlmm.dead_letters import dead_letter, orphan_letter
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.positions import TopicRecord
-from rsm.storage.filesystem import FilesystemChunkStorage
-from rsm.storage.store_root import INCOMING
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
+from rsm.storage.filesystem.store_root import INCOMING
 from tests.released_states.directories import StateDirectory
 from tests.released_states.letter_answers import letter_answers
 from tests.released_states.metadata_answers import (

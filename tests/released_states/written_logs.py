@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rsm.segment.batch import TimestampType
-from rsm.segment.compression import CompressionType
+from rsm.segment.batches.batch import TimestampType
+from rsm.segment.batches.compression import CompressionType
+from rsm.segment.batches.records import ControlType, Record
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import AbortedTransaction
-from rsm.segment.records import ControlType, Record
 from tests.log_dir_builder import (
     make_partition,
     producer_snapshot,

@@ -6,9 +6,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from rlm.cli.manager_access import manager_client
-from rlm.cli.managers import live_managers
-from rlm.cli.session import open_session
+from rlm.cli.invocation.manager_access import manager_client
+from rlm.cli.invocation.managers import live_managers
+from rlm.cli.invocation.session import open_session
 from rlm.config.load import load_command_config
 from rsm.segment.errors import TieredStorageError
 

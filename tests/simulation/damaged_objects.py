@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
+from rlmm.events.anomaly import Anomaly, AnomalyKind, AnomalyReported
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from tests.simulation.actions import Stage

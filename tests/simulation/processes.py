@@ -7,11 +7,11 @@ from uuid import UUID
 
 from rlm.source.local_disks import DiskUsage, LocalDisks
 from rlm.source.log_source import LocalSegment
-from rlm.tasks.copy_lane import CopyLanes
-from rlm.tasks.lanes import Job, Lanes
-from rlm.tasks.outage_watch import OutageLimits, OutageWatch
-from rlm.tasks.partition_lead import PartitionLead
-from rlm.tasks.topic_removal import RemovalWork, TopicRemoval
+from rlm.tasks.context.lanes import Job, Lanes
+from rlm.tasks.copying.copy_lane import CopyLanes
+from rlm.tasks.cycle.outage_watch import OutageLimits, OutageWatch
+from rlm.tasks.deleting.topic_removal import RemovalWork, TopicRemoval
+from rlm.tasks.leadership.partition_lead import PartitionLead
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import TieredStorageError

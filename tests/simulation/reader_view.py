@@ -6,12 +6,12 @@ them count. It reads what the brokers have let go, for the rest they answer them
 
 from __future__ import annotations
 
-from rlm.remote_read.locate import Absence, NotStored, locate, log_start_offset
 from rlm.remote_read.reader import ReadSettings, RemoteLogReader
+from rlmm.lookup import Absence, NotStored, locate, log_start_offset
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
-from rsm.segment.batch import scan_batches
+from rsm.segment.batches.batch import scan_batches
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from rlm.source.log_source import LocalSegment
-from rlmm.events import OutagePolicy, TopicPolicy
+from rlmm.events.values import OutagePolicy, TopicPolicy
 from rlmm.topic.event_topic import UnknownResultError
 from rsm.segment.errors import RetriableError
 from tests.simulation.actions import (

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from rlmm.events import PausableTask
+from rlmm.events.values import PausableTask
 from rsm.segment.errors import RetriableError
 from tests.architecture.tree import CHECKOUT
 from tests.simulation.simulation import Simulation

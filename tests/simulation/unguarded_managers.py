@@ -11,13 +11,13 @@ from rlm.broker.partition_results import PartitionResults
 from rlm.policy.plan import DeleteSegment
 from rlm.policy.removal import PartitionRemains, RemovalPlan
 from rlm.policy.view import Damage
-from rlm.tasks.anomaly_check import AnomalyCheck
-from rlm.tasks.damage_proof import DamageProof
-from rlm.tasks.ports import Ports
-from rlm.tasks.topic_removal import TopicRemoval
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.deleting.topic_removal import TopicRemoval
+from rlm.tasks.integrity.anomaly_check import AnomalyCheck
+from rlm.tasks.integrity.damage_proof import DamageProof
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cached_answers import CachedAnswers
-from rlmm.events import (
+from rlmm.events.values import (
     Event,
     GapsRecorded,
     LeadershipClaimed,

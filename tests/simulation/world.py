@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
-from rlm.broker.share_groups import ShareGroupStart
+from rlm.broker.groups.share_groups import ShareGroupStart
 from rlm.policy.view import PolicyLimits
 from rlmm.cache.memory import MemoryStore
-from rlmm.events import PausableTask, ReadLeaseTaken, TopicPaused, TopicPolicy
+from rlmm.events.values import PausableTask, ReadLeaseTaken, TopicPaused, TopicPolicy
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.epochs import Lineage, stitch

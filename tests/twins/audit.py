@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from rlm.broker.delete_records import RecordDeletion
 from rlm.policy.leftovers import never_finished
-from rlmm.anomaly import AnomalyKind
-from rlmm.events import (
+from rlmm.events.anomaly import AnomalyKind
+from rlmm.events.values import (
     GapReason,
     GapsRecorded,
     LeadershipClaimed,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rlm.broker.dead_letters import DeadLetterTopic
-from rlmm.dead_letter import DeadLetter
+from rlm.broker.dead_letters.dead_letters import DeadLetterTopic
+from rlmm.dead_letters.dead_letter import DeadLetter
 
 
 class MemoryDeadLetters(DeadLetterTopic):

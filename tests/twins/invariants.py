@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rlm.policy.leftovers import never_finished
 from rsm.layout.keys import ObjectKeys
-from rsm.segment.batch import scan_batches
+from rsm.segment.batches.batch import scan_batches
 from rsm.segment.epochs import stitch
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer

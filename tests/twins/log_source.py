@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
 from rlm.source.log_source import LocalLog, LocalSegment, LogSource, OpenSegment
+from rsm.segment.batches.scanner import SegmentScanner
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import NotFoundError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import LogSegmentData, SegmentCompanions
 from rsm.segment.ranges import OffsetRange
-from rsm.segment.scanner import SegmentScanner
 from tests.segment_builder import build_segment
 from tests.twins.replica import Replica, SegmentFile, batch_header
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from uuid import UUID
 
-from rlmm.events import PausableTask, TopicPolicy
+from rlmm.events.values import PausableTask, TopicPolicy
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.partition_state import PartitionState
 from rlmm.spi import SegmentRecord

@@ -10,30 +10,30 @@ from uuid import UUID
 
 from prometheus_client import CollectorRegistry
 
-from rlm.broker.dead_letters import DeadLetterTopic
-from rlm.broker.share_groups import ShareGroups
+from rlm.broker.dead_letters.dead_letters import DeadLetterTopic
+from rlm.broker.groups.share_groups import ShareGroups
 from rlm.broker.spi import Broker
-from rlm.metrics import Metrics
+from rlm.metrics.metrics import Metrics
 from rlm.policy.view import PolicyLimits
 from rlm.source.log_source import LogSource
-from rlm.tasks.anomaly_check import AnomalyCheck
-from rlm.tasks.copy_lane import CopyLanes, CopyLimits
-from rlm.tasks.damage_proof import DamageProof
-from rlm.tasks.expirer import Expirer
-from rlm.tasks.expiry_lane import ExpiryLanes
-from rlm.tasks.heartbeat import Heartbeat, ProcessCard, ProcessState
-from rlm.tasks.lanes import Lanes
-from rlm.tasks.leader import CycleOutlook, LeaderCycle
-from rlm.tasks.leadership import Leadership
-from rlm.tasks.outage_watch import OutageWatch
-from rlm.tasks.ports import Ports
-from rlm.tasks.repairs import Repairs
-from rlm.tasks.report import PartitionReport
-from rlm.tasks.trimmer import Trimmer
+from rlm.status.report import PartitionReport
+from rlm.tasks.context.lanes import Lanes
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.copying.copy_lane import CopyLanes, CopyLimits
+from rlm.tasks.copying.repairs import Repairs
+from rlm.tasks.cycle.leader import CycleOutlook, LeaderCycle
+from rlm.tasks.cycle.outage_watch import OutageWatch
+from rlm.tasks.deleting.expirer import Expirer
+from rlm.tasks.deleting.expiry_lane import ExpiryLanes
+from rlm.tasks.deleting.trimmer import Trimmer
+from rlm.tasks.integrity.anomaly_check import AnomalyCheck
+from rlm.tasks.integrity.damage_proof import DamageProof
+from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessCard, ProcessState
+from rlm.tasks.leadership.leadership import Leadership
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import OrderedStore
+from rlmm.events.processes import ProcessReadiness, ProcessRole
 from rlmm.manager import ManagerSettings
-from rlmm.processes import ProcessReadiness, ProcessRole
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout

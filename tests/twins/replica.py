@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from rsm.segment.batch import BatchHeader, scan_batches
+from rsm.segment.batches.batch import BatchHeader, scan_batches
 from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.ranges import OffsetRange
 

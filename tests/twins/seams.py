@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from rlm.broker.dead_letters import DeadLetterTopic
+from rlm.broker.dead_letters.dead_letters import DeadLetterTopic
 from rlm.broker.delete_records import RecordDeletion
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
 from rlm.broker.spi import Broker
 from rlmm import codec
-from rlmm.dead_letter import DeadLetter
-from rlmm.events import SegmentEvent
+from rlmm.dead_letters.dead_letter import DeadLetter
+from rlmm.events.values import SegmentEvent
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
 from rlmm.topic.event_topic import EventTopic, Published
 from rsm.segment.clock import Clock

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rlm.broker.groups.share_groups import ShareGroups, ShareGroupStart
 from rlm.broker.partition_results import PartitionResults
-from rlm.broker.share_groups import ShareGroups, ShareGroupStart
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 

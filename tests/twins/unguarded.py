@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from rlm.source.log_source import LocalLog, LocalSegment, LogSource, OpenSegment
-from rlm.tasks.ports import Ports
-from rlm.tasks.trimmer import Trimmer, TrimPlan
-from rlmm.events import Event, SegmentEvent
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.deleting.trimmer import Trimmer, TrimPlan
+from rlmm.events.values import Event, SegmentEvent
 from rlmm.spi import PublishResult, SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition

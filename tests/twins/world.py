@@ -13,7 +13,7 @@ from uuid import UUID
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.events import LogStartRequested, PolicyState, TopicPolicy, TopicPolicyChanged
+from rlmm.events.values import LogStartRequested, PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.partition_state import PartitionState
 from rlmm.spi import SegmentRecord
 from rlmm.topic.memory import MemoryLog, MemoryTopic

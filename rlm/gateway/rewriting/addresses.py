@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
-from rlm.gateway.context import GatewayContext
-from rlm.gateway.topology import GatewayTopology
+from rlm.gateway.model.advertised_brokers import GatewayTopology
+from rlm.gateway.model.context import GatewayContext
 from rlm.wire.api.describe_cluster import DescribeClusterResponse
 from rlm.wire.api.fetch import FetchResponse
 from rlm.wire.api.find_coordinator import FindCoordinatorResponse
 from rlm.wire.api.produce import ProduceResponse
 from rlm.wire.api.share_acknowledge import ShareAcknowledgeResponse
-from rlm.wire.metadata_scanner import MetadataScanner
-from rlm.wire.share_fetch_scanner import ShareFetchScanner
+from rlm.wire.scanning.metadata_scanner import MetadataScanner
+from rlm.wire.scanning.share_fetch_scanner import ShareFetchScanner
 
 _BROKERS = 1  # DescribeCluster's endpoint_type
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlm.gateway.context import GatewayContext
+from rlm.gateway.model.context import GatewayContext
 from rlm.wire.api.api_versions import API_VERSIONS, ApiVersion, ApiVersionsResponse
 from rlm.wire.api.delete_records import DELETE_RECORDS
 from rlm.wire.api.fetch import FETCH

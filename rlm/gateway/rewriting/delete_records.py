@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlm.gateway.context import GatewayContext
+from rlm.gateway.model.context import GatewayContext
+from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.partition_walk import PartitionWalk
-from rlm.gateway.rewriting.rewrite import Exchange
 from rlm.gateway.rewriting.stored_log import StoredQuestion, WaitsFor
 from rlm.wire.api.delete_records import (
     DeleteRecordsPartition,
@@ -21,7 +21,7 @@ from rlm.wire.api.delete_records import (
     DeleteRecordsResponse,
 )
 from rlm.wire.error_codes import ErrorCode
-from rlmm.events import LogStartRequested
+from rlmm.events.values import LogStartRequested
 from rlmm.log_starts import LogStart
 
 HIGH_WATERMARK = -1

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlm.gateway.context import GatewayContext
+from rlm.gateway.model.context import GatewayContext
+from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.partition_walk import PartitionWalk
-from rlm.gateway.rewriting.rewrite import Exchange
 from rlm.gateway.rewriting.stored_log import StoredQuestion
 from rlm.wire.api.offset_for_leader_epoch import (
     EpochEndOffset,

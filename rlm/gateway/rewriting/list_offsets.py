@@ -18,11 +18,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlm.gateway.context import GatewayContext
+from rlm.gateway.model.context import GatewayContext
+from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.partition_walk import PartitionWalk
-from rlm.gateway.rewriting.rewrite import Exchange
 from rlm.gateway.rewriting.stored_log import StoredQuestion, WaitsFor
-from rlm.remote_read.locate import log_start_offset
 from rlm.remote_read.timestamps import FoundRecord
 from rlm.wire.api.list_offsets import (
     ListOffsetsPartition,
@@ -31,6 +30,7 @@ from rlm.wire.api.list_offsets import (
     ListOffsetsResponse,
 )
 from rlm.wire.error_codes import ErrorCode
+from rlmm.lookup import log_start_offset
 from rsm.segment.coverage import stored_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState

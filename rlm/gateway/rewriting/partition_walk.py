@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from rlm.gateway.context import GatewayContext
+from rlm.gateway.model.context import GatewayContext
 from rlm.gateway.rewriting.stored_log import StoredQuestion, answer_all
 from rsm.segment.ids import TopicIdPartition
 

@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from rlm.gateway.context import GatewayContext
-from rlm.gateway.rewriting.rewrite import Exchange
+from rlm.gateway.model.context import GatewayContext
+from rlm.gateway.model.rewrite import Exchange
 from rlm.wire.api import alter_configs, incremental_alter_configs
 from rlm.wire.api.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from rlm.wire.api.incremental_alter_configs import (

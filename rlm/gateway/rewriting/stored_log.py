@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
-from rlm.gateway.context import GatewayContext
+from rlm.gateway.model.context import GatewayContext
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition

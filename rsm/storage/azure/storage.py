@@ -6,7 +6,7 @@ only if no other has its name. Azure compares an MD5 of each part, and keeps no 
 be compared. The SDK repeats requests, and nothing above it does; so that a blob whose answer was
 lost is not taken for somebody else's, each creation leaves its own mark.
 
-Memory: that of rsm.storage.part_senders, the range that is read, a page of a listing.
+Memory: that of rsm.storage.uploads.part_senders, the range that is read, a page of a listing.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from rsm.storage.object_metadata import (
     encode_metadata,
 )
 from rsm.storage.object_storage import ObjectChunkStorage
-from rsm.storage.part_senders import PartSenders
-from rsm.storage.parts import PartReader
+from rsm.storage.uploads.part_senders import PartSenders
+from rsm.storage.uploads.parts import PartReader
 
 _CAPABILITIES = Capabilities(
     append=False, truncate=False, concat=Concat.NONE, inline_attributes=True, stored_checksum=False

@@ -35,7 +35,7 @@ from rsm.storage.gcs.settings import GcsSettings
 from rsm.storage.names import check_name, is_name, sort_key
 from rsm.storage.object_metadata import creation_of, decode_attributes, encode_metadata
 from rsm.storage.object_storage import ObjectChunkStorage
-from rsm.storage.parts import PartReader
+from rsm.storage.uploads.parts import PartReader
 
 _CAPABILITIES = Capabilities(
     append=False,

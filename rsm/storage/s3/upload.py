@@ -28,11 +28,11 @@ from rsm.segment.local_segment import ContentSource
 from rsm.storage.checksum_text import parse_crc32c, spell_crc32c
 from rsm.storage.confirmation import require_stored
 from rsm.storage.object_metadata import creation_of, encode_metadata
-from rsm.storage.part_senders import PartSenders
-from rsm.storage.parts import PartReader
 from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.errors import code_of, store_error, was_repeated
 from rsm.storage.s3.multipart import multipart_upload
+from rsm.storage.uploads.part_senders import PartSenders
+from rsm.storage.uploads.parts import PartReader
 
 _CHECKSUM = "ChecksumCRC32C"
 _IF_ABSENT = "*"

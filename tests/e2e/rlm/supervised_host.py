@@ -16,15 +16,15 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from rlm.client_listener import bind_closed, refuse_unserved
+from rlm.app.supervisor import supervise
 from rlm.config.values import HostPort
-from rlm.host_supervisor import supervise
 from rlm.process.child import ChildSpec
 from rlm.process.os_child import OsSpawner
 from rlm.process.parent_watch import watch_parent
 from rlm.process.restart_backoff import BackoffSettings, RestartBackoff
 from rlm.process.signals import STOP_SIGNALS, signal_inbox
 from rlm.process.supervisor import Supervisor
+from rlm.worker.client_listener import bind_closed, refuse_unserved
 from rsm.system_clock import SystemClock
 
 _FOREVER_MS = 3_600_000

@@ -11,10 +11,10 @@ from uuid import UUID
 import httpx
 import pytest
 
+from rlm.app.manager_process import run_manager
 from rlm.config.load import Config, load_config
 from rlm.config.values import HostPort
-from rlm.manager_process import run_manager
-from rlm.metrics import Metrics
+from rlm.metrics.metrics import Metrics
 from rlm.rest.api_listener import ApiListener
 from rlm.rest.credentials import MetadataAuthority
 from rlm.rest.signing import ManagerIdentity

@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
-from rlmm.follower import FollowerSettings
+from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.spi import NotReady
 from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic

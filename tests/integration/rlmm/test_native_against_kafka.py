@@ -6,8 +6,8 @@ import json
 import subprocess
 from pathlib import Path
 
-from rlm.cli.metadata_lines import native_document
-from rlmm.native import decode_native
+from rlm.cli.events.metadata_lines import native_document
+from rlmm.native.records import decode_native
 from rlmm.spi import MetadataPosition
 from tests.services.kafka_runtime import java_command
 

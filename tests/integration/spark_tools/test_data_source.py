@@ -17,9 +17,9 @@ from pyspark.sql.functions import lit, spark_partition_id, udf
 from rlmm.partition_state import ReadLease
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import RetriableError
-from spark_tools.application_leases import LEASE_IDLE_S
 from spark_tools.data_source import explain, register
 from spark_tools.rows.schema import COLUMNS
+from spark_tools.spark.application_leases import LEASE_IDLE_S
 from tests.integration.rlm.gateway.twin_topics import Twin, TwinTopics
 from tests.services.waiting import wait_until
 

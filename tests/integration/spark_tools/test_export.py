@@ -18,7 +18,7 @@ from rsm.segment.errors import InvalidConfigError
 from spark_tools.export.command import command_parser, export
 from spark_tools.export.file_ranges import written_name
 from spark_tools.export.manifest import Manifest
-from spark_tools.hadoop_files import HadoopFiles
+from spark_tools.spark.hadoop_files import HadoopFiles
 from tests.integration.rlm.gateway.twin_topics import TwinTopics
 from tests.services.kafka_runtime import SHORT_LIVED_JVM
 

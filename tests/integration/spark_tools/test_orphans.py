@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from rlmm.orphan_letter import decode
+from rlmm.dead_letters.orphan_letter import decode
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition

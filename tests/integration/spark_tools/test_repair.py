@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from rlmm.dead_letter import DeadLetter, decode, encode
+from rlmm.dead_letters.dead_letter import DeadLetter, decode, encode
 from rlmm.proto import dead_letter_pb2 as pb
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.metadata import SegmentState

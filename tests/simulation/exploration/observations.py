@@ -17,7 +17,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from rlm.source.log_source import LocalLog, LocalSegment, LogSource, OpenSegment
-from rlmm.events import (
+from rlmm.events.values import (
     Event,
     GapsRecorded,
     LocalLogTrimmed,

@@ -12,11 +12,11 @@ from hashlib import blake2b
 from uuid import UUID
 
 from rlmm import codec
-from rlmm.applier import Applier
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.follow.applier import Applier
+from rlmm.follow.progress import Progress
 from rlmm.positions import ReadPosition
-from rlmm.progress import Progress
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from tests.simulation.world import SimulatedWorld
 from tests.twins.process import Process
@@ -41,8 +41,8 @@ def replica_state(replica: Replica) -> object:
 class FoldedLog:
     """The metadata topic of a world as a state: its records with their fates.
 
-    What a record does depends on what was accepted before it (rlmm/fold.py), and offsets decide
-    nothing else, but for what a lease came before; no scope has gateways, dead letters or
+    What a record does depends on what was accepted before it (rlmm/fold/rules.py), and offsets
+    decide nothing else, but for what a lease came before; no scope has gateways, dead letters or
     compaction. So two orders of the same records, accepted and refused alike, that fold to one
     state of the partition are one state.
     """

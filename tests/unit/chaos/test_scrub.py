@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from rlm.tasks.originals_mirror import StoredOriginals
-from rlmm.events import SegmentEvent
+from rlm.topics.originals_mirror import StoredOriginals
+from rlmm.events.values import SegmentEvent
 from rsm.layout.originals import OriginalSettings, OriginalsKeys
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.ranges import OffsetRange

@@ -13,16 +13,16 @@ from rlmm.codec import FOLD_VERSION, decode, encode
 from rlmm.positions import TopicRecord
 from rlmm.proto import dead_letter_pb2, events_pb2
 from rlmm.record_keys import RecordKind, parse_record_key
-from rsm.layout.block_format import decode_header, encode_header
-from rsm.layout.block_index import decode_index, encode_index
-from rsm.layout.block_v1 import BlockV1Layout
+from rsm.layout.block_v1.block_format import decode_header, encode_header
+from rsm.layout.block_v1.block_index import decode_index, encode_index
+from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.companion import MAGIC, decode_companion, encode_companion
 from rsm.layout.keys import LedgerKey, LedgerPart, ObjectKey, ObjectKeys
 from rsm.layout.originals import OriginalsKeys, decode_originals, encode_originals
 from rsm.layout.proto import companion_pb2
 from rsm.layout.raw import COMPANION_SUFFIX, LOG_SUFFIX, RawLayout
 from rsm.segment.proto import segment_pb2
-from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from tests.released_states.__main__ import main
 from tests.released_states.directories import (
     StateDirectory,

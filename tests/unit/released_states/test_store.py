@@ -10,7 +10,7 @@ from crc32c import crc32c
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
 from rsm.storage.chunk_storage import ChunkStorage
-from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from tests.released_states.directories import StateDirectory
 from tests.released_states.metadata_answers import differences, expected_points
 from tests.released_states.reopened import as_json, folded_state

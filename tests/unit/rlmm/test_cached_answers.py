@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.follower import FollowerSettings
+from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.partition_state import PartitionState
 from rlmm.topic.memory import MemoryLog, MemoryTopic

@@ -7,9 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
 from rlmm.codec import FOLD_VERSION, decode, encode
-from rlmm.events import (
+from rlmm.events.anomaly import Anomaly, AnomalyKind, AnomalyReported
+from rlmm.events.processes import (
+    NO_BROKER,
+    UNREADY_REASONS_MAX_COUNT,
+    AppliedPosition,
+    ProcessReadiness,
+    ProcessRegistered,
+    ProcessRole,
+)
+from rlmm.events.values import (
     READ_LEASE_MAX_MS,
     CopyLagSince,
     Event,
@@ -35,18 +43,10 @@ from rlmm.events import (
     TopicPolicy,
     TopicPolicyChanged,
 )
-from rlmm.processes import (
-    NO_BROKER,
-    UNREADY_REASONS_MAX_COUNT,
-    AppliedPosition,
-    ProcessReadiness,
-    ProcessRegistered,
-    ProcessRole,
-)
+from rlmm.fold.segment_entry import SegmentEntry
+from rlmm.fold.steps import SegmentStep, Tombstone, read_step
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind, parse_record_key
-from rlmm.segment_entry import SegmentEntry
-from rlmm.steps import SegmentStep, Tombstone, read_step
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, TieredStorageError, UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId

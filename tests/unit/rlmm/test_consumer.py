@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.codec import encode, record_key
 from rlmm.consumer import MetadataConsumer, Start
-from rlmm.events import Event
+from rlmm.events.values import Event
 from rlmm.positions import ReadPosition, TopicRecord
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import NotFoundError

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.codec import decode, encode
-from rlmm.events import Event, OriginalConfig, PausableTask
+from rlmm.events.values import Event, OriginalConfig, PausableTask
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import (
     RecordKind,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.anomaly import ANOMALIES_MAX_COUNT, AnomalyKind
+from rlmm.events.anomaly import ANOMALIES_MAX_COUNT, AnomalyKind
 from rlmm.partition_room import NoAnomalyRoomError, require_room
 from rlmm.partition_state import PartitionState
 from tests import metadata_builder as build

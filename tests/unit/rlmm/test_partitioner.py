@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from rlmm.codec import encode
-from rlmm.events import Event
+from rlmm.events.values import Event
 from rlmm.partitioner import event_partition, is_misplaced, metadata_partition
 from rlmm.record_keys import RecordKind
 from rsm.segment.ids import TopicIdPartition

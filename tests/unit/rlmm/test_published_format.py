@@ -15,13 +15,13 @@ from uuid import UUID
 import pytest
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
-from rlmm.anomaly import AnomalyKind
 from rlmm.codec import decode
-from rlmm.events import Event, GapReason, OriginalConfig, OutagePolicy, PausableTask
-from rlmm.processes import AppliedPosition, ProcessReadiness
+from rlmm.events.anomaly import AnomalyKind
+from rlmm.events.processes import AppliedPosition, ProcessReadiness
+from rlmm.events.values import Event, GapReason, OriginalConfig, OutagePolicy, PausableTask
+from rlmm.fold.steps import SegmentStep, read_step
 from rlmm.proto import dead_letter_pb2, events_pb2
 from rlmm.record_keys import RecordKind, parse_record_key
-from rlmm.steps import SegmentStep, read_step
 from rsm.segment.metadata import StoredObject
 from rsm.segment.proto import segment_pb2
 from rsm.segment.ranges import OffsetRange

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from rsm.layout.block_log import BlockedLog
-from rsm.layout.block_plan import BlockPlanner
+from rsm.layout.block_v1.block_log import BlockedLog
+from rsm.layout.block_v1.block_plan import BlockPlanner
 from rsm.segment.errors import CorruptError, RetriableError
 from rsm.segment.local_segment import ContentSource, part_lengths_of
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo
 from rsm.storage.memory import MemoryChunkStorage
-from rsm.storage.throttle import ThrottledChunkStorage
+from rsm.storage.wrappers.throttle import ThrottledChunkStorage
 from rsm.transfer import ReadBack, put_verified
 from tests.contract.segments import CountedAttempt
 from tests.contract.sources import source_of

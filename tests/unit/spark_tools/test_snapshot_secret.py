@@ -11,9 +11,9 @@ import pytest
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.codec import encode
-from rlmm.follower import FollowerSettings
+from rlmm.events.secrets import SigningSecret
+from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
-from rlmm.secrets import SigningSecret
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.ranges import OffsetRange
 from spark_tools.snapshot import LeaseTerms, MetadataSnapshot

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rlm.config.storage import StorageConfig
+from rlm.config.stores.storage import StorageConfig
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.store_options import KEYS, store_settings, store_url
 

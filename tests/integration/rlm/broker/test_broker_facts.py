@@ -13,7 +13,7 @@ from rlm.broker.bootstrap import Bootstrap, parse_servers
 from rlm.broker.delete_records import RecordDeletion
 from rlm.broker.list_offsets import PartitionOffsets, fetch_first_offsets_since
 from rlm.broker.own_broker import OwnBroker, ReconnectBackoff
-from rlm.broker.topic_configs import (
+from rlm.broker.topics.topic_configs import (
     RETENTION_MS,
     TopicConfigs,
     alter_topic_configs,
@@ -21,7 +21,7 @@ from rlm.broker.topic_configs import (
     read_topic_configs,
 )
 from rlm.wire.connection import ConnectionSettings, Connector
-from rlm.wire.security import SecuritySettings
+from rlm.wire.security.settings import SecuritySettings
 from rsm.segment.errors import (
     FencedError,
     InvalidConfigError,

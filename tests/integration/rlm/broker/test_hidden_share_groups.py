@@ -9,10 +9,10 @@ import pytest
 from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # unmarked
 
 from rlm.broker.bootstrap import Bootstrap
-from rlm.broker.cluster_share_groups import ClusterShareGroups
-from rlm.broker.share_groups import HiddenShareGroupsError, ShareGroups, ShareGroupStart
+from rlm.broker.groups.cluster_share_groups import ClusterShareGroups
+from rlm.broker.groups.share_groups import HiddenShareGroupsError, ShareGroups, ShareGroupStart
 from rlm.wire.connection import ConnectionSettings, Connector
-from rlm.wire.security import SaslSettings, SecuritySettings
+from rlm.wire.security.settings import SaslSettings, SecuritySettings
 from rsm.segment.errors import RetriableError
 from rsm.system_clock import SystemClock
 from tests.e2e.broker_host import BrokerHost

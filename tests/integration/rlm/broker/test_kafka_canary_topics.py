@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rlm.broker.canary_topics import CanaryWritten
-from rlm.broker.kafka_canary_topics import KafkaCanaryTopics
-from rlm.policy.canary import CanaryTopic, canary_topic
+from rlm.broker.topics.canary_topics import CanaryWritten
+from rlm.broker.topics.kafka_canary_topics import KafkaCanaryTopics
+from rlm.policy.request.canary import CanaryTopic, canary_topic
 from rsm.segment.errors import RetriableError
 from tests.services.kafka import KafkaCluster
 

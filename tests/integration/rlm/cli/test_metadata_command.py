@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import Producer
 
 from rlmm.codec import encode
-from rlmm.native import NATIVE_TOPIC
+from rlmm.native.records import NATIVE_TOPIC
 from rlmm.topic.kafka import KafkaTopic
 from rlmm.topic.shape import TopicSettings
 from rsm.segment.ids import TopicIdPartition

@@ -14,10 +14,10 @@ import pytest
 from confluent_kafka import Producer, TopicCollection
 from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # no __all__
 
-from rlm.tasks.originals_mirror import StoredOriginals
+from rlm.topics.originals_mirror import StoredOriginals
 from rsm.layout.originals import OriginalSettings, OriginalsKeys
 from rsm.segment.ids import id_from_text
-from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.ports import free_ports
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from confluent_kafka import Producer, TopicPartition
 
-from rlmm.events import LeadershipClaimed, LogStartAdvanced
+from rlmm.events.values import LeadershipClaimed, LogStartAdvanced
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import Writer
 from tests.e2e.broker_host import BrokerHost

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rlm.wire.api.fetch import AbortedTransaction, PartitionData
 from rlm.wire.schema import Records
-from rsm.segment.batch import BatchHeader, scan_batches
+from rsm.segment.batches.batch import BatchHeader, scan_batches
 
 
 def record_bytes(records: Records | None) -> bytes:

@@ -12,9 +12,9 @@ from itertools import chain
 
 import cramjam
 
-from rsm.segment.batch import BatchHeader, scan_batches
-from rsm.segment.compression import CompressionType
-from rsm.segment.records import ControlType, Record
+from rsm.segment.batches.batch import BatchHeader, scan_batches
+from rsm.segment.batches.compression import CompressionType
+from rsm.segment.batches.records import ControlType, Record
 from tests.segment_builder import (
     build_batch,
     build_control_batch,

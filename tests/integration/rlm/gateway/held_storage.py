@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkStorage
-from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
 
 _DEADLINE_S = 30.0
 

@@ -12,33 +12,33 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from rlm.config.values import HostPort
-from rlm.gateway.context import Answering, GatewayContext
-from rlm.gateway.counts import GatewayCounts
-from rlm.gateway.door import Door
-from rlm.gateway.fetch_quota import FetchQuota, FetchQuotaSettings
-from rlm.gateway.limits import SessionLimits
-from rlm.gateway.local_starts import LocalStarts
-from rlm.gateway.read_turns import ReadTurns
-from rlm.gateway.rewrite_pools import RewritePools
-from rlm.gateway.server import GatewayParts, GatewayServer, ServerLimits
-from rlm.gateway.server_names import ServerNames
-from rlm.gateway.session_parts import SessionParts
-from rlm.gateway.tier_facts import MetadataTierView
-from rlm.gateway.tier_reader import TierReader
-from rlm.gateway.tiered_topics import tiered_topics
-from rlm.gateway.topology import GatewayTopology
-from rlm.gateway_security import GatewayTls
-from rlm.outside import storage_manager
+from rlm.gateway.app.security import GatewayTls
+from rlm.gateway.endpoints.door import Door
+from rlm.gateway.endpoints.server_names import ServerNames
+from rlm.gateway.fetch.local_starts import LocalStarts
+from rlm.gateway.fetch.remote_log_bounds import MetadataTierView
+from rlm.gateway.listener.server import GatewayParts, GatewayServer, ServerLimits
+from rlm.gateway.model.advertised_brokers import GatewayTopology
+from rlm.gateway.model.context import Answering, GatewayContext
+from rlm.gateway.model.counters import GatewayCounts
+from rlm.gateway.model.tiered_topics import tiered_topics
+from rlm.gateway.relay.rewrite_pools import RewritePools
+from rlm.gateway.remote.cached_segments import CachedSegments
+from rlm.gateway.remote.fair_queue import ReadTurns
+from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
+from rlm.gateway.remote.fetcher import RemoteFetcher
+from rlm.gateway.remote.remote_log_reader import TierReader
+from rlm.gateway.session.limits import SessionLimits
+from rlm.gateway.session.session_state import SessionParts
 from rlm.remote_read.anomalies import ReadAnomalies
-from rlm.remote_read.cached_segments import CachedSegments
-from rlm.remote_read.fetcher import RemoteFetcher
 from rlm.remote_read.segment_parts import SegmentPart
 from rlm.remote_read.timestamps import RemoteTimestamps
+from rlm.worker.external import storage_manager
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
 from rsm.spi import RemoteStorageManager
 from rsm.storage.chunk_storage import ChunkStorage
-from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from rsm.system_clock import SystemClock
 from tests.e2e.broker_host import BrokerHost
 from tests.services.kafka import KafkaBroker

@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from rlm.gateway.close_reason import CloseReason
-from rlm.gateway.limits import SessionLimits
-from rlm.gateway.server import ServerLimits
+from rlm.gateway.listener.server import ServerLimits
+from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.session.limits import SessionLimits
 from rlm.wire.api.api_versions import API_VERSIONS, ApiVersionsRequest
 from rlm.wire.api.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from rlm.wire.error_codes import ErrorCode

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from uuid import UUID
 
-from rlm.gateway.counts import RemoteCount
-from rlm.gateway.fetch_quota import FetchQuotaSettings
+from rlm.gateway.model.counters import RemoteCount
+from rlm.gateway.remote.fetch_quota import FetchQuotaSettings
 from rlm.wire.api.fetch import (
     FETCH,
     FetchPartition,

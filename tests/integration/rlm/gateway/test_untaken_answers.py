@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from uuid import UUID
 
-from rlm.gateway.close_reason import CloseReason
-from rlm.gateway.counts import RemoteCount
-from rlm.gateway.server import ServerLimits
+from rlm.gateway.listener.server import ServerLimits
+from rlm.gateway.model.counters import RemoteCount
+from rlm.gateway.model.disconnect_cause import CloseReason
 from rlm.wire.api.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from rlm.wire.error_codes import ErrorCode
 from tests.e2e.broker_host import BrokerHost

@@ -8,12 +8,12 @@ from uuid import uuid4
 
 import pytest
 
-from rlm.gateway.counts import RemoteCount
-from rlmm.anomaly import AnomalyKind
-from rlmm.events import LogStartAdvanced
+from rlm.gateway.model.counters import RemoteCount
+from rlmm.events.anomaly import AnomalyKind
+from rlmm.events.values import LogStartAdvanced
 from rsm.segment.metadata import SegmentState
-from rsm.storage.faulty import FaultPlan, FaultyChunkStorage
-from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
+from rsm.storage.wrappers.faulty import FaultPlan, FaultyChunkStorage
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.held_storage import HeldStorage
 from tests.integration.rlm.gateway.reading import assigned, read_from, to_the_end

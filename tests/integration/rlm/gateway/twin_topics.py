@@ -12,7 +12,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from rlm.source.logdir import LogDirSource
-from rlmm.events import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
+from rlmm.events.values import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
 from rsm.system_clock import SystemClock

@@ -15,7 +15,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 
 from rlm.broker.cluster import fetch_cluster_view
 from rlm.wire.connection import ConnectionSettings, Connector
-from rlm.wire.security import security_of
+from rlm.wire.security.settings import security_of
 from rsm.segment.errors import CorruptError, RetriableError
 from rsm.system_clock import SystemClock
 from tests.services.certificates import openssl

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from rsm.layout.block_log import BlockedLog
-from rsm.layout.block_plan import BlockBuilder
+from rsm.layout.block_v1.block_log import BlockedLog
+from rsm.layout.block_v1.block_plan import BlockBuilder
 from rsm.segment.errors import RetriableError
 from rsm.segment.ranges import ByteRange
 from rsm.storage.s3.bucket import S3Bucket

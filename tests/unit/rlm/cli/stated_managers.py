@@ -7,11 +7,11 @@ from uuid import UUID
 
 from rlm.rest.credentials import MetadataCredentials
 from rlm.rest.manager_client import ManagerClient
-from rlm.tasks.report import PartitionReport, report_as_json
+from rlm.status.report import PartitionReport, report_as_json
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events.processes import ProcessRegistered, ProcessRole
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
-from rlmm.processes import ProcessRegistered, ProcessRole
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.ids import TopicIdPartition
 from tests.log_dir_builder import ManualClock

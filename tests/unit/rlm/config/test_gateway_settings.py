@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from rlm.config.section import Section
 from rlm.config.sections import GatewayConfig, ProcessConfig
 from rlm.config.values import HostPort
-from rlm.policy.liveness import LEASE_MS
+from rlmm.registration import LEASE_MS
 
 
 def _config(key: str, value: str) -> GatewayConfig:

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from rlm.config.load import load_command_config
-from rlm.config.storage import StorageConfig
+from rlm.config.stores.storage import StorageConfig
 from rlm.config.values import Layout
-from rlm.outside import storage_manager
+from rlm.worker.external import storage_manager
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.storage.memory import MemoryChunkStorage

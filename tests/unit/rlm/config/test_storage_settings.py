@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from rlm.config.load import load_command_config
-from rlm.config.storage import StorageConfig
+from rlm.config.stores.storage import StorageConfig
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.bindings import FilesystemSettings
-from rsm.storage.faulty import FaultPlan
-from rsm.storage.file_access import FileAccess
+from rsm.storage.filesystem.file_access import FileAccess
 from rsm.storage.gcs.settings import GcsSettings
 from rsm.storage.hdfs.settings import HdfsSettings
-from rsm.storage.rehearsal import RehearsalSettings
 from rsm.storage.s3.settings import S3Settings, ServerSideEncryption
+from rsm.storage.wrappers.faulty import FaultPlan
+from rsm.storage.wrappers.rehearsal import RehearsalSettings
 
 AZURE = {
     "backend": "azure",

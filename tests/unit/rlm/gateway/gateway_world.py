@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from rlm.config.values import HostPort
-from rlm.gateway.context import Answering, GatewayContext
-from rlm.gateway.tiered_topics import TieredTopics
-from rlm.gateway.topology import GatewayTopology
+from rlm.gateway.model.advertised_brokers import GatewayTopology
+from rlm.gateway.model.context import Answering, GatewayContext
+from rlm.gateway.model.tiered_topics import TieredTopics
 from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.events import LocalLogTrimmed, LogStartRequested
-from rlmm.follower import FollowerSettings
+from rlmm.events.values import LocalLogTrimmed, LogStartRequested
+from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
+from tests.remote_world import TIP, WRITER, InlineExecutor, RemoteWorld
 from tests.segment_builder import BuiltSegment, build_batch, build_segment, record
-from tests.unit.rlm.remote_read.remote_world import TIP, WRITER, InlineExecutor, RemoteWorld
 
 OWN = HostPort(host="gw-1.example", port=19092)
 OTHER = HostPort(host="gw-2.example", port=19092)

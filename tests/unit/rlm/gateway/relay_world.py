@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import cast
 
 from rlm.config.values import HostPort
-from rlm.gateway.counts import GatewayCounts
-from rlm.gateway.door import Door
-from rlm.gateway.fetch_quota import FetchQuota, FetchQuotaSettings
-from rlm.gateway.read_turns import ReadTurns
-from rlm.gateway.rewrite_pools import RewritePools
-from rlm.gateway.server import GatewayParts, GatewayServer
-from rlm.gateway.tier_reader import TierReader
+from rlm.gateway.endpoints.door import Door
+from rlm.gateway.listener.server import GatewayParts, GatewayServer
+from rlm.gateway.model.counters import GatewayCounts
+from rlm.gateway.relay.rewrite_pools import RewritePools
+from rlm.gateway.remote.fair_queue import ReadTurns
+from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
+from rlm.gateway.remote.remote_log_reader import TierReader
 from tests.log_dir_builder import ManualClock
 from tests.unit.rlm.gateway.session_world import SessionWorld
 

@@ -12,7 +12,10 @@ from typing import Any
 from uuid import UUID
 
 from rlm.config.values import HostPort
-from rlm.gateway.actions import (
+from rlm.gateway.fetch.local_starts import LocalStarts
+from rlm.gateway.fetch.remote_log_bounds import TierFacts
+from rlm.gateway.fetch.remote_outcome import RemoteOutcome
+from rlm.gateway.model.actions import (
     Action,
     AnswerToClient,
     Close,
@@ -22,15 +25,12 @@ from rlm.gateway.actions import (
     ToBroker,
     ToClient,
 )
-from rlm.gateway.context import GatewayContext
-from rlm.gateway.limits import SessionLimits
-from rlm.gateway.local_starts import LocalStarts
-from rlm.gateway.remote_outcome import RemoteOutcome
-from rlm.gateway.session import Session
-from rlm.gateway.session_parts import SessionParts
-from rlm.gateway.tier_facts import TierFacts
-from rlm.gateway.tiered_topics import TieredTopics
-from rlm.gateway.topology import GatewayTopology
+from rlm.gateway.model.advertised_brokers import GatewayTopology
+from rlm.gateway.model.context import GatewayContext
+from rlm.gateway.model.tiered_topics import TieredTopics
+from rlm.gateway.session.limits import SessionLimits
+from rlm.gateway.session.session import Session
+from rlm.gateway.session.session_state import SessionParts
 from rlm.wire.frames import FrameBuffer, request_frame, response_parts
 from rlm.wire.schema import Api, Message, UnknownTags
 from rsm.segment.ids import TopicIdPartition

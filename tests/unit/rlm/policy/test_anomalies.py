@@ -8,7 +8,7 @@ import pytest
 
 from rlm.policy.anomalies import anomalies_text, held_by_anomalies, object_counts, open_anomalies
 from rlm.policy.view import Damage
-from rlmm.anomaly import Anomaly, AnomalyKind
+from rlmm.events.anomaly import Anomaly, AnomalyKind
 from rlmm.partition_state import PartitionState
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import SegmentState

@@ -8,7 +8,7 @@ import pytest
 
 from rlm.policy.candidates import copy_candidates, copy_held
 from rlm.policy.view import CopyFailure, PartitionView
-from rlmm.events import PausableTask, PolicyState, RemotePartitionDeleteState
+from rlmm.events.values import PausableTask, PolicyState, RemotePartitionDeleteState
 from rlmm.spi import MetadataPosition, NewerRecord
 from tests.unit.rlm.policy.views import THEM, Given, policy, stored_up_to
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from rlm.policy.candidates import copy_candidates, copy_held, offload_end_offset
-from rlmm.events import CopyLagSince, PolicyState
+from rlmm.events.values import CopyLagSince, PolicyState
 from rsm.segment.errors import InvalidConfigError
-from tests.unit.rlm.policy.test_topic_policy import enabled
+from tests.unit.rlm.policy.topic.test_topic_policy import enabled
 from tests.unit.rlm.policy.views import HOUR_MS, NOW_MS, Given, local, policy
 
 # Ten segments of 1000 bytes, the newest an hour old, each an hour older than the next; 500 active.

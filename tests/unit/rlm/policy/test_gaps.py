@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rlm.policy.gaps import gap_as_json, gaps_to_record, with_gaps
 from rlm.policy.plan import plan
-from rlmm.events import GapReason, RecordedGap
+from rlmm.events.values import GapReason, RecordedGap
 from rsm.segment.coverage import covered_end
 from rsm.segment.epochs import Lineage
 from rsm.segment.ranges import OffsetRange, missing

@@ -10,7 +10,7 @@ from rlm.policy.candidates import copy_candidates, copy_held, lag
 from rlm.policy.retention import expiry_cut
 from rlm.policy.view import CopyFailure, PolicyLimits
 from rlm.source.log_source import LocalSegment
-from rlmm.events import PolicyState
+from rlmm.events.values import PolicyState
 from tests.unit.rlm.policy.views import (
     HOUR_MS,
     NOW_MS,

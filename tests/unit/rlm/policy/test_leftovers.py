@@ -17,7 +17,7 @@ from rlm.policy.leftovers import (
     unreferenced,
 )
 from rlm.policy.view import PolicyLimits
-from rlmm.events import PolicyState, TopicPolicy
+from rlmm.events.values import PolicyState, TopicPolicy
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState, StoredObject

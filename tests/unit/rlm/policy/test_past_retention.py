@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rlm.policy.retention import may_be_past_retention
-from rlmm.events import PolicyState
+from rlmm.events.values import PolicyState
 from tests.unit.rlm.policy.views import HOUR_MS, NOW_MS, THEM, Given, local, policy
 
 RETENTION = policy(retention_ms=HOUR_MS - 1)

@@ -8,10 +8,10 @@ import pytest
 
 from rlm.policy.plan import plan
 from rlm.policy.view import PolicyLimits
-from rlmm.events import PausableTask
+from rlmm.events.values import PausableTask
 from rlmm.spi import MetadataPosition
 from rsm.segment.metadata import SegmentState
-from tests.unit.rlm.policy.test_gateways import gateway
+from tests.unit.rlm.policy.peers.test_gateways import gateway
 from tests.unit.rlm.policy.views import (
     HOUR_MS,
     Given,

@@ -9,8 +9,8 @@ import pytest
 
 from rlm.policy.plan import Plan, plan
 from rlm.policy.read_leases import log_start_within_leases
-from rlm.tasks.report import leader_report
-from rlmm.events import PolicyState
+from rlm.status.report import leader_report
+from rlmm.events.values import PolicyState
 from rlmm.partition_state import ReadLease
 from rlmm.spi import (
     MetadataPosition,

@@ -10,9 +10,9 @@ import pytest
 
 from rlm.policy.removal import PartitionRemains, RemovalPlan, plan_removal, removed_by
 from rlm.policy.view import Moment
-from rlmm.events import RemotePartitionDeleteState
+from rlmm.events.processes import AppliedPosition, ProcessRegistered, ProcessRole
+from rlmm.events.values import RemotePartitionDeleteState
 from rlmm.partition_state import PartitionState, ReadLease
-from rlmm.processes import AppliedPosition, ProcessRegistered, ProcessRole
 from rlmm.spi import (
     MetadataPosition,
     Registration,

@@ -20,8 +20,8 @@ from rlm.policy.repair import (
     replaced_segments,
 )
 from rlm.policy.view import Damage, PartitionView
-from rlmm.anomaly import Anomaly, AnomalyKind
-from rlmm.events import GapReason, PausableTask, RecordedGap
+from rlmm.events.anomaly import Anomaly, AnomalyKind
+from rlmm.events.values import GapReason, PausableTask, RecordedGap
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.ranges import OffsetRange

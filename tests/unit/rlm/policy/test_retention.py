@@ -8,8 +8,8 @@ import pytest
 from rlm.policy.plan import plan
 from rlm.policy.retention import expiry_cut, log_pieces
 from rlm.policy.view import PolicyLimits
-from rlmm.events import PolicyState
-from rlmm.processes import AppliedPosition, ProcessRegistered, ProcessRole
+from rlmm.events.processes import AppliedPosition, ProcessRegistered, ProcessRole
+from rlmm.events.values import PolicyState
 from rlmm.spi import MetadataPosition
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState

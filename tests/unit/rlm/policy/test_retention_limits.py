@@ -8,7 +8,7 @@ import pytest
 
 from rlm.policy.retention import ExpiryCut, expiry_cut, log_pieces
 from rlm.policy.view import PolicyLimits
-from rlmm.events import PolicyState
+from rlmm.events.values import PolicyState
 from tests.unit.rlm.policy.views import (
     HOUR_MS,
     Given,

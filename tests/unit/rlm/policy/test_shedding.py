@@ -14,7 +14,7 @@ from rlm.policy.shedding import (
     sheddable,
 )
 from rlm.policy.view import OUTAGE_ATTEMPTS, CopyFailure, PartitionView, PolicyLimits
-from rlmm.events import GapReason, OutagePolicy, PausableTask
+from rlmm.events.values import GapReason, OutagePolicy, PausableTask
 from tests.metadata_builder import anomaly
 from tests.unit.rlm.policy.views import (
     HOUR_MS,

@@ -6,8 +6,8 @@ import pytest
 
 from rlm.policy.trim_gate import decide_trim
 from rlm.policy.view import Damage, PolicyLimits
-from rlmm.anomaly import ANOMALIES_MAX_COUNT
-from rlmm.events import PolicyState
+from rlmm.events.anomaly import ANOMALIES_MAX_COUNT
+from rlmm.events.values import PolicyState
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState

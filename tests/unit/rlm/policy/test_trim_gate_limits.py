@@ -8,7 +8,7 @@ import pytest
 
 from rlm.policy.trim_gate import decide_trim, segment_held
 from rlm.policy.view import PolicyLimits
-from rlmm.events import PausableTask
+from rlmm.events.values import PausableTask
 from tests.unit.rlm.policy.views import (
     HOUR_MS,
     NOW_MS,

@@ -8,10 +8,10 @@ from uuid import UUID
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.source.log_source import LocalLog, LocalSegment
-from rlmm.anomaly import Anomaly
-from rlmm.events import PolicyState, TopicPolicy
+from rlmm.events.anomaly import Anomaly
+from rlmm.events.processes import ProcessRegistered
+from rlmm.events.values import PolicyState, TopicPolicy
 from rlmm.partition_state import PartitionState, ReadLease
-from rlmm.processes import ProcessRegistered
 from rlmm.spi import (
     MetadataPosition,
     NewerRecord,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm.policy.other_hosts import HostIdentity
+from rlm.policy.peers.other_hosts import HostIdentity
 from rlm.process.host_identity import (
     OwnAddresses,
     is_own_address,

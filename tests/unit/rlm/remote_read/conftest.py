@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.rlm.remote_read.remote_world import RemoteWorld
+from tests.remote_world import RemoteWorld
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import pytest
 
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.anomaly_reporter import UPDATE_INTERVAL_MS, AnomalyReporter
-from rlmm.anomaly import Anomaly, AnomalyKind
-from rlmm.events import RemotePartitionDeleteMetadata, RemotePartitionDeleteState
+from rlmm.events.anomaly import Anomaly, AnomalyKind
+from rlmm.events.values import RemotePartitionDeleteMetadata, RemotePartitionDeleteState
 from rsm.segment.errors import NotFoundError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange
-from tests.unit.rlm.remote_read.remote_world import TIP, RemoteWorld, segment_of
+from tests.remote_world import TIP, RemoteWorld, segment_of
 
 
 class ReportingWorld(RemoteWorld):

@@ -13,8 +13,8 @@ from rsm.segment.coverage import StoredRange
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry
+from tests.remote_world import RemoteWorld, positions_of, segment_of
 from tests.segment_builder import BuiltSegment
-from tests.unit.rlm.remote_read.remote_world import RemoteWorld, positions_of, segment_of
 
 SEGMENT = segment_of(0)
 BOUNDS = positions_of(SEGMENT)

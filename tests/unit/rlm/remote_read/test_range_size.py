@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from rlm.remote_read.range_size import RangeSize
 from rlm.remote_read.segment_division import SegmentDivision
-from tests.unit.rlm.remote_read.fetch_world import FetchWorld
-from tests.unit.rlm.remote_read.remote_world import segment_of
+from tests.remote_world import segment_of
+from tests.unit.rlm.gateway.remote.fetch_world import FetchWorld
 
 _MIB = 1 << 20
 _PLENTY = 256 * _MIB

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from rlm.remote_read.reader import ReadSettings, RemoteLogReader
+from rsm.segment.batches.segment_cursor import StoredBatches
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, NotFoundError
 from rsm.segment.ranges import OffsetRange
-from rsm.segment.segment_cursor import StoredBatches
-from tests.unit.rlm.remote_read.remote_world import (
+from tests.remote_world import (
     TIP,
     WHOLE,
     RemoteWorld,

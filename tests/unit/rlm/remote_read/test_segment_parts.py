@@ -15,7 +15,7 @@ from rsm.segment.errors import CorruptError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
 from rsm.spi import IndexType
-from tests.unit.rlm.remote_read.remote_world import (
+from tests.remote_world import (
     TIP,
     InlineExecutor,
     RemoteWorld,

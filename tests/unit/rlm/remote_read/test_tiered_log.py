@@ -9,10 +9,11 @@ import pytest
 from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.tiered_log import RemoteTier, Tier, TieredLog
 from rlm.remote_read.timestamps import RemoteTimestamps
-from rsm.segment.aborted import Isolation
+from rsm.segment.batches.aborted import Isolation
+from rsm.segment.batches.records import ControlType, Record
 from rsm.segment.errors import CorruptError, InvalidConfigError, NotFoundError
 from rsm.segment.local_segment import AbortedTransaction
-from rsm.segment.records import ControlType, Record
+from tests.remote_world import TIP, RemoteWorld, segment_of
 from tests.segment_builder import (
     build_batch,
     build_control_batch,
@@ -20,7 +21,6 @@ from tests.segment_builder import (
     build_segment,
     records,
 )
-from tests.unit.rlm.remote_read.remote_world import TIP, RemoteWorld, segment_of
 
 BASE_MS = 1_700_000_000_000
 

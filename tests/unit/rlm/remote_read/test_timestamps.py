@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rlm.remote_read.timestamps import RemoteTimestamps
-from rsm.segment.compression import CompressionType
+from rsm.segment.batches.compression import CompressionType
+from rsm.segment.batches.records import ControlType
 from rsm.segment.epochs import Lineage
-from rsm.segment.records import ControlType
+from tests.remote_world import TIP, RemoteWorld, segment_of
 from tests.segment_builder import (
     build_batch,
     build_batches,
@@ -15,7 +16,6 @@ from tests.segment_builder import (
     build_segment,
     record,
 )
-from tests.unit.rlm.remote_read.remote_world import TIP, RemoteWorld, segment_of
 
 BASE_MS = 1_700_000_000_000  # the time of offset 0; each offset is a millisecond later
 

@@ -18,7 +18,7 @@ from rlm.rest.manager_api import manager_api
 from rlm.rest.manager_client import ManagerClient
 from rlm.rest.signed_api import SignedApi
 from rlm.rest.signing import ManagerIdentity
-from rlmm.processes import ProcessRegistered
+from rlmm.events.processes import ProcessRegistered
 from tests import metadata_builder as build
 from tests.unit.rlm.cli.stated_managers import Cluster, StatedView
 

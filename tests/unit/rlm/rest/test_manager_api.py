@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from prometheus_client import CollectorRegistry
 
-from rlm.metrics import Metrics
+from rlm.metrics.metrics import Metrics
 from rlm.rest.manager_api import manager_api
 from rsm.segment.errors import RetriableError, TieredStorageError
 from tests.unit.rlm.rest.asgi_client import get, post

@@ -18,7 +18,7 @@ from starlette.types import Message
 from rlm.rest import signing
 from rlm.rest.signed_api import WINDOW_MS
 from rlm.rest.signing import SignedRequest
-from rlmm.secrets import PREVIOUS_VALID_MS
+from rlmm.events.secrets import PREVIOUS_VALID_MS
 from rsm.segment.errors import CorruptError, RetriableError
 from tests import metadata_builder as build
 from tests.unit.rlm.cli.stated_managers import Cluster, report

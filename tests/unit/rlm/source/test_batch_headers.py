@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm.source.batch_headers import BatchSpan, read_batch_extents, read_batch_spans
-from rsm.segment.batch import scan_batches
+from rsm.segment.batches.batch import scan_batches
 from rsm.segment.errors import CorruptError
 from tests.segment_builder import build_batch, build_batches, build_legacy_message, record
 

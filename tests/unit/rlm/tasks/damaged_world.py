@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlmm.anomaly import Anomaly, AnomalyKind, AnomalyReported
+from rlmm.events.anomaly import Anomaly, AnomalyKind, AnomalyReported
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import ByteRange, OffsetRange

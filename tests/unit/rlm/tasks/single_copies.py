@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlm.tasks.copier import Copier, CopyOrder
+from rlm.tasks.copying.copier import Copier, CopyOrder
 from tests.twins.process import Process
 from tests.twins.world import TIP, World
 

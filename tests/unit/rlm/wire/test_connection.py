@@ -15,7 +15,7 @@ from rlm.wire.api.list_offsets import LIST_OFFSETS, ListOffsetsRequest
 from rlm.wire.codec import encode
 from rlm.wire.connection import ConnectionSettings, Connector
 from rlm.wire.frames import ResponseHeader
-from rlm.wire.security import SecuritySettings, TlsSettings
+from rlm.wire.security.settings import SecuritySettings, TlsSettings
 from rsm.segment.errors import CorruptError, InvalidConfigError, RetriableError
 from rsm.system_clock import SystemClock
 

@@ -12,7 +12,7 @@ from hypothesis import given
 
 from rlmm.cache.values import metadata_in
 from rlmm.codec import encode
-from rlmm.events import SegmentEvent
+from rlmm.events.values import SegmentEvent
 from rsm.segment.errors import CorruptError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.metadata_codec import metadata_on_demand, metadata_to_message

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from rsm.layout.block_v1 import BlockV1Layout
+from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import ObjectOrigin, SegmentLayout
 from rsm.manager import SegmentStorageManager
 from rsm.storage.chunk_storage import ChunkStorage
-from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from rsm.storage.memory import MemoryChunkStorage
 from tests.contract.segments import copied
 

@@ -6,7 +6,7 @@ import pytest
 
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.bindings import FilesystemSettings, open_storage
-from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
 
 
 def test_open_when_backend_is_filesystem_then_in_its_root(tmp_path: Path) -> None:

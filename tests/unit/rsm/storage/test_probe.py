@@ -7,15 +7,15 @@ import pytest
 
 from rsm.segment.errors import RetriableError
 from rsm.storage.chunk_storage import ChunkStorage, Concat, DeleteOutcome
-from rsm.storage.faulty import FaultPlan, FaultyChunkStorage
-from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.hdfs.storage import HdfsChunkStorage
 from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.probe import ProbeResult, ProbeStep, probe
-from rsm.storage.restricted import NoAppendChunkStorage, ReadOnlyChunkStorage
-from rsm.storage.slow import SlowChunkStorage
-from rsm.storage.wrapper import ChunkStorageWrapper
+from rsm.storage.wrappers.faulty import FaultPlan, FaultyChunkStorage
+from rsm.storage.wrappers.restricted import NoAppendChunkStorage, ReadOnlyChunkStorage
+from rsm.storage.wrappers.slow import SlowChunkStorage
+from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 from tests.contract.sources import source_of
 from tests.twins.clock import FakeClock
 

@@ -10,7 +10,7 @@ from crc32c import crc32c
 
 from rsm.segment.local_segment import BytesSource
 from rsm.storage.bindings import FilesystemSettings
-from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from spark_tools.audit.findings import Finding
 from spark_tools.audit.key_ranges import ExpectedRow, key_ranges
 from spark_tools.audit.listing import (

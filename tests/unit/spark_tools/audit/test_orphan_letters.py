@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.orphan_letter import OrphanTreatment
+from rlmm.dead_letters.orphan_letter import OrphanTreatment
 from rlmm.partitioner import metadata_partition
 from rlmm.positions import TopicIdentity
 from rsm.storage.chunk_storage import ChunkInfo

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlmm.events import GapReason, RecordedGap
+from rlmm.events.values import GapReason, RecordedGap
 from rlmm.partition_state import PartitionState
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rlmm.events import GapReason, RecordedGap
+from rlmm.events.values import GapReason, RecordedGap
 from rlmm.partition_state import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.ranges import OffsetRange

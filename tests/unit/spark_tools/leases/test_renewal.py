@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from rlmm.codec import decode
-from rlmm.events import ReadLeaseTaken
+from rlmm.events.values import ReadLeaseTaken
 from rlmm.topic.event_topic import EventTopic, Published
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import RetriableError

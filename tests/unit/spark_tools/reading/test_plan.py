@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlmm.events import GapReason, RecordedGap
+from rlmm.events.values import GapReason, RecordedGap
 from rlmm.partition_state import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import NotFoundError

@@ -9,8 +9,8 @@ import pytest
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.events import ReadLeaseTaken
-from rlmm.follower import FollowerSettings
+from rlmm.events.values import ReadLeaseTaken
+from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.positions import TopicIdentity
 from rlmm.topic.memory import MemoryLog, MemoryTopic

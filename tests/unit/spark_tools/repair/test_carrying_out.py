@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from rlmm.codec import decode as decode_event
-from rlmm.dead_letter import DeadLetter, decode, encode
-from rlmm.events import SegmentEvent
+from rlmm.dead_letters.dead_letter import DeadLetter, decode, encode
+from rlmm.events.values import SegmentEvent
 from rlmm.partition_state import ReadLease
 from rlmm.proto import dead_letter_pb2 as pb
 from rlmm.record_keys import partition_subject, segment_subject
@@ -27,7 +27,7 @@ from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
 from rsm.segment.ranges import OffsetRange
 from rsm.storage.bindings import FilesystemSettings
-from rsm.storage.filesystem import FilesystemChunkStorage
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from spark_tools.connection import StoreConnection
 from spark_tools.record_writer import OutgoingRecord
 from spark_tools.repair.carrying_out import OUTCOMES, RepairTerms, carry_out, rehearse

@@ -10,7 +10,7 @@ from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
 from rsm.storage.memory import MemoryChunkStorage
-from rsm.storage.wrapper import ChunkStorageWrapper
+from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 from spark_tools.repair.deletion import delete_segments
 from tests.metadata_builder import DELETE_STARTED, segment_metadata
 

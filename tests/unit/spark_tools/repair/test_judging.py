@@ -13,8 +13,8 @@ import pytest
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.dead_letter import DeadLetter, encode
-from rlmm.events import Event
+from rlmm.dead_letters.dead_letter import DeadLetter, encode
+from rlmm.events.values import Event
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import metadata_partition
 from rlmm.proto import events_pb2 as pb

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from rlmm import dead_letter, orphan_letter
-from rlmm.dead_letter import DeadLetter
-from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.dead_letters import dead_letter, orphan_letter
+from rlmm.dead_letters.dead_letter import DeadLetter
+from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment
 from rlmm.proto import dead_letter_pb2 as pb
 from rlmm.spi import MetadataPosition
 from rsm.layout.keys import LedgerKey, LedgerPart, ObjectKey, ObjectKeys

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from rlmm.dead_letter import DeadLetter, encode
+from rlmm.dead_letters.dead_letter import DeadLetter, encode
 from rlmm.record_keys import segment_subject
 from rsm.layout.keys import ObjectKeys
 from spark_tools.repair.misplaced import PLACES, find_misplaced

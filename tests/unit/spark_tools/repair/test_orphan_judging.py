@@ -13,8 +13,8 @@ import pytest
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment, encode
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
-from rlmm.orphan_letter import OrphanLetter, OrphanTreatment, encode
 from rlmm.partitioner import metadata_partition
 from rlmm.spi import MetadataPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic

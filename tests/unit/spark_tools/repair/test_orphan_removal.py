@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment
 from rlmm.spi import MetadataPosition
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import BytesSource
 from rsm.storage.chunk_storage import ChunkInfo, DeleteOutcome
 from rsm.storage.memory import MemoryChunkStorage
-from rsm.storage.wrapper import ChunkStorageWrapper
+from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 from spark_tools.repair.orphan_removal import remove_orphans
 
 KEYS = ObjectKeys(prefix="cold")

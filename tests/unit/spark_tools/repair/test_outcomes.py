@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.dead_letter import DeadLetter, decode, encode
+from rlmm.dead_letters.dead_letter import DeadLetter, decode, encode
 from spark_tools.repair.letters import LETTER_MAX_BYTES, Unread, read_letter
 from spark_tools.repair.orphan_removal import Removal
 from spark_tools.repair.outcomes import (

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from rlmm.dead_letter import DeadLetter, encode
-from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.dead_letters.dead_letter import DeadLetter, encode
+from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment
 from rlmm.spi import MetadataPosition
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.errors import RetriableError
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
 from rsm.storage.memory import MemoryChunkStorage
-from rsm.storage.wrapper import ChunkStorageWrapper
+from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 from spark_tools.repair.letters import Letter
 from spark_tools.repair.outcomes import OutcomeTopics, ReceivedLetter, outcome_of
 from spark_tools.repair.proof import Judgement, Verdict

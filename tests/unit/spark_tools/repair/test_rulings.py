@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from rlmm.dead_letter import DeadLetter
-from rlmm.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.dead_letters.dead_letter import DeadLetter
+from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment
 from rlmm.partition_state import ReadLease
 from rlmm.partitioner import metadata_partition
 from rlmm.record_keys import partition_subject, segment_subject

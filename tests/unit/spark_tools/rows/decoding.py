@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rsm.segment.aborted import AbortedTransactions
+from rsm.segment.batches.aborted import AbortedTransactions
+from rsm.segment.batches.segment_cursor import StoredBatches
 from rsm.segment.ranges import OffsetRange
-from rsm.segment.segment_cursor import StoredBatches
 from spark_tools.rows.record_arrays import RowBounds
 from spark_tools.rows.row_batches import PartitionRows
 from spark_tools.rows.schema import COLUMNS

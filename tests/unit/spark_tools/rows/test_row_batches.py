@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsm.segment.aborted import AbortedTransactions
-from rsm.segment.batch import (
+from rsm.segment.batches.aborted import AbortedTransactions
+from rsm.segment.batches.batch import (
     HEADER_BYTES,
     LOG_OVERHEAD_BYTES,
     TimestampType,
     parse_header,
     scan_batches,
 )
-from rsm.segment.compression import CompressionType
+from rsm.segment.batches.compression import CompressionType
+from rsm.segment.batches.records import ControlType, Record, decode_records
+from rsm.segment.batches.segment_cursor import StoredBatches
 from rsm.segment.errors import CorruptError
 from rsm.segment.local_segment import AbortedTransaction
 from rsm.segment.ranges import OffsetRange
-from rsm.segment.records import ControlType, Record, decode_records
-from rsm.segment.segment_cursor import StoredBatches
 from spark_tools.rows.batch_table import HEADER, BatchTable
 from spark_tools.rows.record_arrays import RowBounds, decode_batches
 from spark_tools.rows.row_batches import PartitionRows

@@ -11,9 +11,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # re-exported
 )
 from prometheus_client import CollectorRegistry
 
-from rlm.gateway_security import note_host_acls
-from rlm.metrics import Metrics
-from rlm.outside import open_bootstrap
+from rlm.gateway.app.security import note_host_acls
+from rlm.metrics.metrics import Metrics
+from rlm.worker.external import open_bootstrap
 from rsm.system_clock import SystemClock
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.security.secured_broker import SecuredBroker, acl

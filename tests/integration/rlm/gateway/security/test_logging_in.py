@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from rlm.gateway.close_reason import CloseReason
+from rlm.gateway.model.disconnect_cause import CloseReason
 from rlm.wire.api.fetch import FETCH, FetchRequest
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.reading import assigned, read_from, to_the_end

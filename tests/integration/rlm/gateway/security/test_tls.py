@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from rlm.config.gateway_tls import ClientAuth, GatewayTlsConfig, ListenerProtocol
-from rlm.gateway.close_reason import CloseReason
-from rlm.gateway.server import ServerLimits
-from rlm.gateway.server_names import ServerNames
-from rlm.gateway.tls_setup import tls_towards_brokers, tls_towards_clients
-from rlm.gateway_security import GatewayTls
-from rlm.wire.security import SecuritySettings, TlsSettings
+from rlm.gateway.app.security import GatewayTls
+from rlm.gateway.endpoints.server_names import ServerNames
+from rlm.gateway.listener.server import ServerLimits
+from rlm.gateway.listener.tls import tls_towards_brokers, tls_towards_clients
+from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.wire.security.settings import SecuritySettings, TlsSettings
 from rsm.system_clock import SystemClock
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.reading import read_from

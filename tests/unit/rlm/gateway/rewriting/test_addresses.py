@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from rlm.gateway.model.advertised_brokers import GatewayTopology
 from rlm.gateway.rewriting.addresses import (
     rewrite_describe_cluster,
     rewrite_find_coordinator,
     rewrite_leader_endpoints,
     scan_metadata,
 )
-from rlm.gateway.topology import GatewayTopology
 from rlm.wire.api import fetch, produce, share_acknowledge, share_parts
 from rlm.wire.api.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
 from rlm.wire.api.find_coordinator import Coordinator, FindCoordinatorResponse

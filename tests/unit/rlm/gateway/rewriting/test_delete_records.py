@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.delete_records import (
     HIGH_WATERMARK,
     delete_records_concerns,
     rewrite_delete_records,
 )
-from rlm.gateway.rewriting.rewrite import Exchange
 from rlm.wire.api.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -19,8 +19,8 @@ from rlm.wire.api.delete_records import (
     DeleteRecordsTopicResult,
 )
 from rlm.wire.error_codes import ErrorCode
+from tests.remote_world import TIP
 from tests.unit.rlm.gateway.gateway_world import GatewayWorld
-from tests.unit.rlm.remote_read.remote_world import TIP
 
 
 @pytest.fixture

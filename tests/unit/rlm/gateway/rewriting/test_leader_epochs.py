@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.leader_epochs import leader_epochs_concern, rewrite_leader_epochs
-from rlm.gateway.rewriting.rewrite import Exchange
 from rlm.wire.api.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -16,8 +16,8 @@ from rlm.wire.api.offset_for_leader_epoch import (
 )
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.epochs import Lineage
+from tests.remote_world import TIP
 from tests.unit.rlm.gateway.gateway_world import GatewayWorld
-from tests.unit.rlm.remote_read.remote_world import TIP
 
 LINEAGE = Lineage.of((0, 0), (2, 100), (3, 200), (5, 300))
 

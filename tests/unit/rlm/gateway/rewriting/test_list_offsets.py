@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from rlm.gateway.model.rewrite import Exchange
+from rlm.gateway.model.tiered_topics import TieredTopics
 from rlm.gateway.rewriting.list_offsets import list_offsets_concerns, rewrite_list_offsets
-from rlm.gateway.rewriting.rewrite import Exchange
-from rlm.gateway.tiered_topics import TieredTopics
 from rlm.wire.api.list_offsets import (
     LIST_OFFSETS,
     ListOffsetsPartition,
@@ -21,8 +21,8 @@ from rlm.wire.api.list_offsets import (
 from rlm.wire.codec import encode
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.epochs import Lineage
+from tests.remote_world import TIP
 from tests.unit.rlm.gateway.gateway_world import BASE_MS, GatewayWorld, single_records
-from tests.unit.rlm.remote_read.remote_world import TIP
 
 LINEAGE = Lineage.of((0, 0), (1, 3))
 NONE = (-1, -1, -1)

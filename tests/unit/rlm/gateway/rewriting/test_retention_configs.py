@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.retention_configs import (
     answer_alter_configs,
     answer_incremental_alter_configs,
@@ -11,12 +12,11 @@ from rlm.gateway.rewriting.retention_configs import (
     pass_incremental_alter_configs,
     retention_configs_concern,
 )
-from rlm.gateway.rewriting.rewrite import Exchange
 from rlm.wire.api import alter_configs as whole
 from rlm.wire.api import incremental_alter_configs as single
 from rlm.wire.error_codes import ErrorCode
+from tests.remote_world import TIP
 from tests.unit.rlm.gateway.gateway_world import GatewayWorld
-from tests.unit.rlm.remote_read.remote_world import TIP
 
 TOPIC, BROKER = 2, 4
 SET, DELETE = 0, 1

@@ -7,7 +7,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from threading import Barrier, Event
 
-from rlm.gateway.context import Answering, GatewayContext
+from rlm.gateway.model.context import Answering, GatewayContext
 from rlm.gateway.rewriting.stored_log import StoredQuestion, WaitsFor, answer_all
 from rlm.wire.error_codes import ErrorCode
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
@@ -16,8 +16,8 @@ from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition
 from rsm.system_clock import SystemClock
 from tests.log_dir_builder import ManualClock
+from tests.remote_world import TIP, InlineExecutor
 from tests.unit.rlm.gateway.gateway_world import GatewayWorld
-from tests.unit.rlm.remote_read.remote_world import TIP, InlineExecutor
 
 _DEADLINE_S = 10.0
 

@@ -1,0 +1,1 @@
+"""The manager and the supervisor as programs: build their objects and run their processes."""

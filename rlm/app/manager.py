@@ -1,0 +1,371 @@
+"""The manager's composition root: a configuration becomes the objects that do the work.
+
+`build_manager` is what the process runs. A program that needs other parts (a test that breaks the
+store, say) makes its own `Outside` and calls `compose`.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+from functools import partial
+from importlib.metadata import version
+from uuid import UUID, uuid5
+
+from rlm.app.broker_manager import BrokerManager, ManagerPace, ManagerWork
+from rlm.app.command_access import CommandAccess, open_command_access
+from rlm.app.manager_gauges import ManagerGauges
+from rlm.app.manager_lanes import (
+    ManagerLanes,
+    open_check_throttle,
+    open_copies,
+    open_repairs,
+    open_scrub,
+)
+from rlm.broker.groups.cluster_share_groups import ClusterShareGroups
+from rlm.broker.topics.deleted_topics import find_deleted_topics
+from rlm.broker.topics.topic_admin import ClusterTopicAdmin
+from rlm.config.load import Config
+from rlm.metrics.metadata import MetadataCollector
+from rlm.metrics.metrics import Metrics
+from rlm.policy.view import PolicyLimits
+from rlm.process.host_identity import read_host_identity
+from rlm.process.state_id import state_id
+from rlm.rest.api_listener import ApiListener
+from rlm.source.local_disks import LogDirDisks
+from rlm.source.meta_properties import BrokerIdentity
+from rlm.tasks.context.lanes import Lanes
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.copying.copy_lane import CopyLanes
+from rlm.tasks.copying.repairs import Repairs
+from rlm.tasks.cycle.leader import LeaderCycle
+from rlm.tasks.cycle.outage_watch import OutageLimits, OutageWatch
+from rlm.tasks.cycle.store_check import StoreCheck
+from rlm.tasks.cycle.store_witness import StoreWitness
+from rlm.tasks.deleting.expirer import Expirer
+from rlm.tasks.deleting.expiry_lane import ExpiryLanes
+from rlm.tasks.deleting.topic_removal import RemovalWork, TopicRemoval
+from rlm.tasks.deleting.trimmer import Trimmer
+from rlm.tasks.integrity.anomaly_check import AnomalyCheck
+from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessCard
+from rlm.tasks.leadership.leadership import Leadership
+from rlm.tasks.leadership.rivals import live_rivals
+from rlm.topics.broker_retention import BrokerRetention
+from rlm.topics.enable import Tiering
+from rlm.topics.originals_mirror import OriginalsMirror, StoredOriginals
+from rlm.topics.policy_writer import PolicyWriter
+from rlm.topics.retention_guard import RetentionKeeper
+from rlm.worker.external import (
+    Outside,
+    open_bootstrap,
+    open_metadata_cache,
+    open_outside,
+    own_topics,
+    storage_manager,
+    stored_originals,
+)
+from rlm.worker.fresh_id import fresh_id
+from rlm.worker.observed_store import observed_store
+from rlmm.events.processes import ProcessRole
+from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rsm.layout.segment_layout import ObjectOrigin
+from rsm.system_clock import SystemClock
+
+_log = logging.getLogger(__name__)
+
+_DISTRIBUTION = "kafka-rlm"
+
+# A question that trims wait for.
+_SHARE_GROUPS_TIMEOUT_MS = 2_000
+
+
+def build_manager(config: Config, listener: ApiListener, metrics: Metrics) -> BrokerManager:
+    """The manager beside the broker whose log dirs the configuration names.
+
+    Raises InvalidConfigError for what files show at once. Nothing has been asked of the cluster.
+    """
+    return compose(config, open_outside(config, SystemClock()), listener, metrics)
+
+
+def compose(
+    config: Config, outside: Outside, listener: ApiListener, metrics: Metrics
+) -> BrokerManager:
+    """Wire a manager from its parts; `start` of the result begins the work."""
+    clock = SystemClock()
+    metadata = TopicBasedRemoteLogMetadataManager(
+        outside.metadata_topic,
+        open_metadata_cache(config.metadata, config.host.state_dir / "manager" / "cache"),
+        clock,
+        ManagerSettings(
+            follows_all=False,
+            consume_wait_ms=config.metadata.consume_wait_ms,
+            retire_grace_ms=config.manager.orphan_grace_ms,
+        ),
+    )
+    metrics.registry.register(MetadataCollector(metadata.metrics))
+    ports = Ports(
+        broker=outside.broker,
+        source=outside.source,
+        storage=storage_manager(
+            config.storage,
+            observed_store(outside.storage, config.storage, metrics, clock),
+            ObjectOrigin(
+                software_version=f"{_DISTRIBUTION}/{version(_DISTRIBUTION)}",
+                cluster_id=outside.identity.cluster_id,
+            ),
+        ),
+        metadata=metadata,
+        dead_letters=outside.dead_letters,
+        share_groups=ClusterShareGroups(
+            open_bootstrap(config.cluster, clock, timeout_ms=_SHARE_GROUPS_TIMEOUT_MS),
+            clock,
+            accepts_hidden=config.deleting.accept_hidden_share_groups,
+        ),
+        clock=clock,
+        new_id=fresh_id,
+    )
+    return _manage(config, ports, metadata, outside, listener, metrics)
+
+
+def _manage(
+    config: Config,
+    ports: Ports,
+    metadata: TopicBasedRemoteLogMetadataManager,
+    outside: Outside,
+    listener: ApiListener,
+    metrics: Metrics,
+) -> BrokerManager:
+    lanes = ManagerLanes.of(config)
+    access = open_command_access(config, outside.identity, listener, metadata, ports.clock)
+    return BrokerManager(
+        work=_work(config, ports, metadata, outside, metrics, lanes=lanes, access=access),
+        pace=ManagerPace(
+            cycle_interval_ms=config.manager.task_interval_ms,
+            heartbeat_interval_ms=config.process.heartbeat_interval_ms,
+        ),
+        metrics=metrics,
+        clock=ports.clock,
+        pools=(lanes.copy_pool, lanes.expiry_pool, lanes.claim_pool),
+        stopping=lanes.stopping,
+        resources=_closing(ports, metadata),
+    )
+
+
+def _work(
+    config: Config,
+    ports: Ports,
+    metadata: TopicBasedRemoteLogMetadataManager,
+    outside: Outside,
+    metrics: Metrics,
+    *,
+    lanes: ManagerLanes,
+    access: CommandAccess,
+) -> ManagerWork:
+    incarnation = access.incarnation
+    card = _card(config, outside.identity, incarnation)
+    leadership = _leadership(ports, card, incarnation, lanes)
+    copies = open_copies(config, ports, lanes, leadership, metrics)
+    throttle = open_check_throttle(config, ports)
+    check = AnomalyCheck(
+        ports, led=leadership.led_partitions, stopping=lanes.stopping, throttle=throttle
+    )
+    repairs = open_repairs(config, ports, lanes, leadership, metrics, check)
+    expirer = _expirer(config, ports, metrics)
+    cycle = _cycle(
+        config,
+        ports,
+        metrics,
+        lanes,
+        leadership=leadership,
+        copies=copies,
+        repairs=repairs,
+        expirer=expirer,
+        witness=_witness(config, outside, ports),
+    )
+    removal_work = RemovalWork(
+        expirer=expirer, lanes=Lanes(lanes.expiry_pool, "removal"), stopping=lanes.stopping
+    )
+    originals = stored_originals(config.storage, outside.storage)
+    cluster_id = outside.identity.cluster_id
+    removal = _topic_removal(
+        config, ports, removal_work, originals, cluster_id=cluster_id, own=incarnation
+    )
+    return ManagerWork(
+        confirm_cluster=lambda: ports.broker.leadership(()),
+        begin_metadata=metadata.start,
+        readiness=metadata.readiness,
+        await_ready=metadata.wait_ready,
+        check_store=StoreCheck(outside.storage, key_prefix=config.storage.key_prefix).step,
+        keep_retention=_retention_keeper(config, ports, metrics).step,
+        cycle=cycle.step,
+        views=cycle.views_of,
+        remove_topics=removal.step,
+        check_anomalies=check.step,
+        scrub=open_scrub(config, ports, lanes, leadership, metrics, throttle).step,
+        mirror_originals=OriginalsMirror(originals, metadata=metadata, broker=ports.broker).step,
+        heartbeat=Heartbeat(metadata, card, ports.new_id).step,
+        access=access,
+        gauges=ManagerGauges(
+            metrics, oldest_copy_age_ms=copies.oldest_age_ms, hanging_copies=copies.hanging_count
+        ),
+    )
+
+
+def _witness(config: Config, outside: Outside, ports: Ports) -> StoreWitness | None:
+    if not config.scrubbing.looks_for_stored:
+        return None
+    return StoreWitness(outside.storage, ports.metadata)
+
+
+def _leadership(
+    ports: Ports, card: ProcessCard, incarnation: UUID, lanes: ManagerLanes
+) -> Leadership:
+    def alone() -> bool:
+        return not live_rivals(
+            ports.metadata.registrations(),
+            broker_id=card.broker_id,
+            process_id=card.process_id,
+            broker_ms=ports.metadata.broker_time_ms(),
+        )
+
+    return Leadership(
+        ports,
+        incarnation=incarnation,
+        alone=alone,
+        executor=lanes.claim_pool,
+    )
+
+
+def _topic_removal(
+    config: Config,
+    ports: Ports,
+    work: RemovalWork,
+    originals: StoredOriginals,
+    *,
+    cluster_id: str,
+    own: UUID,
+) -> TopicRemoval:
+    bootstrap = open_bootstrap(config.cluster, ports.clock)
+    return TopicRemoval(
+        ports,
+        find_deleted=partial(find_deleted_topics, bootstrap, cluster_id=cluster_id),
+        work=work,
+        incarnation=own,
+        drop_originals=originals.drop,
+        grace_ms=config.deleting.topic_grace_ms,
+        orphan_grace_ms=config.manager.orphan_grace_ms,
+    )
+
+
+def _expirer(config: Config, ports: Ports, metrics: Metrics) -> Expirer:
+    return Expirer(
+        ports,
+        metrics=metrics,
+        max_attempts=config.manager.delete_max_attempts,
+        max_failing=config.deleting.max_retrying_segments,
+        first_pause_ms=config.manager.task_interval_ms,
+    )
+
+
+def _closing(ports: Ports, metadata: TopicBasedRemoteLogMetadataManager) -> ExitStack:
+    """Closed in this order: what acts first, what it is recorded in last."""
+    resources = ExitStack()
+    resources.callback(metadata.close)
+    resources.callback(ports.storage.close)
+    resources.callback(ports.dead_letters.close)
+    resources.callback(ports.broker.close)
+    return resources
+
+
+def _retention_keeper(config: Config, ports: Ports, metrics: Metrics) -> RetentionKeeper:
+    topics = ClusterTopicAdmin(open_bootstrap(config.cluster, ports.clock))
+    retention = BrokerRetention(topics, ports.clock)
+    tiering = Tiering(
+        PolicyWriter(ports.metadata, ports.new_id),
+        retention,
+        ports.clock,
+        own_topics=own_topics(config.metadata, config.manager),
+        progress=lambda message: _log.info("tiering", extra={"step": message}),
+    )
+    return RetentionKeeper(
+        tiering,
+        retention,
+        topics=topics,
+        metadata=ports.metadata,
+        node_id=ports.broker.node_id,
+        reassert=config.manager.retention_reassert,
+        alarm=lambda topic: metrics.broker_retention_limited.labels(topic).inc(),
+    )
+
+
+def _card(config: Config, identity: BrokerIdentity, incarnation: UUID) -> ProcessCard:
+    """One registration per state directory, whatever run of the process made it."""
+    own_id = state_id(config.host.state_dir, fresh_id)
+    return ProcessCard(
+        process_id=uuid5(own_id, f"{identity.cluster_id}/{ProcessRole.MANAGER.name}"),
+        role=ProcessRole.MANAGER,
+        broker_id=identity.node_id,
+        http_address="",
+        heartbeat_interval_ms=config.process.heartbeat_interval_ms,
+        version=version(_DISTRIBUTION),
+        host=read_host_identity(),
+        incarnation=incarnation,
+        serves_https=config.rest_tls.is_on,
+    )
+
+
+def _cycle(  # noqa: PLR0913 - one for each part of the work
+    config: Config,
+    ports: Ports,
+    metrics: Metrics,
+    lanes: ManagerLanes,
+    *,
+    leadership: Leadership,
+    copies: CopyLanes,
+    repairs: Repairs,
+    expirer: Expirer,
+    witness: StoreWitness | None,
+) -> LeaderCycle:
+    return LeaderCycle(
+        ports,
+        leadership=leadership,
+        copies=copies,
+        expiries=ExpiryLanes(
+            ports,
+            lanes=Lanes(lanes.expiry_pool, "expiry"),
+            expirer=expirer,
+            leadership=leadership,
+            stopping=lanes.stopping,
+        ),
+        trimmer=Trimmer(ports, plan_max_age_ms=config.manager.trim_plan_max_age_ms),
+        limits=_limits(config),
+        metrics=metrics,
+        outages=_outages(config, ports, metrics),
+        witness=witness,
+        repairs=repairs,
+    )
+
+
+def _outages(config: Config, ports: Ports, metrics: Metrics) -> OutageWatch:
+    return OutageWatch(
+        LogDirDisks(config.host.log_dirs),
+        ports.clock,
+        limits=OutageLimits(
+            disk_threshold_percent=config.copying.disk_threshold_percent,
+            shed_interval_ms=config.copying.shed_interval_ms,
+        ),
+        metrics=metrics,
+    )
+
+
+def _limits(config: Config) -> PolicyLimits:
+    return PolicyLimits(
+        local_trim_margin_bytes=config.manager.trim_margin_bytes,
+        local_trim_min_age_ms=config.manager.trim_min_age_ms,
+        local_trim_deletion_lag_ms=config.deleting.trim_lag_ms,
+        orphan_grace_ms=config.manager.orphan_grace_ms,
+        unreferenced_grace_ms=config.deleting.unreferenced_grace_ms,
+        expiry_max_percent=config.deleting.expiry_max_percent,
+        holds_after_loss=config.deleting.hold_after_loss,
+        idle_copy_ms=config.copying.idle_ms,
+    )

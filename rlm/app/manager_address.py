@@ -1,0 +1,62 @@
+"""The address that a manager registers for commands on other hosts.
+
+A command on any host asks the manager at the registered address. A loopback address leads to
+another manager there, or to none, so it is registered only while the cluster is on one host.
+
+Pure: addresses and hosts in, a decision out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rlm.config.values import HostPort
+from rlm.policy.peers.other_hosts import OtherHost
+
+ADVERTISED_KEY = "rest.advertised.listener"
+LISTENER_KEY = "rest.listener"
+_OTHERS_NAMED_COUNT = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerAddress:
+    """What is registered; `problem` says why `registered` is empty, and is empty if it is not."""
+
+    registered: str
+    problem: str = ""
+
+
+def manager_address(
+    *,
+    advertised: HostPort | None,
+    bound: HostPort,
+    towards_broker: str,
+    others: Sequence[OtherHost],
+) -> ManagerAddress:
+    """Decide what a manager registers that listens at `bound`.
+
+    `advertised` is the setting and wins. `towards_broker` is the IP address by which this host
+    reaches its broker, and stands in for a wildcard. `others` is what is on other hosts.
+    """
+    reached = bound
+    if bound.is_unspecified:
+        reached = HostPort(host=towards_broker, port=bound.port)
+    found = advertised or reached
+    if not found.is_loopback or not others:
+        return ManagerAddress(registered=str(found))
+    named = ", ".join(map(str, others[:_OTHERS_NAMED_COUNT]))
+    if advertised is not None:
+        setting, fix = f"{ADVERTISED_KEY}={found}", f"Set {ADVERTISED_KEY} to this host's name"
+    elif bound.is_loopback and towards_broker != bound.host:
+        setting, fix = f"{LISTENER_KEY}={bound}", f"Remove {LISTENER_KEY}, or set it"
+    else:
+        setting, fix = f"address={found}", f"Set {LISTENER_KEY}"
+    return ManagerAddress(
+        registered="",
+        problem=(
+            "commands on other hosts cannot reach this manager: its address is a loopback "
+            f"address, and the cluster has another host ({setting} other_host={named}). {fix} "
+            "to an address of this host that other hosts reach."
+        ),
+    )

@@ -1,0 +1,71 @@
+"""Shows a manager's last cycle as metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rlm.metrics.metrics import Metrics
+from rlm.policy.anomalies import object_counts
+from rlm.status.failing_copies import failing_copies
+from rlm.status.report import LEADER, PartitionReport
+from rlmm.events.anomaly import AnomalyKind
+
+
+class ManagerGauges:
+    """Sets what describes a state. One thread's."""
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        *,
+        oldest_copy_age_ms: Callable[[], int],
+        hanging_copies: Callable[[], int],
+    ) -> None:
+        self._metrics = metrics
+        self._oldest_copy_age_ms = oldest_copy_age_ms
+        self._hanging_copies = hanging_copies
+        self._shown_causes: set[str] = set()
+
+    def show(self, before: Sequence[PartitionReport], reports: Sequence[PartitionReport]) -> None:
+        """Show these reports; partitions that were led before and are not now are dropped."""
+        led = [report for report in reports if report.role == LEADER]
+        for report in led:
+            self._show_led(report)
+        still_led = {report.topic_id_partition for report in led}
+        for report in before:
+            tip = report.topic_id_partition
+            if report.role == LEADER and tip not in still_led:
+                self._metrics.forget_partition(tip.topic, tip.partition)
+        self._show_failing(reports)
+        self._metrics.oldest_copy_age_seconds.set(self._oldest_copy_age_ms() / 1000)
+        self._metrics.copies_hanging.set(self._hanging_copies())
+
+    def _show_failing(self, reports: Sequence[PartitionReport]) -> None:
+        """Causes that are over leave the metric, so that an alarm on it ends."""
+        failing = failing_copies(reports)
+        for cause in self._shown_causes - failing.keys():
+            self._metrics.copy_failing_partitions.remove(cause)
+        for cause, count in failing.items():
+            self._metrics.copy_failing_partitions.labels(cause).set(count)
+        self._shown_causes = set(failing)
+
+    def _show_led(self, report: PartitionReport) -> None:
+        tip = report.topic_id_partition
+        labels = (tip.topic, str(tip.partition))
+        if report.lag_bytes is None or report.lag_segments is None:
+            return  # not looked at: what was last seen still stands
+        self._metrics.remote_copy_lag_bytes.labels(*labels).set(report.lag_bytes)
+        self._metrics.remote_copy_lag_segments.labels(*labels).set(report.lag_segments)
+        self._metrics.remote_log_size_bytes.labels(*labels).set(report.remote_bytes)
+        self._metrics.remote_log_metadata_count.labels(*labels).set(report.remote_segments)
+        future = report.future_timestamps
+        self._metrics.future_segments.labels(*labels).set(future.segment_count if future else 0)
+        counts = object_counts(report.anomalies)
+        for kind in AnomalyKind:
+            self._metrics.object_anomalies.labels(*labels, kind.label).set(counts[kind])
+        waits = None if report.copy_held is None else report.copy_held.reason
+        self._metrics.set_copy_held(tip.topic, tip.partition, reason=waits)
+        reason = None if report.trim_held is None else report.trim_held.reason
+        self._metrics.set_trim_held(tip.topic, tip.partition, reason=reason)
+        kept = None if report.expiry_held is None else report.expiry_held.reason
+        self._metrics.set_expiry_held(tip.topic, tip.partition, reason=kept)

@@ -1,0 +1,150 @@
+"""What a manager's work runs on: pools of threads, lanes of copies and repairs, the scrub."""
+
+from __future__ import annotations
+
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Event
+
+from rlm.config.load import Config
+from rlm.metrics.metrics import Metrics
+from rlm.process.pass_number import KeptPassNumber
+from rlm.tasks.context.lanes import Lanes
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.copying.copy_lane import CopyLanes, CopyLimits
+from rlm.tasks.copying.copy_pace import CopyPace
+from rlm.tasks.copying.copy_throttle import CopyThrottle
+from rlm.tasks.copying.repairs import Repairs
+from rlm.tasks.integrity.anomaly_check import AnomalyCheck
+from rlm.tasks.integrity.scrub import Scrub, ScrubLimits
+from rlm.tasks.leadership.leadership import Leadership
+
+# Each waits for its claim to come back through the metadata topic, so the time of a broker's start
+# is that of a claim times partitions by threads.
+_CLAIM_THREADS = 32
+
+# One repair at once: new segments go first.
+_REPAIRS_AT_ONCE = 1
+
+# The scrub, and the check of damaged objects.
+_CHECKS_AT_ONCE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerLanes:
+    """Thread pools for work that takes long, and the event that ends it.
+
+    The pool of copies has as many threads to spare as may hang in the store.
+    """
+
+    copy_pool: ThreadPoolExecutor
+    expiry_pool: ThreadPoolExecutor
+    claim_pool: ThreadPoolExecutor
+    stopping: Event
+
+    @classmethod
+    def of(cls, config: Config) -> ManagerLanes:
+        return cls(
+            copy_pool=ThreadPoolExecutor(2 * config.manager.copier_thread_count, "copier"),
+            expiry_pool=ThreadPoolExecutor(config.manager.expiration_thread_count, "expirer"),
+            claim_pool=ThreadPoolExecutor(_CLAIM_THREADS, "claims"),
+            stopping=Event(),
+        )
+
+
+def open_copies(
+    config: Config, ports: Ports, lanes: ManagerLanes, leadership: Leadership, metrics: Metrics
+) -> CopyLanes:
+    """The copies of new segments, as many at once as settings and pace allow."""
+    count = config.manager.copier_thread_count
+    copy_lanes = Lanes(lanes.copy_pool, "copy", limit=count)
+    metrics.copy_concurrency.set(count)
+    pace: CopyPace | None = None
+    if config.copying.adaptive_concurrency:
+        show = metrics.copy_concurrency.set
+        pace = CopyPace(ports.clock, copy_lanes, most=count, changed=show)
+    return CopyLanes(
+        ports,
+        lanes=copy_lanes,
+        pace=pace,
+        leadership=leadership,
+        metrics=metrics,
+        stopping=lanes.stopping,
+        limits=_limits(config),
+        throttle=_throttle(config, ports, metrics, sharers=count),
+    )
+
+
+def open_repairs(
+    config: Config,
+    ports: Ports,
+    lanes: ManagerLanes,
+    leadership: Leadership,
+    metrics: Metrics,
+    check: AnomalyCheck,
+) -> Repairs:
+    """The copies of damaged segments, one at once, each at the whole rate of copies at most."""
+    copies = CopyLanes(
+        ports,
+        lanes=Lanes(lanes.copy_pool, "repair", limit=_REPAIRS_AT_ONCE),
+        leadership=leadership,
+        metrics=metrics,
+        stopping=lanes.stopping,
+        limits=_limits(config),
+        throttle=_throttle(config, ports, metrics, sharers=_REPAIRS_AT_ONCE),
+    )
+    return Repairs(copies, damage_of=check.damage_of)
+
+
+def open_check_throttle(config: Config, ports: Ports) -> CopyThrottle:
+    """The rate at which the scrub and the check of damaged objects read, together."""
+    return CopyThrottle(
+        ports.clock,
+        bytes_per_second=config.scrubbing.read_bytes_per_second,
+        sharers=_CHECKS_AT_ONCE,
+        waited=lambda _: None,
+    )
+
+
+def open_scrub(
+    config: Config,
+    ports: Ports,
+    lanes: ManagerLanes,
+    leadership: Leadership,
+    metrics: Metrics,
+    throttle: CopyThrottle,
+) -> Scrub:
+    """The check of all stored objects of led partitions."""
+    settings = config.scrubbing
+    return Scrub(
+        ports,
+        led=leadership.led_partitions,
+        limits=ScrubLimits(
+            interval_ms=settings.interval_ms,
+            segments_per_second=settings.segments_per_second,
+            read_percent_per_day=settings.read_percent_per_day,
+        ),
+        metrics=metrics,
+        stopping=lanes.stopping,
+        throttle=throttle,
+        passes=KeptPassNumber(config.host.state_dir / "manager" / "scrub_pass", secrets.randbelow),
+        pick=secrets.randbelow,
+    )
+
+
+def _limits(config: Config) -> CopyLimits:
+    return CopyLimits(
+        attempt_timeout_ms=config.manager.copy_attempt_timeout_ms,
+        first_pause_ms=config.manager.task_interval_ms,
+        custom_metadata_max_bytes=config.copying.custom_metadata_max_bytes,
+    )
+
+
+def _throttle(config: Config, ports: Ports, metrics: Metrics, *, sharers: int) -> CopyThrottle:
+    return CopyThrottle(
+        ports.clock,
+        bytes_per_second=config.copying.bytes_per_second,
+        sharers=sharers,
+        waited=metrics.remote_copy_throttle_time.inc,
+    )

@@ -1,0 +1,165 @@
+"""Keeps the address of the manager's HTTP API right: listens there, and decides what to register.
+
+What is decided is rlm.app.manager_address; this module gathers what it is decided by.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from rlm.app.manager_address import manager_address
+from rlm.broker.cluster import BrokerAddress
+from rlm.config.load import Config
+from rlm.config.values import HostPort
+from rlm.policy.peers.other_hosts import AdvertisedBroker, HostIdentity, other_hosts
+from rlm.process.host_identity import OwnAddresses, read_host_identity
+from rlm.process.local_address import local_address_towards
+from rlm.rest.api_listener import ApiListener
+from rlm.source.meta_properties import BrokerIdentity
+from rlm.worker.external import open_bootstrap
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.clock import Clock
+from rsm.segment.errors import RetriableError
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostView:
+    """How this host looks at addresses.
+
+    `is_own`: whether a host name leads here, None if it does not resolve. `towards`: the IP address
+    that a connection to host and port comes from, else RetriableError.
+    """
+
+    identity: HostIdentity
+    is_own: Callable[[str], bool | None]
+    towards: Callable[[str, int], str]
+
+
+class RegisteredAddress:
+    """One manager's. `refresh` is one thread's; the properties are thread-safe."""
+
+    def __init__(
+        self,
+        listener: ApiListener,
+        *,
+        advertised: HostPort | None,
+        node_id: int,
+        brokers: Callable[[], Mapping[int, BrokerAddress]],
+        metadata: RemoteLogMetadataManager,
+        host: HostView,
+    ) -> None:
+        """`node_id` is the broker that the manager runs beside; `brokers` asks for the live ones.
+
+        `advertised` is the setting, None if it is not given.
+        """
+        self._listener = listener
+        self._advertised = advertised
+        self._node_id = node_id
+        self._brokers = brokers
+        self._metadata = metadata
+        self._host = host
+        self._http_address = ""
+        self._broker_address = ""
+        self._problem: str | None = None
+        self._is_decided = False
+
+    @property
+    def http_address(self) -> str:
+        """What to register; empty if other hosts cannot reach the manager, or before a refresh."""
+        return self._http_address
+
+    @property
+    def broker_address(self) -> str:
+        """What the broker advertises; empty before the first refresh."""
+        return self._broker_address
+
+    @property
+    def problem(self) -> str | None:
+        """Why other hosts cannot reach this manager; None if they can, or before a refresh."""
+        return self._problem
+
+    def refresh(self) -> None:
+        """Listen, if not yet, and decide again what to register. May wait for DNS.
+
+        What was decided before stays while the cluster cannot be asked. Before the first decision
+        raises RetriableError, also if no socket can be bound, and as `brokers` does.
+        """
+        try:
+            self._decide(self._brokers())
+        except RetriableError as error:
+            if not self._is_decided:
+                raise
+            _log.debug("address of the HTTP API cannot be checked", extra={"error": error})
+
+    def _decide(self, brokers: Mapping[int, BrokerAddress]) -> None:
+        own = brokers.get(self._node_id)
+        if own is None:
+            raise RetriableError(
+                "the cluster has no live broker of this host's node id: start the broker, or "
+                "correct bootstrap.servers or log.dirs",
+                node_id=self._node_id,
+            )
+        self._broker_address = str(own)
+        towards = self._host.towards(own.host, own.port)
+        bound = self._listener.listen_at(towards)
+        decided = manager_address(
+            advertised=self._advertised,
+            bound=bound,
+            towards_broker=towards,
+            others=other_hosts(
+                self._host.identity,
+                broker_id=self._node_id,
+                registrations=self._metadata.registrations(),
+                brokers=self._advertised_brokers(brokers),
+                broker_time_ms=self._metadata.broker_time_ms(),
+            ),
+        )
+        self._note(decided.registered, decided.problem or None)
+
+    def _advertised_brokers(
+        self, brokers: Mapping[int, BrokerAddress]
+    ) -> tuple[AdvertisedBroker, ...]:
+        return tuple(
+            AdvertisedBroker(
+                broker_id=each.node_id,
+                address=str(each),
+                is_own_address=self._host.is_own(each.host),
+            )
+            for each in brokers.values()
+        )
+
+    def _note(self, address: str, problem: str | None) -> None:
+        if problem is not None and self._problem is None:
+            _log.warning(problem)
+        elif problem is None and address != self._http_address:
+            _log.info("registering the HTTP API", extra={"http_address": address})
+        self._http_address = address
+        self._problem = problem
+        self._is_decided = True
+
+
+def open_registered_address(
+    config: Config,
+    identity: BrokerIdentity,
+    listener: ApiListener,
+    metadata: RemoteLogMetadataManager,
+    clock: Clock,
+) -> RegisteredAddress:
+    """That of the manager beside the broker of `identity`, on this host. Nothing is asked yet."""
+    bootstrap = open_bootstrap(config.cluster, clock)
+    return RegisteredAddress(
+        listener,
+        advertised=config.process.rest_advertised_listener,
+        node_id=identity.node_id,
+        brokers=lambda: bootstrap.view(()).brokers,
+        metadata=metadata,
+        host=HostView(
+            identity=read_host_identity(),
+            is_own=OwnAddresses(clock).has,
+            towards=local_address_towards,
+        ),
+    )

@@ -1,0 +1,207 @@
+"""Composes `rlm run`: checks, sockets, lock, the children, and HTTP for all of them.
+
+The order is that of what may fail without a trace: files are read and addresses bound before the
+state directory is created. Listening sockets are bound here once and inherited, so that a child
+has the same address after a restart.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from rlm.broker.client_check import check_client
+from rlm.config.load import Config, load_config
+from rlm.config.values import HostPort
+from rlm.gateway.app.security import check_tls
+from rlm.process.child import ChildSpec
+from rlm.process.host_check import check_host
+from rlm.process.open_access import warn_of_open_access
+from rlm.process.os_child import OsSpawner
+from rlm.process.restart_backoff import BackoffSettings, RestartBackoff
+from rlm.process.signals import STOP_SIGNALS, SignalInbox, signal_inbox
+from rlm.process.state_dir import has_lock, locked_state_dir
+from rlm.process.supervisor import ChildStatus, ProcessEvent, Supervisor
+from rlm.process.umask import restricted_umask
+from rlm.rest.child_probe import ChildProbe
+from rlm.rest.http_server import HttpServer, bind_listener, local_address
+from rlm.rest.supervisor_api import supervisor_api
+from rlm.tls.http_tls import server_context
+from rlm.worker.client_listener import bind_closed, refuse_unserved
+from rlm.worker.log_lines import configure_logging
+from rsm.segment.clock import Clock
+from rsm.system_clock import SystemClock
+
+_TICK_MS = 200
+_ANY_LOOPBACK_PORT = HostPort(host="127.0.0.1", port=0)
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _GatewaySockets:
+    """Where clients connect, to whichever process is free, and where each is asked how it is."""
+
+    clients: socket.socket
+    rest: tuple[socket.socket, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ManagerSockets:
+    """Where the supervisor asks the manager, and where its API listens.
+
+    `api` None: the manager binds it when it knows by which address this host reaches its broker.
+    """
+
+    probe: socket.socket
+    api: socket.socket | None
+
+
+def supervise_host(config_path: Path) -> int:
+    """Run until a signal or a child's wrong configuration ends it; returns the exit code.
+
+    InvalidConfigError if files or addresses show that it can't work: then nothing was changed.
+    Main thread only.
+    """
+    config = load_config(config_path, check_client)
+    configure_logging(config.process.logging_level, sys.stderr)
+    check_host(config)
+    warn_of_open_access(config, config_path)
+    if config.gateway.listener is not None:
+        check_tls(config)
+    server_context(config.rest_tls, SystemClock())
+    state_dir = config.host.state_dir
+    with ExitStack() as stack:
+        stack.enter_context(restricted_umask())
+        # Where one runs already, it is this that is wrong, not that it has the addresses, too.
+        is_locked = has_lock(state_dir)
+        if is_locked:
+            stack.enter_context(locked_state_dir(state_dir))
+        manager = _bind_manager(config, stack)
+        metrics = _bind_metrics(config, stack)
+        gateway = _bind_gateway(config, stack)
+        if not is_locked:
+            stack.enter_context(locked_state_dir(state_dir))
+        gateways = [] if gateway is None else _gateway_specs(config_path, gateway)
+        supervisor = _supervisor(config, (_manager_spec(config_path, manager), *gateways))
+        if metrics is not None:
+            _serve_metrics(supervisor, metrics, stack)
+        inbox = stack.enter_context(signal_inbox((*STOP_SIGNALS, signal.SIGCHLD)))
+        if gateway is None:
+            return supervise(supervisor, inbox, SystemClock())
+        refuse = partial(refuse_unserved, gateway.clients, gateways)
+        return supervise(supervisor, inbox, SystemClock(), stepped=refuse)
+
+
+def supervise(
+    supervisor: Supervisor,
+    inbox: SignalInbox,
+    clock: Clock,
+    *,
+    stepped: Callable[[Sequence[ChildStatus]], None] = lambda _statuses: None,
+) -> int:
+    """Step the supervisor until it has ended; a stop signal stops it, a second one at once.
+
+    `stepped` is given all processes after each step. One that ended is not started again in the
+    same step.
+    """
+    while True:
+        for event in supervisor.step(clock.monotonic_ms()):
+            _log_event(event)
+        stepped(supervisor.statuses())
+        if supervisor.ended:
+            return supervisor.exit_code
+        for number in inbox.wait(_TICK_MS):
+            if number in STOP_SIGNALS:
+                _log.info("stopping", extra={"signal": signal.Signals(number).name})
+                supervisor.stop(clock.monotonic_ms())
+
+
+def _supervisor(config: Config, specs: tuple[ChildSpec, ...]) -> Supervisor:
+    settings = BackoffSettings(
+        initial_ms=config.process.restart_backoff_ms,
+        max_ms=config.process.restart_backoff_max_ms,
+    )
+    random = Random()
+    return Supervisor(specs, OsSpawner(), lambda: RestartBackoff(settings, random))
+
+
+def _bind_manager(config: Config, stack: ExitStack) -> _ManagerSockets:
+    listener = config.process.rest_listener
+    api = None
+    if listener is not None:
+        api = stack.enter_context(closing(bind_listener(listener, key="rest.listener")))
+    probe = bind_listener(_ANY_LOOPBACK_PORT, key="manager's metrics")
+    return _ManagerSockets(probe=stack.enter_context(closing(probe)), api=api)
+
+
+def _manager_spec(config_path: Path, sockets: _ManagerSockets) -> ChildSpec:
+    probe = sockets.probe.fileno()
+    options = ["--config", str(config_path), "--probe-fd", str(probe), "--supervised"]
+    fds = [probe]
+    if sockets.api is not None:
+        fds.append(sockets.api.fileno())
+        options += ["--rest-fd", str(sockets.api.fileno())]
+    return ChildSpec(
+        name="manager",
+        command=(sys.executable, "-m", "rlm.cli.host.manager", *options),
+        inherited_fds=tuple(fds),
+        http_address=str(local_address(sockets.probe)),
+    )
+
+
+def _bind_gateway(config: Config, stack: ExitStack) -> _GatewaySockets | None:
+    listener = config.gateway.listener
+    if listener is None:
+        return None
+    clients = bind_closed(listener, key="gateway.listener")
+    stack.enter_context(closing(clients))
+    rest = [
+        stack.enter_context(closing(bind_listener(_ANY_LOOPBACK_PORT, key="gateway's HTTP API")))
+        for _ in range(config.gateway.worker_count)
+    ]
+    return _GatewaySockets(clients=clients, rest=tuple(rest))
+
+
+def _gateway_specs(config_path: Path, sockets: _GatewaySockets) -> list[ChildSpec]:
+    """One for each process; a single one is called just `gateway`."""
+    command = (sys.executable, "-m", "rlm.cli.host.gateway_program", "--config", str(config_path))
+    clients_fd = sockets.clients.fileno()
+    specs = []
+    for worker, rest in enumerate(sockets.rest, start=1):
+        options = ("--gateway-fd", str(clients_fd), "--rest-fd", str(rest.fileno()))
+        specs.append(
+            ChildSpec(
+                name="gateway" if len(sockets.rest) == 1 else f"gateway-{worker}",
+                command=(*command, *options, "--worker", str(worker), "--supervised"),
+                inherited_fds=(clients_fd, rest.fileno()),
+                http_address=str(local_address(rest)),
+            )
+        )
+    return specs
+
+
+def _bind_metrics(config: Config, stack: ExitStack) -> socket.socket | None:
+    listener: HostPort | None = config.process.metrics_listener
+    if listener is None:
+        return None
+    return stack.enter_context(closing(bind_listener(listener, key="metrics.listener")))
+
+
+def _serve_metrics(supervisor: Supervisor, bound: socket.socket, stack: ExitStack) -> None:
+    probe = stack.enter_context(closing(ChildProbe()))
+    server = HttpServer(supervisor_api(supervisor.statuses, probe), bound, name="metrics-http")
+    stack.callback(server.stop)
+    server.start()
+    _log.info("serving metrics", extra={"address": str(local_address(bound))})
+
+
+def _log_event(event: ProcessEvent) -> None:
+    _log.info(event.message, extra={"child": event.process, **dict(event.fields)})

@@ -1,0 +1,1 @@
+"""The topic of deletions that kept failing: writes and reads it."""

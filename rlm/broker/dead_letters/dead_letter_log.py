@@ -1,0 +1,57 @@
+"""Reads the dead-letter topic from its beginning to its present end: the newest letter of each.
+
+What of them is settled is the metadata's to say (rlm.policy.request.dead_letters).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from rlmm.consumer import TopicReader
+from rlmm.dead_letters.dead_letter import DeadLetter, decode
+from rlmm.dead_letters.orphan_letter import KEY_PREFIX as ORPHAN_KEY_PREFIX
+from rlmm.positions import ReadPosition
+from rsm.segment.clock import Clock
+from rsm.segment.errors import CorruptError, NotFoundError, RetriableError, UnsupportedError
+
+_POLL_MS = 500
+_MAX_RECORDS = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetters:
+    """The newest letter of each segment, in no order; how many records could not be read."""
+
+    letters: tuple[DeadLetter, ...]
+    unreadable_count: int
+
+
+def read_dead_letters(reader: TopicReader, clock: Clock, *, timeout_ms: int) -> DeadLetters:
+    """All letters as of now; none where no letter was ever written, so that there is no topic.
+
+    Memory: a letter for each segment that ever became one. Raises RetriableError if the end is not
+    reached in time.
+    """
+    deadline_ms = clock.monotonic_ms() + timeout_ms
+    try:
+        partitions = reader.partitions(timeout_ms)
+    except NotFoundError:
+        return DeadLetters(letters=(), unreadable_count=0)
+    ends = reader.end_offsets(partitions, timeout_ms)
+    start = ReadPosition(offset=0, leader_epoch=-1, append_time_ms=0)
+    reader.assign({partition: start for partition, end in ends.items() if end > 0})
+    newest: dict[UUID, DeadLetter] = {}
+    unreadable_count = 0
+    while any(reader.positions().get(each, end) < end for each, end in ends.items()):
+        if clock.monotonic_ms() >= deadline_ms:
+            raise RetriableError("the dead letters can't be read to their end in time")
+        for record in reader.poll(max_records=_MAX_RECORDS, timeout_ms=_POLL_MS):
+            if record.key.startswith(ORPHAN_KEY_PREFIX):
+                continue  # of no segment that the metadata knows
+            try:
+                letter = decode(record.value or b"")
+                newest[letter.metadata.segment_id.id] = letter
+            except (CorruptError, UnsupportedError):
+                unreadable_count += 1
+    return DeadLetters(letters=tuple(newest.values()), unreadable_count=unreadable_count)

@@ -1,0 +1,170 @@
+"""Asks a cluster's group coordinators for the share groups, each coordinator for its own.
+
+Coordinators are the leaders of `__consumer_offsets`. A group moves with its partition of it, and
+whoever has lost one lists none of its groups, without an error. So an answer counts only if its
+giver still sees the same leaders afterwards, and if it lists all share groups to us, before and
+after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from rlm.broker.bootstrap import Bootstrap
+from rlm.broker.cluster import BrokerAddress, ClusterView, fetch_cluster_view
+from rlm.broker.errors import error_of
+from rlm.broker.groups.listed_groups import require_all_share_groups_listed
+from rlm.broker.groups.share_groups import ShareGroups, ShareGroupStart
+from rlm.broker.partition_results import PartitionResults
+from rlm.wire.api.describe_share_group_offsets import (
+    DESCRIBE_SHARE_GROUP_OFFSETS,
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponsePartition,
+)
+from rlm.wire.api.list_groups import LIST_GROUPS, SHARE, ListGroupsRequest
+from rlm.wire.connection import Requester
+from rlm.wire.error_codes import ErrorCode
+from rsm.segment.clock import Clock
+from rsm.segment.errors import RetriableError, TieredStorageError, UnsupportedError
+from rsm.segment.ids import TopicIdPartition
+
+_GROUPS_TOPIC = "__consumer_offsets"
+_FIRST_VERSION_WITH_TYPES = 5
+_COORDINATORS_AT_ONCE = 8
+# Trims wait for the answer, and their plans grow old in a few seconds.
+_TIMEOUT_MS = 3_000
+_GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+
+_Leaders = Mapping[int, tuple[int, int]]
+_Row = tuple[TopicIdPartition, ShareGroupStart | TieredStorageError]
+
+
+class ClusterShareGroups(ShareGroups):
+    """Asks a real cluster, on a connection for each coordinator, several at once."""
+
+    def __init__(self, bootstrap: Bootstrap, clock: Clock, *, accepts_hidden: bool = False) -> None:
+        """`accepts_hidden`: take the groups that are listed for all, whatever the user's rights."""
+        self._bootstrap = bootstrap
+        self._clock = clock
+        self._accepts_hidden = accepts_hidden
+
+    def starts(self) -> PartitionResults[ShareGroupStart]:
+        deadline_ms = self._clock.monotonic_ms() + _TIMEOUT_MS
+        view = self._bootstrap.view((_GROUPS_TOPIC,))
+        leaders = _leaders(view)
+        if leaders is None:
+            coordinators = tuple(view.brokers)
+        else:
+            coordinators = tuple(sorted({leader_id for leader_id, _ in leaders.values()}))
+        with ThreadPoolExecutor(_COORDINATORS_AT_ONCE, "share-groups") as executor:
+            answers = executor.map(
+                lambda each: self._ask(view.broker(each), leaders, deadline_ms), coordinators
+            )
+            return _lowest(row for answer in answers for row in answer)
+
+    def _ask(
+        self, address: BrokerAddress, leaders: _Leaders | None, deadline_ms: int
+    ) -> list[_Row]:
+        if self._clock.monotonic_ms() > deadline_ms:
+            raise RetriableError("asking for share groups takes too long", broker=address)
+        with self._bootstrap.at(address) as coordinator:
+            self._require_all_listed(coordinator)
+            rows = _starts_at(coordinator)
+            # The right may have been granted or revoked while the groups were listed.
+            self._require_all_listed(coordinator)
+            if _leaders(fetch_cluster_view(coordinator, (_GROUPS_TOPIC,))) != leaders:
+                raise RetriableError("groups move to another coordinator", broker=address)
+            return rows
+
+    def _require_all_listed(self, coordinator: Requester) -> None:
+        if not self._accepts_hidden:
+            require_all_share_groups_listed(coordinator)
+
+
+def _leaders(view: ClusterView) -> _Leaders | None:
+    """Leader and epoch of each partition that holds groups; None if we may not see that.
+
+    Before the first group there is no such topic, and no leaders.
+    """
+    refusal = view.refused.get(_GROUPS_TOPIC)
+    if refusal == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return None
+    if refusal == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return {}
+    found: dict[int, tuple[int, int]] = {}
+    for each in view.topic(_GROUPS_TOPIC).partitions:
+        if each.leader_id is None:
+            raise RetriableError("some groups have no coordinator now", partition=each.partition)
+        found[each.partition] = (each.leader_id, each.leader_epoch)
+    return found
+
+
+def _starts_at(coordinator: Requester) -> list[_Row]:
+    groups = _share_groups(coordinator)
+    if not groups:
+        return []
+    request = DescribeShareGroupOffsetsRequest(
+        groups=tuple(
+            DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None) for group in groups
+        )
+    )
+    response = coordinator.request(DESCRIBE_SHARE_GROUP_OFFSETS, request)
+    return [row for group in response.groups for row in _rows(group)]
+
+
+def _share_groups(coordinator: Requester) -> tuple[str, ...]:
+    try:
+        response = coordinator.request(
+            LIST_GROUPS,
+            ListGroupsRequest(types_filter=(SHARE,)),
+            at_least=_FIRST_VERSION_WITH_TYPES,
+        )
+    except UnsupportedError:
+        # Kafka before 3.8: groups are of no type there, and share groups came later.
+        return ()
+    if response.error_code != ErrorCode.NONE:
+        raise error_of(response.error_code)
+    return tuple(each.group_id for each in response.groups if each.group_type.lower() == SHARE)
+
+
+def _rows(group: DescribeShareGroupOffsetsResponseGroup) -> Iterable[_Row]:
+    if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+        return  # deleted since it was listed
+    if group.error_code != ErrorCode.NONE:
+        raise error_of(group.error_code, group=group.group_id, reason=group.error_message)
+    for topic in group.topics:
+        for each in topic.partitions:
+            start = _start(group.group_id, each)
+            if start is not None:
+                partition = TopicIdPartition(
+                    topic_id=topic.topic_id,
+                    topic=topic.topic_name,
+                    partition=each.partition_index,
+                )
+                yield partition, start
+
+
+def _start(
+    group: str, row: DescribeShareGroupOffsetsResponsePartition
+) -> ShareGroupStart | TieredStorageError | None:
+    """None for what is not there any more."""
+    if row.error_code in _GONE:
+        return None
+    if row.error_code != ErrorCode.NONE:
+        return error_of(row.error_code, group=group, reason=row.error_message)
+    return ShareGroupStart(group=group, offset=row.start_offset)
+
+
+def _lowest(rows: Iterable[_Row]) -> PartitionResults[ShareGroupStart]:
+    succeeded: dict[TopicIdPartition, ShareGroupStart] = {}
+    failed: dict[TopicIdPartition, TieredStorageError] = {}
+    for partition, start in rows:
+        if isinstance(start, TieredStorageError):
+            failed[partition] = start
+        elif partition not in succeeded or start.offset < succeeded[partition].offset:
+            succeeded[partition] = start
+    known = {each: start for each, start in succeeded.items() if each not in failed}
+    return PartitionResults(succeeded=known, failed=failed)

@@ -1,0 +1,1 @@
+"""Topics of the cluster: settings, retention, deletion, canary topics."""

@@ -1,0 +1,160 @@
+"""TopicAdmin: what enabling and disabling tiering asks of the cluster about one topic.
+
+Unlike rlm.broker.spi.Broker it speaks to every broker that has a replica: what a broker acts on is
+only what it says itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rlm.broker.bootstrap import Bootstrap
+from rlm.broker.cluster import ClusterView, TopicView
+from rlm.broker.list_offsets import fetch_first_offsets_since, fetch_partition_offsets
+from rlm.broker.topics.default_retention import DefaultRetention, read_default_retention
+from rlm.broker.topics.topic_configs import (
+    TopicConfigs,
+    alter_topic_configs,
+    read_on_replicas,
+    read_topic_configs,
+)
+from rlm.wire.connection import Requester
+from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicOnReplicas:
+    """A topic, and its settings as the broker of each replica holds them, by node id."""
+
+    topic: TopicView
+    configs: Mapping[int, TopicConfigs]
+
+    @property
+    def leader_id(self) -> int:
+        """The leader of the first partition; the broker of any replica if it has none."""
+        leader_id = self.topic.partitions[0].leader_id
+        if leader_id is None or leader_id not in self.configs:
+            return min(self.configs)
+        return leader_id
+
+    @property
+    def leader_configs(self) -> TopicConfigs:
+        """As the broker of `leader_id` holds them."""
+        return self.configs[self.leader_id]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSpan:
+    """A log on its leader: [start, high watermark), and the first record since a time in it.
+
+    `since_offset` is the high watermark if no record is that young.
+    """
+
+    local_start_offset: int
+    high_watermark: int
+    since_offset: int
+
+
+class TopicAdmin(ABC):
+    """Topics of one cluster. Thread-safe; each call is bounded by its connections' timeouts.
+
+    All raise RetriableError if a broker that is needed can't be asked now, NotFoundError if the
+    topic or a replica's broker is not known.
+    """
+
+    @abstractmethod
+    def view(self, topics: Iterable[str]) -> ClusterView:
+        """The cluster as one broker sees it, of these topics."""
+
+    @abstractmethod
+    def on_replicas(self, topic: str) -> TopicOnReplicas:
+        """Ask the broker of each replica what it holds of a topic; all of them answered."""
+
+    @abstractmethod
+    def configs_at(
+        self, node_id: int, topics: Iterable[str]
+    ) -> Mapping[str, TopicConfigs | TieredStorageError]:
+        """What one broker holds of each of these topics, or why it does not tell."""
+
+    @abstractmethod
+    def default_retention(self, node_id: int) -> DefaultRetention:
+        """What one broker applies to topics without overrides."""
+
+    @abstractmethod
+    def alter(self, topic: str, changes: Mapping[str, str | None]) -> None:
+        """Set the topic's own values, delete them where None; all or none; idempotent."""
+
+    @abstractmethod
+    def log_spans(self, topic: TopicView, since_ms: int) -> Mapping[TopicIdPartition, LogSpan]:
+        """Ask each partition's leader; all of them answered."""
+
+
+class ClusterTopicAdmin(TopicAdmin):
+    """Asks a real cluster, on a connection of its own for each question."""
+
+    def __init__(self, bootstrap: Bootstrap) -> None:
+        self._bootstrap = bootstrap
+
+    def view(self, topics: Iterable[str]) -> ClusterView:
+        return self._bootstrap.view(topics)
+
+    def on_replicas(self, topic: str) -> TopicOnReplicas:
+        view = self._bootstrap.view((topic,))
+        found = view.topic(topic)
+        if not found.replica_ids():
+            raise RetriableError("the topic has no replicas yet", topic=topic)
+        configs = read_on_replicas(self._bootstrap, view, topic)
+        return TopicOnReplicas(topic=found, configs=configs)
+
+    def configs_at(
+        self, node_id: int, topics: Iterable[str]
+    ) -> Mapping[str, TopicConfigs | TieredStorageError]:
+        with self._bootstrap.at(self._bootstrap.view(()).broker(node_id)) as broker:
+            return read_topic_configs(broker, topics)
+
+    def default_retention(self, node_id: int) -> DefaultRetention:
+        with self._bootstrap.at(self._bootstrap.view(()).broker(node_id)) as broker:
+            return read_default_retention(broker, node_id)
+
+    def alter(self, topic: str, changes: Mapping[str, str | None]) -> None:
+        with self._bootstrap.any_broker() as broker:
+            alter_topic_configs(broker, topic, changes)
+
+    def log_spans(self, topic: TopicView, since_ms: int) -> Mapping[TopicIdPartition, LogSpan]:
+        view = self._bootstrap.view((topic.topic,))
+        led = {node_id: view.led_by(node_id) for node_id in view.brokers}
+        spans: dict[TopicIdPartition, LogSpan] = {}
+        for node_id, epochs in led.items():
+            if epochs:
+                with self._bootstrap.at(view.broker(node_id)) as leader:
+                    spans.update(_spans(leader, epochs, since_ms))
+        expected = {
+            TopicIdPartition(topic_id=topic.topic_id, topic=topic.topic, partition=each.partition)
+            for each in topic.partitions
+        }
+        if spans.keys() != expected:
+            raise RetriableError("a partition has no live leader", topic=topic.topic)
+        return spans
+
+
+def _spans(
+    leader: Requester, leader_epochs: Mapping[TopicIdPartition, int], since_ms: int
+) -> Mapping[TopicIdPartition, LogSpan]:
+    ends = fetch_partition_offsets(leader, leader_epochs)
+    for error in ends.failed.values():
+        raise RetriableError("a leader can't tell its offsets now", reason=error) from error
+    since = fetch_first_offsets_since(leader, leader_epochs, since_ms)
+    for error in since.failed.values():
+        raise RetriableError("a leader can't tell its offsets now", reason=error) from error
+    spans: dict[TopicIdPartition, LogSpan] = {}
+    for partition, offsets in ends.succeeded.items():
+        first = since.succeeded[partition]
+        spans[partition] = LogSpan(
+            local_start_offset=offsets.log_start_offset,
+            high_watermark=offsets.high_watermark,
+            since_offset=offsets.high_watermark if first is None else first,
+        )
+    return spans

@@ -1,0 +1,71 @@
+"""`rlm metadata audit-native`: what is not in order in the metadata of Kafka's own tiering."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from rlm.cli.events.metadata_lines import human_line, json_line, native_finding_document
+from rlm.cli.events.metadata_reading import (
+    TopicOption,
+    ends_of_now,
+    native_poll,
+    open_reader,
+    polled_until,
+    say_skipped,
+)
+from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
+from rlm.cli.invocation.output import printing
+from rlmm.native.audit import NativeAudit, NativePlace
+from rlmm.native.records import NativeRecord
+from rsm.segment.errors import CorruptError
+from rsm.system_clock import SystemClock
+
+_DAY_MS = 86_400_000
+
+_GraceOption = Annotated[
+    int, typer.Option("--grace-ms", min=0, metavar="MS", help="What is younger is not judged.")
+]
+
+
+@with_cluster_options
+def audit_native(
+    *,
+    topic: TopicOption = None,
+    grace_ms: _GraceOption = _DAY_MS,
+    cluster: ClusterOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """Look through the metadata of Kafka's own tiered storage for what is not in order.
+
+    Copies and deletions that were begun and never ended, gaps between what is stored, and segments
+    of which the beginning is missing. The store is not looked at, and nothing is changed.
+    """
+    audit = NativeAudit()
+    _read_all(audit, topic, cluster)
+    findings = list(audit.findings(SystemClock().wall_ms() - grace_ms))
+    line = json_line if as_json else human_line
+    with printing():
+        for finding in findings:
+            sys.stdout.write(line(native_finding_document(finding)) + "\n")
+    counts = f"segments looked at: {audit.segments_count()}, findings: {len(findings)}"
+    typer.echo(f"rlm: {counts}", err=True)
+
+
+def _read_all(audit: NativeAudit, topic: str | None, cluster: ClusterOptions) -> None:
+    with open_reader(cluster.config, native=True) as reader:
+        ends = ends_of_now(cluster.config, reader, cluster.timeout_ms)
+        poll = native_poll(reader, dict.fromkeys(ends, 0), topic)
+        for natives in polled_until(ends, reader, poll, cluster.timeout_ms):
+            for place, native in natives:
+                if native is not None:
+                    _add(audit, native, place)
+
+
+def _add(audit: NativeAudit, native: NativeRecord, place: NativePlace) -> None:
+    try:
+        audit.add(native, place)
+    except CorruptError as error:
+        say_skipped(place.position, error)

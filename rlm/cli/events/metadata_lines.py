@@ -1,0 +1,213 @@
+"""Records of the metadata topics as JSON objects and lines for people. Pure.
+
+Names are Kafka's where Kafka has them (RemoteLogSegmentId, StartOffset, …), and mean what they mean
+there: EndOffset is a segment's last offset. Ids are spelled as Kafka spells them, bytes are base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from uuid import UUID
+
+from rlm.cli.invocation.times import iso_time
+from rlmm.consumer import ConsumedRecord
+from rlmm.events.values import Event, SegmentEvent
+from rlmm.native.audit import NativeFinding
+from rlmm.native.records import (
+    NativeRecord,
+    NativeSegmentFacts,
+)
+from rlmm.record_keys import RecordKey
+from rlmm.spi import MetadataPosition
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition, id_to_text
+from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
+
+_WORDS = {"crc32c": "Crc32c", "id": "Id", "ms": "Ms"}
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+Document = dict[str, object]
+
+
+def consumed_document(record: ConsumedRecord) -> Document:
+    """A record of this product's metadata topic."""
+    said = _tombstone(record.key) if record.event is None else _event(record.event)
+    return {**_place(record.position, record.append_time_ms), **said}
+
+
+def native_document(
+    position: MetadataPosition, append_time_ms: int, record: NativeRecord | None
+) -> Document:
+    """A record of Kafka's own metadata topic; None: one without a value."""
+    place = _place(position, append_time_ms)
+    if record is None:
+        return {**place, "Type": "Tombstone"}
+    said: Document = {"Type": type(record).__name__.removesuffix("Record")}
+    for name, value in _named(record).items():
+        if isinstance(value, NativeSegmentFacts):
+            said |= _facts(value)
+        elif name == "State":
+            said[_state_name(record)] = _plain(value)
+        elif isinstance(value, RemoteLogSegmentId):
+            said["RemoteLogSegmentId"] = _plain(value)
+        else:
+            said[name] = _plain(value)
+    return {**place, **said}
+
+
+def native_finding_document(finding: NativeFinding) -> Document:
+    """What an audit of Kafka's own metadata topic found, at the record that shows it."""
+    offsets = finding.offsets
+    return {
+        **_place(finding.place.position, finding.place.append_time_ms),
+        "Type": finding.kind.value,
+        "TopicIdPartition": _plain(finding.topic_id_partition),
+        "Id": None if finding.segment_id is None else id_to_text(finding.segment_id.id),
+        "StartOffset": None if offsets is None else offsets.start_offset,
+        "EndOffset": None if offsets is None else offsets.last_offset,
+    }
+
+
+def json_line(document: Document) -> str:
+    """One line."""
+    return _encode(document)
+
+
+def human_line(document: Document) -> str:
+    """One line: where, when, what, and the rest as name=value."""
+    rest = dict(document)
+    place = f"{rest.pop('MetadataPartition')}:{rest.pop('MetadataOffset')}"
+    time_ms = rest.pop("AppendTimeMs")
+    assert isinstance(time_ms, int)
+    columns = [place, iso_time(time_ms), str(rest.pop("Type"))]
+    columns += [f"{name}={_short(value)}" for name, value in rest.items() if value is not None]
+    return "  ".join(columns)
+
+
+def _place(position: MetadataPosition, append_time_ms: int) -> Document:
+    return {
+        "MetadataPartition": position.partition,
+        "MetadataOffset": position.offset,
+        "AppendTimeMs": append_time_ms,
+    }
+
+
+def _tombstone(key: RecordKey) -> Document:
+    return {
+        "Type": "Tombstone",
+        "Kind": key.kind.name,
+        "Subject": key.subject.hex(),
+        "EventId": id_to_text(UUID(bytes=key.event_id)) if key.event_id else None,
+    }
+
+
+def _event(event: Event) -> Document:
+    if not isinstance(event, SegmentEvent):
+        return {"Type": type(event).__name__, **{n: _plain(v) for n, v in _named(event).items()}}
+    return {
+        "Type": "RemoteLogSegmentMetadata",
+        **_metadata(event.metadata),
+        "ExpectedState": _plain(event.expected_state),
+        "CopyTimeoutMs": event.copy_timeout_ms or None,
+        "CopyDeadlineMs": event.copy_deadline_ms or None,
+        "EventId": _plain(event.event_id),
+    }
+
+
+def _metadata(metadata: RemoteLogSegmentMetadata) -> Document:
+    return {
+        "RemoteLogSegmentId": _plain(metadata.segment_id),
+        "StartOffset": metadata.offsets.start_offset,
+        "EndOffset": metadata.offsets.end_offset - 1,
+        "BrokerId": metadata.writer.broker_id,
+        "MaxTimestampMs": metadata.max_timestamp_ms,
+        "EventTimestampMs": metadata.event_timestamp_ms,
+        "SegmentLeaderEpochs": _plain(metadata.segment_leader_epochs),
+        "SegmentSizeInBytes": metadata.segment_size_bytes,
+        "CustomMetadata": _plain(metadata.custom_metadata or None),
+        "RemoteLogSegmentState": metadata.state.name,
+        "TxnIndexEmpty": not metadata.has_transaction_index,
+        "LeaderEpoch": metadata.writer.leader_epoch,
+        "Incarnation": _plain(metadata.writer.incarnation),
+        "Layout": metadata.layout,
+        "Objects": [_plain(each) for each in metadata.objects],
+    }
+
+
+def _facts(facts: NativeSegmentFacts) -> Document:
+    return {
+        "StartOffset": facts.start_offset,
+        "EndOffset": facts.end_offset,
+        "BrokerId": facts.broker_id,
+        "MaxTimestampMs": facts.max_timestamp_ms,
+        "EventTimestampMs": facts.event_timestamp_ms,
+        "SegmentLeaderEpochs": [_epoch(*entry) for entry in facts.segment_leader_epochs],
+        "SegmentSizeInBytes": facts.segment_size_bytes,
+        "CustomMetadata": _plain(facts.custom_metadata),
+        "RemoteLogSegmentState": facts.state.name,
+        "TxnIndexEmpty": facts.txn_index_empty,
+    }
+
+
+def _state_name(record: NativeRecord) -> str:
+    names = {"RemotePartitionDeleteMetadataRecord": "RemotePartitionDeleteState"}
+    return names.get(type(record).__name__, "RemoteLogSegmentState")
+
+
+def _plain(value: object) -> object:  # noqa: PLR0911 - one way for each kind of value
+    """A value as JSON has it."""
+    match value:
+        case Enum():
+            return value.name
+        case None | str() | int():
+            return value
+        case bytes():
+            return base64.b64encode(value).decode("ascii")
+        case UUID():
+            return id_to_text(value)
+        case TopicIdPartition():
+            topic_id = id_to_text(value.topic_id)
+            return {"Name": value.topic, "Id": topic_id, "Partition": value.partition}
+        case Lineage():
+            return [_epoch(each.epoch, each.start_offset) for each in value.entries]
+        case StoredObject():
+            return {"Key": value.key, "LengthBytes": value.length_bytes, "Crc32c": value.crc32c}
+        case tuple() | list():
+            return [_plain(each) for each in value]
+        case frozenset():
+            return sorted(str(_plain(each)) for each in value)
+    return {name: _plain(each) for name, each in _named(value).items()}
+
+
+def _epoch(epoch: int, start_offset: int) -> Document:
+    return {"LeaderEpoch": epoch, "Offset": start_offset}
+
+
+def _named(value: object) -> Mapping[str, object]:
+    """A dataclass's fields under the names that Kafka's schemas would give them.
+
+    Fields without a representation are secrets: they are left out.
+    """
+    assert is_dataclass(value), f"not a value of an event: {value!r}"
+    return {
+        "".join(part.capitalize() for part in field.name.split("_")): getattr(value, field.name)
+        for field in fields(value)
+        if field.init and field.repr and field.name != "unknown_fields"
+    }
+
+
+def _short(value: object) -> str:
+    """Ids of segments and partitions in the form in which logs have them."""
+    if isinstance(value, dict) and "TopicIdPartition" in value:
+        return f"{_short(value['TopicIdPartition'])}:{value.get('Id', '')}"
+    if isinstance(value, dict) and set(value) == {"Name", "Id", "Partition"}:
+        return f"{value['Name']}-{value['Id']}:{value['Partition']}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ",".join(map(_short, value))
+    if isinstance(value, dict):
+        return "/".join(_short(each) for each in value.values() if each is not None)
+    return str(value)

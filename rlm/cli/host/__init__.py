@@ -1,0 +1,1 @@
+"""Commands that start processes, list them, or check that they work together."""

@@ -1,0 +1,233 @@
+"""`rlm check`: whether the cluster's processes are found, and whether data passes through them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import uuid4
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rlm.broker.client_check import check_client
+from rlm.broker.topics.kafka_canary_topics import KafkaCanaryTopics
+from rlm.cli.host.store_rules import store_rule_rows
+from rlm.cli.invocation.command_start import LONGEST_S, finite
+from rlm.cli.invocation.manager_access import manager_client
+from rlm.cli.invocation.managers import ask_each, live_managers, registered_live
+from rlm.cli.invocation.options import (
+    ClusterOptions,
+    JsonOption,
+    reaching_cluster,
+    with_cluster_options,
+)
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.session import Session, open_session
+from rlm.cli.invocation.tiering_session import tiering_of
+from rlm.config.load import CommandConfig, client_command_config
+from rlm.operator.end_to_end import CheckSettings, CheckTools, EndToEndCheck
+from rlm.policy.held import Held
+from rlm.policy.request.canary import CheckResult, CheckRow
+from rlm.rest.manager_client import ManagerClient
+from rlm.worker.external import client_properties
+from rlm.worker.fresh_id import fresh_id
+from rlmm.events.processes import ProcessRegistered, ProcessRole
+from rsm.segment.errors import TieredStorageError
+
+_WIDE = 200  # of a table that goes into a file or a pipe
+_DEFAULT_WAIT_S = 300.0
+
+_EndToEnd = Annotated[
+    bool,
+    typer.Option("--end-to-end", help="Write, store, trim and read a topic made for the check."),
+]
+_Wait = Annotated[
+    float,
+    typer.Option(
+        "--wait",
+        min=1.0,
+        max=LONGEST_S,
+        metavar="SECONDS",
+        help="Time for the check, without up to 3 minutes for cleaning up.",
+        callback=finite,
+    ),
+]
+_Keep = Annotated[bool, typer.Option("--keep", help="Keep the topic, to look at it.")]
+_GatewayConfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--gateway-config",
+        metavar="FILE",
+        help="Properties of the Kafka client for gateways, if not those for brokers.",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        "check",
+        epilog="Examples: rlm check --config rlm.properties; "
+        "rlm check --end-to-end --wait 120 --json --config rlm.properties",
+    )(_check)
+
+
+@with_cluster_options
+def _check(
+    *,
+    end_to_end: _EndToEnd = False,
+    wait: _Wait = _DEFAULT_WAIT_S,
+    keep: _Keep = False,
+    gateway_config: _GatewayConfig = None,
+    cluster: ClusterOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """Check that all parts of the cluster work together.
+
+    Without --end-to-end nothing is changed: the check looks for a manager and a gateway of every
+    broker, at addresses that other hosts can reach, and asks each manager. It reads the lifecycle
+    rules of an S3 or GCS bucket and fails if one takes stored segments.
+
+    With --end-to-end, the check creates a topic with a partition on every broker, writes to it and
+    reads it through every gateway, and waits until every manager has stored and trimmed its
+    partition. At the end it deletes the topic and what is stored of it. Run it on a host from which
+    clients connect.
+
+    Exit code 0 if nothing failed, 1 if something did, 2 if the cluster cannot be reached.
+    """
+    with (
+        open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
+        closing(manager_client(session)) as client,
+    ):
+        check = EndToEndCheck(
+            _tools(session, client, gateway_config),
+            CheckSettings(
+                wait_ms=round(wait * 1000),
+                keep=keep,
+                unique=fresh_id().hex[:8],
+                max_replicas=cluster.config.metadata.replication_factor,
+                trim_min_age_ms=cluster.config.manager.trim_min_age_ms,
+            ),
+            _show,
+        )
+        if end_to_end:
+            with reaching_cluster(cluster.config):
+                session.topics.view(())
+            rows = check.run()
+        else:
+            with reaching_cluster(cluster.config):
+                rows = check.registrations()
+        rows = (*rows, *store_rule_rows(cluster.config.storage))
+    ok = all(row.result is not CheckResult.FAILED for row in rows)
+    with printing():
+        if as_json:
+            sys.stdout.write(json.dumps(_document(rows, ok=ok), indent=2) + "\n")
+        else:
+            Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
+    if not ok:
+        raise typer.Exit(1)
+
+
+def _tools(session: Session, client: ManagerClient, gateway_config: Path | None) -> CheckTools:
+    def client_of(address: str | None) -> Mapping[str, str]:
+        return _client(session.config, address, gateway_config)
+
+    def live(role: ProcessRole) -> Sequence[ProcessRegistered]:
+        return registered_live(session.metadata, session.clock, role)
+
+    if gateway_config is not None:
+        client_of("localhost:9092")  # a wrong file is found before anything is created
+    return CheckTools(
+        topics=session.topics,
+        canaries=KafkaCanaryTopics(client_of),
+        tiering=tiering_of(session),
+        metadata=session.metadata,
+        managers=_AskedManagers(session, client),
+        live=live,
+        clock=session.clock,
+        new_id=uuid4,
+    )
+
+
+def _client(config: CommandConfig, address: str | None, path: Path | None) -> Mapping[str, str]:
+    if address is None:
+        return client_properties(config.cluster)
+    if path is None:
+        return {**client_properties(config.cluster), "bootstrap.servers": address}
+    return client_properties(client_command_config(address, path, check_client).cluster)
+
+
+class _AskedManagers:
+    """The managers that are live when they are asked. See Managers."""
+
+    def __init__(self, session: Session, client: ManagerClient) -> None:
+        self._session = session
+        self._client = client
+
+    def problem(self, manager: ProcessRegistered) -> str:
+        try:
+            self._client.partitions(manager)
+        except TieredStorageError as error:
+            return str(error)
+        return ""
+
+    def wake(self) -> None:
+        # They are asked to hurry, no more: what one does not do is a row.
+        ask_each(live_managers(self._session.metadata, self._session.clock), self._client.run_cycle)
+
+    def blocked(self, topic: str) -> Mapping[int, tuple[Held | None, Held | None]]:
+        return {
+            row["partition"]: (_held(row.get("copy_held")), _held(row.get("trim_held")))
+            for row in self._rows(topic)
+            if isinstance(row.get("partition"), int) and row.get("role") == "leader"
+        }
+
+    def _rows(self, topic: str) -> Iterator[Mapping[str, Any]]:
+        managers = live_managers(self._session.metadata, self._session.clock)
+        for _, rows in ask_each(managers, lambda each: self._client.partitions(each, topic=topic)):
+            if not isinstance(rows, TieredStorageError):
+                yield from rows
+
+
+def _held(answered: object) -> Held | None:
+    if not isinstance(answered, dict):
+        return None
+    values = {str(name): str(value) for name, value in answered.items() if name != "reason"}
+    return Held(reason=str(answered.get("reason", "")), values=values)
+
+
+def _show(row: CheckRow) -> None:
+    """A row as soon as it is known, on standard error."""
+    problem = f": {row.problem}" if row.problem else ""
+    typer.echo(f"{row.check} {row.target}: {row.result.value}{problem}", err=True)
+
+
+def _document(rows: Sequence[CheckRow], *, ok: bool) -> Mapping[str, object]:
+    return {
+        "ok": ok,
+        "checks": [
+            {
+                "check": row.check,
+                "target": row.target,
+                "result": row.result.value,
+                "duration_ms": row.duration_ms,
+                "problem": row.problem or None,
+            }
+            for row in rows
+        ],
+    }
+
+
+def _table(rows: Sequence[CheckRow]) -> Table:
+    table = Table("check", "of", "result", box=None, pad_edge=False)
+    table.add_column("s", justify="right")
+    table.add_column("problem", overflow="fold")
+    for row in rows:
+        seconds = f"{row.duration_ms / 1000:.1f}"
+        table.add_row(row.check, row.target, row.result.value, seconds, row.problem)
+    return table

@@ -1,0 +1,41 @@
+"""`rlm gateway`: the gateway alone; `rlm run` starts it beside the manager."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from rlm.cli.invocation.options import ConfigOption
+
+_EXAMPLES = """Examples:
+
+\b
+  rlm gateway --config rlm.properties      beside a broker, with the file of rlm run
+  rlm gateway --config gateway.properties  on any host, for the whole cluster
+
+\b
+A gateway of the whole cluster needs no more than
+  bootstrap.servers=broker-1:9092,broker-2:9092
+  gateway.listener=0.0.0.0:19092
+  gateway.advertised.listener=gateway.example.com:19092
+  state.dir=/var/lib/rlm-gateway
+  rsm.config.storage.filesystem.root=/mnt/store
+Clients begin at port 19092; broker 1 is at 19094, broker N at 19093 + N.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("gateway", epilog=_EXAMPLES)(_gateway)
+
+
+def _gateway(config: ConfigOption) -> None:
+    """Serve clients until SIGTERM or Ctrl-C, without a supervisor's restarts.
+
+    With log.dirs in the file for the broker that they are of, without for the whole cluster.
+    """
+    # It becomes the gateway: one process, which signals and whoever waits for it find as they did.
+    command = [sys.executable, "-m", "rlm.cli.host.gateway_program", "--config", str(config)]
+    os.execv(command[0], command)  # noqa: S606 - our own program, by our own interpreter

@@ -1,0 +1,66 @@
+"""`python -m rlm.cli.host.gateway_program`: the gateway's process, which `rlm gateway` becomes.
+
+A program of its own, so that the commands need not load what only a gateway is made of.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlm.broker.client_check import check_client
+from rlm.cli.invocation.ending import run_program
+from rlm.cli.invocation.options import ConfigOption
+from rlm.config.load import Config, load_gateway_config
+from rlm.gateway.app.app import build_gateway
+from rlm.gateway.app.process import run_gateway
+from rlm.gateway.app.share import share_of_worker
+from rlm.process.open_access import warn_of_open_access
+from rlm.worker.log_lines import configure_logging
+
+_SOCKET = typer.Option(help="An inherited listening socket.")
+
+
+def main() -> None:
+    """Run the gateway's command line in this process and exit."""
+    run_program(_gateway)
+
+
+def _gateway(
+    config: ConfigOption,
+    gateway_fd: Annotated[int | None, _SOCKET] = None,
+    rest_fd: Annotated[int | None, _SOCKET] = None,
+    worker: Annotated[
+        int | None, typer.Option(help="Which of gateway.workers processes this is.", min=1)
+    ] = None,
+    supervised: Annotated[bool, typer.Option(help="End with the parent's pipe.")] = False,
+) -> None:
+    """Serve clients until a stop signal, without a supervisor's restarts."""
+
+    def load() -> Config:
+        loaded = _load(config, supervised=supervised)
+        return loaded if worker is None else share_of_worker(loaded)
+
+    run_gateway(
+        load,
+        partial(build_gateway, worker=worker or 1),
+        gateway_fd=gateway_fd,
+        rest_fd=rest_fd,
+        supervised=supervised,
+    )
+
+
+def _load(path: Path, *, supervised: bool) -> Config:
+    config = load_gateway_config(path, check_client)
+    configure_logging(config.process.logging_level, sys.stderr)
+    if not supervised:  # else the supervisor has looked
+        warn_of_open_access(config, path)
+    return config
+
+
+if __name__ == "__main__":
+    main()

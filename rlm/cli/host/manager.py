@@ -1,0 +1,53 @@
+"""`python -m rlm.cli.host.manager`: the process that the supervisor starts; not for users.
+
+A program of its own, so that the commands need not load what only a manager is made of.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlm.app.manager import build_manager
+from rlm.app.manager_process import run_manager
+from rlm.broker.client_check import check_client
+from rlm.cli.invocation.ending import run_program
+from rlm.cli.invocation.options import ConfigOption
+from rlm.config.load import Config, load_config
+from rlm.worker.log_lines import configure_logging
+
+_SOCKET = typer.Option(help="An inherited listening socket.")
+
+
+def main() -> None:
+    """Run the manager's command line in this process and exit."""
+    run_program(_manager)
+
+
+def _manager(
+    config: ConfigOption,
+    probe_fd: Annotated[int | None, _SOCKET] = None,
+    rest_fd: Annotated[int | None, _SOCKET] = None,
+    supervised: Annotated[bool, typer.Option(help="End with the parent's pipe.")] = False,
+) -> None:
+    """Run the manager alone, without a supervisor's restarts."""
+    run_manager(
+        lambda: _load(config),
+        build_manager,
+        probe_fd=probe_fd,
+        rest_fd=rest_fd,
+        supervised=supervised,
+    )
+
+
+def _load(path: Path) -> Config:
+    config = load_config(path, check_client)
+    configure_logging(config.process.logging_level, sys.stderr)
+    return config
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""`rlm processes`: the brokers, managers and gateways of the cluster."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rlm.cli.invocation.options import (
+    ClusterOptions,
+    JsonOption,
+    reaching_cluster,
+    with_cluster_options,
+)
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.session import Session, open_session
+from rlm.status.cluster_processes import (
+    ProcessStatus,
+    cluster_processes,
+    process_as_json,
+)
+from rlmm.events.processes import NO_BROKER
+from rlmm.registration import SILENCE_MS, now_of
+
+_WIDE = 240  # of a table that goes into a file or a pipe
+
+_EXAMPLES = """Examples:
+
+\b
+  rlm processes --config rlm.properties
+  rlm processes --bootstrap-server broker1:9092 --json
+
+\b
+Exit codes: 0 listed, whatever their state; 1 the metadata topic cannot be read;
+2 the command line, the configuration or the cluster's address is wrong.
+"""
+
+_All = Annotated[
+    bool,
+    typer.Option(
+        "--all",
+        help="Also show each dead process that was replaced, or whose heartbeats ended more than "
+        "a day ago.",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("processes", epilog=_EXAMPLES)(_processes)
+
+
+@with_cluster_options
+def _processes(
+    *,
+    everything: _All = False,
+    cluster: ClusterOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """List brokers, managers and gateways, and their readiness.
+
+    Managers and gateways register in the metadata topic, with what keeps them from being ready.
+    """
+    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
+        with reaching_cluster(cluster.config):
+            view = session.bootstrap.view(())
+        rows = cluster_processes(
+            {each.node_id: str(each) for each in view.brokers.values()},
+            session.metadata.registrations(),
+            now_ms=_now_ms(session),
+            lists_all=everything,
+        )
+    with printing():
+        if as_json:
+            document = {
+                "cluster_id": session.cluster_id,
+                "processes": [process_as_json(row) for row in rows],
+            }
+            typer.echo(json.dumps(document, indent=2))
+        else:
+            Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
+
+
+def _now_ms(session: Session) -> int:
+    broker_ms, wall_ms = session.metadata.broker_time_ms(), session.clock.wall_ms()
+    silent_ms = wall_ms - broker_ms
+    if broker_ms and silent_ms > SILENCE_MS:
+        typer.echo(
+            f"rlm: the newest record of the metadata topic is {age_text(silent_ms)} old by this "
+            "host's clock: no process registers, or this clock is ahead.",
+            err=True,
+        )
+    return now_of(broker_ms, wall_ms)
+
+
+def _table(rows: Sequence[ProcessStatus]) -> Table:
+    table = Table("role", "broker", "address", "HTTP address", box=None, pad_edge=False)
+    for name in ("version", "heartbeat", "state", "reason"):
+        table.add_column(name)
+    for row in rows:
+        table.add_row(
+            row.role,
+            "-" if row.broker_id == NO_BROKER else str(row.broker_id),
+            row.address or "-",
+            row.http_address or "-",
+            row.version or "-",
+            "-" if row.heartbeat_age_ms is None else f"{age_text(row.heartbeat_age_ms)} ago",
+            row.state,
+            "; ".join(row.reasons),
+        )
+    return table
+
+
+def age_text(age_ms: int) -> str:
+    """A time span for people, in its largest unit."""
+    seconds = age_ms // 1000
+    for unit, unit_s in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * unit_s:
+            return f"{seconds // unit_s} {unit}"
+    return f"{seconds} s"

@@ -1,0 +1,52 @@
+"""Rows of `rlm check` about a bucket that deletes or archives by rules of its own."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from rlm.config.stores.storage import StorageConfig
+from rlm.config.values import Backend
+from rlm.policy.request.canary import CheckResult, CheckRow
+from rlm.worker.external import open_chunk_storage
+from rsm.segment.errors import InvalidConfigError, TieredStorageError
+from rsm.storage.chunk_storage import ChunkStorage
+
+_CHECK = "lifecycle rules"
+_BACKENDS_WITH_RULES = frozenset({Backend.S3, Backend.GCS})
+
+
+def store_rule_rows(settings: StorageConfig | None) -> tuple[CheckRow, ...]:
+    """Those of the configured store; none where a store has no rules that can be read."""
+    if settings is None or settings.backend not in _BACKENDS_WITH_RULES:
+        return ()
+    try:
+        with closing(open_chunk_storage(settings)) as storage:
+            return rule_rows(storage, settings.backend.value, settings.key_prefix)
+    except InvalidConfigError as error:
+        return (_unread(settings.backend.value, error),)
+
+
+def rule_rows(storage: ChunkStorage, target: str, key_prefix: str) -> tuple[CheckRow, ...]:
+    """One failed row for each rule that takes our objects; a passed one if there is none."""
+    try:
+        rules = storage.expiry_rules()
+    except TieredStorageError as error:
+        return (_unread(target, error),)
+    problems = [
+        f"{each}: stored segments are lost. Remove the rule, or exclude the prefix of the keys."
+        for each in rules
+        if each.concerns(key_prefix)
+    ]
+    rows = tuple(_row(target, CheckResult.FAILED, problem) for problem in problems)
+    return rows or (_row(target, CheckResult.PASSED),)
+
+
+def _unread(target: str, error: TieredStorageError) -> CheckRow:
+    """Failed if the manager could not use the store either."""
+    if isinstance(error, InvalidConfigError):
+        return _row(target, CheckResult.FAILED, f"the store cannot be used: {error}")
+    return _row(target, CheckResult.SKIPPED, f"the rules cannot be read: {error}")
+
+
+def _row(target: str, result: CheckResult, problem: str = "") -> CheckRow:
+    return CheckRow(check=_CHECK, target=target, result=result, problem=problem)

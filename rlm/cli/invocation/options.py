@@ -1,0 +1,121 @@
+"""Options that commands share, and the configuration they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from inspect import signature
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rlm.broker.client_check import check_client
+from rlm.cli.invocation.command_start import LONGEST_S, less_start_up
+from rlm.config.load import CommandConfig, client_command_config, load_command_config
+from rsm.segment.errors import InvalidConfigError, RetriableError
+
+_DEFAULT_TIMEOUT_S = 30.0
+
+ConfigOption = Annotated[
+    Path, typer.Option("--config", metavar="FILE", help="The configuration file.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterOptions:
+    """Which cluster a command speaks to, as the user told it, and how long it may take."""
+
+    config: CommandConfig
+    timeout_ms: int
+
+
+def _cluster_options(
+    *,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="The configuration file of `rlm run`."),
+    ] = None,
+    bootstrap_server: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="The cluster, where there is no --config."),
+    ] = None,
+    command_config_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--command-config",
+            metavar="FILE",
+            help="With --bootstrap-server: properties of the Kafka client (TLS, SASL).",
+        ),
+    ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=0.1,
+            max=LONGEST_S,
+            metavar="SECONDS",
+            help="How long to wait for the cluster.",
+            callback=less_start_up,
+        ),
+    ] = _DEFAULT_TIMEOUT_S,
+) -> ClusterOptions:
+    return ClusterOptions(
+        config=command_config(config, bootstrap_server, command_config_file),
+        timeout_ms=round(timeout * 1000),
+    )
+
+
+def with_cluster_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say which cluster, which it takes as `cluster`.
+
+    They stand behind its own, but before --json. InvalidConfigError where they contradict.
+    """
+    own = signature(function, eval_str=True)
+    shared = signature(_cluster_options, eval_str=True).parameters
+    parameters = [each for name, each in own.parameters.items() if name != "cluster"]
+    last = [each for each in parameters if each.name == "as_json"]
+    shown = [each for each in parameters if each not in last] + [*shared.values(), *last]
+
+    def command(**arguments: Any) -> None:  # noqa: ANN401 - what the command takes
+        options = {name: arguments.pop(name) for name in shared}
+        function(cluster=_cluster_options(**options), **arguments)
+
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    command.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]  # typer asks
+    command.__annotations__ = {each.name: each.annotation for each in shown}
+    return command
+
+
+def command_config(
+    config: Path | None, bootstrap_server: str | None, command_config_file: Path | None
+) -> CommandConfig:
+    """The configuration that these options give. InvalidConfigError.
+
+    `--bootstrap-server` and `--config` exclude each other, so that no command can act on another
+    cluster than its file names.
+    """
+    if (config is None) == (bootstrap_server is None):
+        raise InvalidConfigError("give either --config or --bootstrap-server")
+    if config is not None:
+        if command_config_file is not None:
+            raise InvalidConfigError("--command-config goes with --bootstrap-server")
+        return load_command_config(config, check_client)
+    return client_command_config(str(bootstrap_server), command_config_file, check_client)
+
+
+@contextmanager
+def reaching_cluster(config: CommandConfig) -> Iterator[None]:
+    """For a command's first contact: a cluster that can't be reached is the user's to mend.
+
+    Turns RetriableError into InvalidConfigError, which ends a command with exit code 2.
+    """
+    try:
+        yield
+    except RetriableError as error:
+        raise InvalidConfigError(
+            "cluster can't be reached",
+            bootstrap_servers=config.cluster.bootstrap_text,
+            reason=error,
+        ) from error

@@ -1,0 +1,165 @@
+"""What a command that looks at the whole cluster works with, opened and closed around it.
+
+Composes: the way to every broker, the topics' settings, and the metadata as read to its present
+end into memory. The command's timeout bounds the opening and is what is left for the rest.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from rlm.broker.bootstrap import Bootstrap
+from rlm.broker.cluster import ClusterView
+from rlm.broker.topics.topic_admin import ClusterTopicAdmin, TopicAdmin
+from rlm.cli.invocation.options import reaching_cluster
+from rlm.config.load import CommandConfig
+from rlm.worker.external import open_bootstrap, open_metadata_topic
+from rlm.worker.log_lines import configure_command_logging
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.spi import RemoteLogMetadataManager
+from rlmm.topic.event_topic import EventTopic, Published
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.segment.clock import Clock
+from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
+from rsm.system_clock import SystemClock
+
+_RETRY_PAUSE_MS = 200
+_TOPIC_NAME_KEY = "rlmm.config.remote.log.metadata.topic.name"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """An open command. `metadata` has read what there was when it was opened, and follows.
+
+    `positions` is how far that was: the next offset of each metadata partition.
+    """
+
+    config: CommandConfig
+    clock: Clock
+    deadline_ms: int
+    bootstrap: Bootstrap
+    topics: TopicAdmin
+    metadata: RemoteLogMetadataManager
+    cluster_id: str
+    positions: Mapping[int, int]
+
+    def remaining_ms(self) -> int:
+        """What is left of the command's timeout, at least 1."""
+        return max(1, self.deadline_ms - self.clock.monotonic_ms())
+
+
+@contextmanager
+def open_session(
+    config: CommandConfig, *, timeout_ms: int, create_metadata_topic: bool = False
+) -> Iterator[Session]:
+    """Reach the cluster and read the metadata; closed cleanly at the end.
+
+    Without `create_metadata_topic` nothing is created: where there is no metadata topic the
+    metadata is empty, and publishing raises InvalidConfigError. Raises InvalidConfigError if the
+    cluster can't be reached within the timeout, or if the metadata topic can't be created as
+    configured.
+    """
+    configure_command_logging(sys.stderr)
+    clock = SystemClock()
+    deadline_ms = clock.monotonic_ms() + timeout_ms
+    bootstrap = open_bootstrap(config.cluster, clock, timeout_ms=timeout_ms)
+    with reaching_cluster(config):
+        name = config.metadata.topic_name
+        view = _until(clock, deadline_ms, lambda: bootstrap.view((name,)))
+        topic = metadata_topic(config, view, create=create_metadata_topic, clock=clock)
+        metadata = TopicBasedRemoteLogMetadataManager(
+            topic,
+            MetadataCache(MemoryStore()),
+            clock,
+            ManagerSettings(consume_wait_ms=min(config.metadata.consume_wait_ms, timeout_ms)),
+        )
+        try:
+            _until(clock, deadline_ms, lambda: topic.ensure(create=create_metadata_topic))
+            _read_to_end(metadata, deadline_ms - clock.monotonic_ms())
+        except BaseException:
+            metadata.close()
+            raise
+    try:
+        yield Session(
+            config=config,
+            clock=clock,
+            deadline_ms=deadline_ms,
+            bootstrap=bootstrap,
+            topics=ClusterTopicAdmin(bootstrap),
+            metadata=metadata,
+            cluster_id=view.cluster_id,
+            positions=metadata.metrics().positions,
+        )
+    finally:
+        metadata.close()
+
+
+class _AbsentTopic(MemoryTopic):
+    """In place of a metadata topic that the cluster does not have: empty, and refuses writes."""
+
+    def __init__(self, clock: Clock, name: str) -> None:
+        super().__init__(MemoryLog(clock))
+        self._name = name
+
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+        raise InvalidConfigError(
+            "the cluster has no metadata topic: start `rlm run` on a broker's host, or give the "
+            f"command the topic's name by {_TOPIC_NAME_KEY}",
+            topic=self._name,
+        )
+
+
+def leaders_of(session: Session, topic: str) -> Mapping[int, int | None]:
+    """The broker that leads each partition of a topic now. NotFoundError, RetriableError."""
+    view = session.bootstrap.view((topic,))
+    return {each.partition: each.leader_id for each in view.topic(topic).partitions}
+
+
+def _read_to_end(metadata: TopicBasedRemoteLogMetadataManager, timeout_ms: int) -> None:
+    metadata.start()
+    readiness = metadata.wait_ready(max(1, timeout_ms))
+    if not readiness.ready:
+        raise RetriableError("the metadata topic can't be read in time", reason=readiness.reason)
+
+
+def metadata_topic(
+    config: CommandConfig, view: ClusterView, *, create: bool, clock: Clock
+) -> EventTopic:
+    """The metadata topic as it is there; as configured only where it is to be created.
+
+    A command may have been given the cluster's address and nothing else, and what the topic's shape
+    should be is for the managers to check. Where there is none, an empty one that refuses writes.
+    """
+    try:
+        found = view.topic(config.metadata.topic_name)
+    except NotFoundError:
+        if create:
+            return open_metadata_topic(config.cluster, config.metadata)
+        return _AbsentTopic(clock, config.metadata.topic_name)
+    shape = {
+        "num_partitions": len(found.partitions),
+        "replication_factor": min(len(each.replicas) for each in found.partitions),
+    }
+    return open_metadata_topic(config.cluster, config.metadata.model_copy(update=shape))
+
+
+def _until(clock: Clock, deadline_ms: int, ask: Callable[[], T]) -> T:
+    """The answer; RetriableError when the deadline has passed.
+
+    What is not found is asked for again: not all brokers know at once what was just created.
+    """
+    while True:
+        try:
+            return ask()
+        except (RetriableError, NotFoundError) as error:
+            if clock.monotonic_ms() >= deadline_ms:
+                raise RetriableError(error.message, **error.context) from error
+        clock.sleep_ms(_RETRY_PAUSE_MS)

@@ -1,0 +1,96 @@
+"""What commands that begin and end tiering work with, made for an open session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from functools import partial
+from typing import Annotated
+from uuid import UUID, uuid4
+
+import typer
+
+from rlm.cli.invocation.managers import LeadingManagers, ManagerLags
+from rlm.cli.invocation.session import Session, leaders_of
+from rlm.policy.topic.disable_gate import RecordsAtRisk
+from rlm.rest.manager_client import ManagerClient
+from rlm.topics.broker_retention import BrokerRetention
+from rlm.topics.disable import TieringEnd
+from rlm.topics.enable import Tiering
+from rlm.topics.policy_writer import PolicyWriter
+from rlm.worker.external import open_chunk_storage, own_topics, stored_originals
+from rlmm.events.values import OriginalConfig, TopicPolicy
+
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Data loss: give up records that are not stored in time.")
+]
+
+
+def tiering_of(session: Session) -> Tiering:
+    """What brings policies into force."""
+    return Tiering(
+        PolicyWriter(session.metadata, uuid4),
+        BrokerRetention(session.topics, session.clock),
+        session.clock,
+        own_topics=own_topics(session.config.metadata, session.config.manager),
+        progress=show_progress,
+        recall=lambda topic, topic_id: _recalled(session, topic, topic_id),
+    )
+
+
+def _recalled(session: Session, topic: str, topic_id: UUID) -> tuple[OriginalConfig, ...]:
+    """What the store keeps of a topic whose policy was lost; nothing without a store."""
+    config = session.config.storage
+    if config is None:
+        return ()
+    with closing(open_chunk_storage(config)) as storage:
+        found = stored_originals(config, storage).of_topic(topic, topic_id)
+    if found is None:
+        return ()
+    show_progress(f"originals found in the store: {settings_text(found.values)}")
+    return tuple(OriginalConfig(name=n, value=value) for n, value in found.values.items())
+
+
+def tiering_end_of(session: Session, client: ManagerClient) -> TieringEnd:
+    """What takes policies out of force."""
+    return TieringEnd(
+        tiering_of(session),
+        PolicyWriter(session.metadata, uuid4),
+        BrokerRetention(session.topics, session.clock),
+        topics=session.topics,
+        metadata=session.metadata,
+        lags=ManagerLags(
+            LeadingManagers(session.metadata, client, partial(leaders_of, session), session.clock)
+        ),
+        clock=session.clock,
+        progress=show_progress,
+    )
+
+
+def end_tiering(
+    session: Session, ending: TieringEnd, topic: str, *, delete_remote: bool, force: bool
+) -> TopicPolicy:
+    """What `TieringEnd.disable` does, within the command's time and one more look of managers."""
+    # Each of them has to look once more, after it has heard that trims are to stop.
+    timeout_ms = session.remaining_ms() + session.config.manager.task_interval_ms
+    return ending.disable(topic, delete_remote=delete_remote, force=force, timeout_ms=timeout_ms)
+
+
+def show_progress(text: str) -> None:
+    """A step of what takes long, on standard error."""
+    typer.echo(text, err=True)
+
+
+def preview_lines(policy: TopicPolicy, risks: Iterable[RecordsAtRisk]) -> Iterator[str]:
+    """What ending a topic's tiering would restore and lose, for people."""
+    restored = settings_text({each.name: each.value for each in policy.originals})
+    yield f"{policy.topic}: {policy.state.name}; would restore {restored}"
+    for risk in tuple(risks) or ("nothing",):
+        yield f"at risk: {risk}"
+
+
+def settings_text(settings: Mapping[str, str | None]) -> str:
+    """A topic's own settings, for people."""
+    return ", ".join(
+        f"{name}={'(no override)' if value is None else value}" for name, value in settings.items()
+    )

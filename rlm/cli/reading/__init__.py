@@ -1,0 +1,1 @@
+"""Commands that show partitions and their records: status, explain, read."""

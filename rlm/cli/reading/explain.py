@@ -1,0 +1,172 @@
+"""`rlm explain`: where a record is, and why it is or is not on the broker any more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Annotated, Any
+
+import typer
+
+from rlm.broker.cluster_offsets import fetch_cluster_offsets
+from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.manager_access import manager_client
+from rlm.cli.invocation.managers import live_managers, silence_of
+from rlm.cli.invocation.options import (
+    ClusterOptions,
+    JsonOption,
+    reaching_cluster,
+    with_cluster_options,
+)
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.policy_of import find_tiered
+from rlm.cli.invocation.session import Session, open_session
+from rlm.cli.invocation.times import iso_time
+from rlm.cli.reading.stored_objects import stored_objects
+from rlm.rest.manager_client import ManagerClient
+from rlm.status.explanation import whereabouts, whereabouts_as_json
+from rlmm.events.processes import ProcessRegistered
+from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
+from rsm.segment.ids import TopicIdPartition, id_to_text
+from rsm.segment.metadata import SegmentState
+
+_PLACES = {
+    "local": "on the broker, not stored",
+    "remote": "stored, not on the broker any more",
+    "both": "stored, and on the broker still",
+    "below_log_start": "below the log start: expired, or deleted by a client",
+    "above_high_watermark": "above the high watermark: not there yet",
+    "gap": "in a recorded gap: neither stored nor on the broker",
+    "nowhere": "nowhere: not stored and not on the broker",
+}
+
+_Partition = Annotated[str, typer.Argument(metavar="TOPIC:PARTITION", help="The partition.")]
+_Offset = Annotated[int, typer.Argument(min=0, metavar="OFFSET", help="The record's offset.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("explain", epilog="Example: rlm explain orders:0 120000 --json")(_explain)
+
+
+@with_cluster_options
+def _explain(
+    partition: _Partition,
+    offset: _Offset,
+    *,
+    cluster: ClusterOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """Say where a record is, in which segment and objects, and what keeps its local copy.
+
+    The last is the word of the manager beside the leader: unknown where that does not answer.
+    """
+    name = PartitionName.parse(partition)
+    if name.partition is None:
+        raise InvalidConfigError("not a partition", found=partition, expected="TOPIC:PARTITION")
+    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
+        _, (tip,) = find_tiered(session, name)
+        found = {
+            **_explanation(session, tip, offset),
+            **stored_objects(session, tip, offset),
+        }
+    document = {
+        "topic": tip.topic,
+        "topic_id": id_to_text(tip.topic_id),
+        "partition": tip.partition,
+        **found,
+    }
+    with printing():
+        if as_json:
+            typer.echo(json.dumps(document, indent=2))
+        else:
+            for line in _lines(document):
+                typer.echo(line)
+
+
+def _explanation(session: Session, tip: TopicIdPartition, offset: int) -> Mapping[str, object]:
+    """By the leader's manager; without one, by the metadata and the leader."""
+    with reaching_cluster(session.config):
+        view = session.bootstrap.view((tip.topic,))
+    leaders = {each.partition: each.leader_id for each in view.topic(tip.topic).partitions}
+    managers = live_managers(session.metadata, session.clock)
+    with closing(manager_client(session)) as client:
+        said = explained_by_leader(client, managers, leaders.get(tip.partition), tip, offset)
+    if not isinstance(said, str):
+        return said
+    typer.echo(f"rlm: what keeps the local copy is not known: {said}", err=True)
+    with ThreadPoolExecutor(1, "explain") as executor:
+        answers = fetch_cluster_offsets(session.bootstrap, view, (tip,), executor)
+    if tip not in answers.succeeded:
+        raise RetriableError("the leader can't be asked", reason=answers.failed.get(tip))
+    state = session.metadata.partition_state(tip)
+    segments = session.metadata.list_remote_log_segments(tip, states=tuple(SegmentState))
+    found = whereabouts(
+        offset,
+        state=state,
+        lineage=state.lineage,
+        offsets=answers.succeeded[tip],
+        segments=tuple(segments),
+    )
+    return {**whereabouts_as_json(found), "local_copy": None}
+
+
+def explained_by_leader(
+    client: ManagerClient,
+    managers: Iterable[ProcessRegistered],
+    leader: int | None,
+    tip: TopicIdPartition,
+    offset: int,
+) -> Mapping[str, object] | str:
+    """What the leader's manager says, or why it says nothing and what to do.
+
+    `managers` are the live ones.
+    """
+    live = {manager.broker_id: manager for manager in managers}
+    errors = {}
+    if leader in live:
+        try:
+            return client.explanation(live[leader], tip.topic, tip.partition, offset)
+        except TieredStorageError as error:
+            errors[leader] = error
+    return silence_of(leader, live, errors)
+
+
+def _lines(found: Mapping[str, Any]) -> Sequence[str]:
+    place = str(found["place"])
+    record = f"{found['topic']}:{found['partition']} offset {found['offset']}"
+    starts = f"log start {found['log_start_offset']}, local start {found['local_start_offset']}"
+    lines = [
+        f"{record}, leader epoch {found['leader_epoch']}: {_PLACES.get(place, place)}",
+        f"  {starts}, high watermark {found['high_watermark']}",
+    ]
+    for segment in found["segments"]:
+        readable = segment["readable_from"] is not None
+        lines.append(
+            f"  segment {segment['id']} {segment['base_offset']}..{segment['end_offset']}"
+            f" {segment['state']} since {iso_time(segment['state_since_ms'])}"
+            f" {segment['size_bytes']} bytes{'' if readable else ', not readable'}"
+        )
+        states = found.get("objects_in_store") or {}
+        lines.extend(
+            f"    {key}{', in the store: ' + states[key] if key in states else ''}"
+            for key in segment["objects"]
+        )
+    lines.extend(
+        f"  anomaly {each['kind']}: {each['object']} since {iso_time(each['first_ms'])}, last"
+        f" {iso_time(each['last_ms'])}, {each['attempts']} attempts"
+        for each in found.get("anomalies", ())
+    )
+    if (gap := found.get("gap")) is not None:  # a manager of an older version says nothing of it
+        lines.append(
+            f"  gap {gap['start_offset']}..{gap['end_offset']} {gap['reason']}"
+            f", recorded {iso_time(gap['recorded_ms'])}"
+        )
+    copy = found["local_copy"]
+    if copy is None:
+        return [*lines, "  local copy: not known without the leader's manager"]
+    values = " ".join(f"{name}={value}" for name, value in copy["values"].items())
+    words = (copy["state"], copy["reason"], values)
+    return [*lines, f"  local copy: {' '.join(each for each in words if each)}"]

@@ -1,0 +1,249 @@
+"""`rlm status`: every tiered partition of the cluster, by brokers, metadata and managers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import closing
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rlm.broker.cluster import ClusterView, TopicView
+from rlm.broker.cluster_offsets import fetch_cluster_offsets
+from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.manager_access import manager_client
+from rlm.cli.invocation.named_topic import find_partition
+from rlm.cli.invocation.options import (
+    ClusterOptions,
+    JsonOption,
+    reaching_cluster,
+    with_cluster_options,
+)
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.session import Session, open_session
+from rlm.cli.invocation.times import iso_time
+from rlm.cli.reading.manager_words import ask_managers
+from rlm.policy.anomalies import anomalies_text
+from rlm.status.cluster_status import (
+    LedPartition,
+    PartitionStatus,
+    StoredPartition,
+    brokers_with_tiered_leaders,
+    held_text,
+    is_tiered,
+    partition_status,
+    status_as_json,
+)
+from rlmm.partition_state import ReadLease
+from rsm.segment.errors import RetriableError
+from rsm.segment.ids import TopicIdPartition
+
+_ASK_THREADS = 8
+_WIDE = 240  # of a table that goes into a file or a pipe
+
+_Name = Annotated[
+    str | None,
+    typer.Argument(metavar="TOPIC[:PARTITION]", help="All tiered topics if not given."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("status", epilog="Example: rlm status orders --json")(_status)
+
+
+@with_cluster_options
+def _status(
+    name: _Name = None,
+    *,
+    cluster: ClusterOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what is stored, what is local and what is behind.
+
+    The managers report lag and trims. If a manager cannot be asked, they are not known of the
+    partitions that its broker leads: the command then says why, and ends with exit code 1.
+    """
+    complaints: list[str] = []
+    settings = cluster.config
+    named = None if name is None else PartitionName.parse(name)
+    with open_session(settings, timeout_ms=cluster.timeout_ms) as session:
+        with reaching_cluster(settings):
+            view = session.bootstrap.view(_topics(session, named))
+        if named is not None:
+            find_partition(view, named)
+        rows = _rows(session, view, named, complaints)
+    with printing():
+        if as_json:
+            partitions = [status_as_json(row) for row in rows]
+            document = {"cluster_id": session.cluster_id, "partitions": partitions}
+            typer.echo(json.dumps(document, indent=2))
+        else:
+            Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
+    _require_answers(complaints)
+
+
+def _require_answers(complaints: Sequence[str]) -> None:
+    """RetriableError if managers could not be asked; why was said before the table."""
+    if complaints:
+        raise RetriableError(
+            "lag and trims are not known of all partitions, because managers cannot be asked",
+            managers=len(complaints),
+        )
+
+
+def _topics(session: Session, named: PartitionName | None) -> Sequence[str]:
+    """The topics that may be shown."""
+    if named is not None:
+        return (named.topic,)
+    return sorted({policy.topic for policy in session.metadata.topic_policies()})
+
+
+def _rows(
+    session: Session,
+    view: ClusterView,
+    named: PartitionName | None,
+    complaints: list[str],
+) -> tuple[PartitionStatus, ...]:
+    stored = {
+        tip: _stored(session, tip)
+        for topic in view.topics.values()
+        for tip in _partitions_of(topic)
+        if named is None or named.partition in (None, tip.partition)
+    }
+    if named is None:
+        stored = {t: s for t, s in stored.items() if is_tiered(s.policy, s.segments)}
+    with (
+        ThreadPoolExecutor(_ASK_THREADS, "status") as executor,
+        closing(manager_client(session)) as client,
+    ):
+        leds = _led(session, view, stored, executor)
+        words = ask_managers(
+            session.metadata,
+            _tiered_leads(leds, stored),
+            executor,
+            client=client,
+            clock=session.clock,
+            required=brokers_with_tiered_leaders(leds, stored),
+            complain=complaints.append,
+        )
+    for line in complaints:
+        _complain(line)
+    return tuple(
+        partition_status(led, stored[led.topic_id_partition], words.get(led.topic_id_partition, {}))
+        for led in sorted(leds, key=_by_name)
+    )
+
+
+def _stored(session: Session, tip: TopicIdPartition) -> StoredPartition:
+    state = session.metadata.partition_state(tip)
+    return StoredPartition(
+        policy=session.metadata.topic_policy(tip.topic_id),
+        state=state,
+        segments=tuple(session.metadata.list_remote_log_segments(tip)),
+        leases=state.leases_held(session.metadata.broker_time_ms()),
+    )
+
+
+def _led(
+    session: Session,
+    view: ClusterView,
+    partitions: Iterable[TopicIdPartition],
+    executor: Executor,
+) -> tuple[LedPartition, ...]:
+    wanted = tuple(partitions)
+    results = fetch_cluster_offsets(session.bootstrap, view, wanted, executor)
+    for tip, error in results.failed.items():
+        _complain(f"{tip.topic}:{tip.partition}: its leader can't be asked: {error}")
+    rows = []
+    for tip in wanted:
+        shown = view.topics[tip.topic].partitions
+        partition = next(each for each in shown if each.partition == tip.partition)
+        rows.append(
+            LedPartition(
+                topic_id_partition=tip,
+                leader_id=partition.leader_id,
+                leader_epoch=partition.leader_epoch,
+                offsets=results.succeeded.get(tip),
+            )
+        )
+    return tuple(rows)
+
+
+def _tiered_leads(
+    leds: Sequence[LedPartition], stored: Mapping[TopicIdPartition, StoredPartition]
+) -> Mapping[TopicIdPartition, int | None]:
+    """The leaders of partitions that a manager should have something to say of."""
+    return {
+        led.topic_id_partition: led.leader_id
+        for led in leds
+        if is_tiered(stored[led.topic_id_partition].policy, stored[led.topic_id_partition].segments)
+    }
+
+
+def _partitions_of(topic: TopicView) -> tuple[TopicIdPartition, ...]:
+    return tuple(
+        TopicIdPartition(topic_id=topic.topic_id, topic=topic.topic, partition=each.partition)
+        for each in topic.partitions
+    )
+
+
+def _by_name(led: LedPartition) -> tuple[str, int]:
+    return led.topic_id_partition.topic, led.topic_id_partition.partition
+
+
+def _complain(line: str) -> None:
+    typer.echo(f"rlm: {line}", err=True)
+
+
+def _table(rows: Sequence[PartitionStatus]) -> Table:
+    table = Table("topic", "partition", "state", "role", box=None, pad_edge=False)
+    for name in ("epoch", "log start", "local start", "last tiered", "pending", "LSO", "HW"):
+        table.add_column(name, justify="right")
+    for name in ("lag segments", "lag bytes", "remote segments", "remote bytes"):
+        table.add_column(name, justify="right")
+    table.add_column("copy held")
+    table.add_column("trim held")
+    table.add_column("anomalies")
+    table.add_column("read leases")
+    for row in rows:
+        tip = row.topic_id_partition
+        numbers = (
+            row.leader_epoch,
+            row.log_start_offset,
+            row.local_start_offset,
+            row.last_tiered_offset,
+            row.pending_upload_offset,
+            row.last_stable_offset,
+            row.high_watermark,
+            row.said.lag_segments,
+            row.said.lag_bytes,
+            row.remote_segments,
+            row.remote_bytes,
+        )
+        table.add_row(
+            tip.topic,
+            str(tip.partition),
+            row.policy_state or "-",
+            row.role or "-",
+            *("?" if number is None else str(number) for number in numbers),
+            held_text(row.said.copy_held),
+            held_text(row.said.trim_held),
+            anomalies_text(row.anomalies),
+            _leases_text(row.leases),
+        )
+    return table
+
+
+def _leases_text(leases: Sequence[ReadLease]) -> str:
+    """Who holds the one that ends last, until when, and how many more there are."""
+    if not leases:
+        return ""
+    last = max(leases, key=lambda lease: lease.expires_ms)
+    more = f" and {len(leases) - 1} more" if len(leases) > 1 else ""
+    return f"{last.holder} until {iso_time(last.expires_ms)}{more}"

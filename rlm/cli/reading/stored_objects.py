@@ -1,0 +1,64 @@
+"""What the store has of the objects that hold an offset, as `rlm explain` shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+
+import typer
+
+from rlm.cli.invocation.session import Session
+from rlm.policy.anomalies import anomaly_as_json, open_anomalies
+from rlm.tasks.copying.copier import BoundedAttempt
+from rlm.worker.external import open_chunk_storage, storage_manager
+from rsm.segment.errors import FencedError, RetriableError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.spi import CopyAttempt, RemoteStorageManager
+
+AS_RECORDED, MISSING = "as recorded", "missing"
+
+
+def stored_objects(session: Session, tip: TopicIdPartition, offset: int) -> Mapping[str, object]:
+    """The anomalies on record of the segments that hold an offset, and their objects in the store.
+
+    `objects_in_store` is None where no store is configured, or where it cannot be asked.
+    """
+    records = session.metadata.list_remote_log_segments(
+        tip, states=(SegmentState.COPY_SEGMENT_FINISHED,), from_offset=offset
+    )
+    holding = [each.metadata for each in records if offset in each.metadata.offsets]
+    anomalies = open_anomalies(session.metadata.partition_state(tip), holding)
+    return {
+        "anomalies": [anomaly_as_json(each) for each in anomalies],
+        "objects_in_store": _asked(session, holding),
+    }
+
+
+def states_of(
+    storage: RemoteStorageManager,
+    segments: Iterable[RemoteLogSegmentMetadata],
+    attempt: CopyAttempt,
+) -> Mapping[str, str]:
+    """Each object with its state, by length and the checksum that the store keeps."""
+    states: dict[str, str] = {}
+    for metadata in segments:
+        states.update((stored.key, AS_RECORDED) for stored in metadata.objects)
+        for fault in storage.check_objects(metadata, read=False, attempt=attempt):
+            states[fault.object_key] = MISSING if fault.is_missing else f"corrupt: {fault.reason}"
+    return states
+
+
+def _asked(
+    session: Session, segments: Iterable[RemoteLogSegmentMetadata]
+) -> Mapping[str, str] | None:
+    settings = session.config.storage
+    if settings is None:
+        return None
+    attempt = BoundedAttempt(session.clock, session.deadline_ms, lambda: False)
+    with closing(storage_manager(settings, open_chunk_storage(settings))) as storage:
+        try:
+            return states_of(storage, segments, attempt)
+        except (FencedError, RetriableError) as error:
+            typer.echo(f"rlm: cannot check the objects in the store: {error}", err=True)
+            return None

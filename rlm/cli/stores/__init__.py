@@ -1,0 +1,1 @@
+"""Commands on stores and on objects as files: storage, blocks."""

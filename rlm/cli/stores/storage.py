@@ -1,0 +1,85 @@
+"""`rlm storage`: whether the configured store can do what it must."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rlm.broker.client_check import check_client
+from rlm.cli.invocation.options import ConfigOption, JsonOption
+from rlm.cli.invocation.output import printing
+from rlm.config.load import load_command_config
+from rlm.worker.external import open_chunk_storage
+from rlm.worker.fresh_id import fresh_id
+from rsm.storage.probe import ProbeResult, ProbeStep, probe
+from rsm.system_clock import SystemClock
+
+_WIDE = 160  # of a table that goes into a file or a pipe
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    commands = typer.Typer(help="Try the store.", no_args_is_help=True)
+    commands.callback()(_storage)
+    commands.command("check", epilog="Example: rlm storage check --config rlm.properties")(_check)
+    app.add_typer(commands, name="storage")
+
+
+def _storage() -> None:
+    """Try the store."""
+
+
+def _check(config: ConfigOption, as_json: JsonOption = False) -> None:
+    """Try all that is needed of the store with objects made for it, and delete them.
+
+    They lie below the configured prefix, in `rlm-probe-…`. Exit code 1 if something failed.
+    """
+    settings = load_command_config(config, check_client).required_storage()
+    name = f"rlm-probe-{fresh_id()}"
+    if settings.key_prefix:
+        name = f"{settings.key_prefix}/{name}"
+    storage = open_chunk_storage(settings)
+    try:
+        steps = probe(storage, name, SystemClock().monotonic_ms)
+    finally:
+        storage.close()
+    with printing():
+        if as_json:
+            sys.stdout.write(_document(settings.backend.value, steps) + "\n")
+        else:
+            Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(steps))
+    if _failed(steps):
+        raise typer.Exit(1)
+
+
+def _failed(steps: Sequence[ProbeStep]) -> bool:
+    return any(step.result is ProbeResult.FAILED for step in steps)
+
+
+def _document(backend: str, steps: Sequence[ProbeStep]) -> str:
+    rows = [
+        {
+            "verb": step.verb,
+            "result": step.result.value,
+            "duration_ms": round(step.duration_ms, 1),
+            "problem": step.problem or None,
+        }
+        for step in steps
+    ]
+    return json.dumps({"backend": backend, "ok": not _failed(steps), "steps": rows})
+
+
+def _table(steps: Sequence[ProbeStep]) -> Table:
+    table = Table("what", "result", box=None, pad_edge=False)
+    table.add_column("ms", justify="right")
+    table.add_column("problem", overflow="fold")
+    for step in steps:
+        tried = step.result is not ProbeResult.NOT_TRIED
+        duration = f"{step.duration_ms:.0f}" if tried else ""
+        table.add_row(step.verb, step.result.value, duration, step.problem)
+    return table

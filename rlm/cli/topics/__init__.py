@@ -1,0 +1,1 @@
+"""Commands that act on topics: tiering, offload, pause, retention, lost segments."""

@@ -1,0 +1,88 @@
+"""Damaged segments as `rlm topic resolve` lists them, each with the command that gives it up.
+
+An id may begin with "-", so the commands join it to the option by "=".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from rlm.cli.invocation.times import iso_time
+from rlm.policy.anomalies import anomaly_as_json, open_anomalies
+from rlmm.events.anomaly import Anomaly, AnomalyKind
+from rlmm.partition_state import PartitionState
+from rsm.segment.ids import id_to_text
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DamagedSegment:
+    """A finished segment, and the anomalies on record of its objects.
+
+    `is_accepted`: an operator has given all of those objects up.
+    """
+
+    metadata: RemoteLogSegmentMetadata
+    anomalies: tuple[Anomaly, ...]
+    is_accepted: bool
+
+    @property
+    def command(self) -> str:
+        """The command that gives the segment up."""
+        tip = self.metadata.segment_id.topic_id_partition
+        segment = id_to_text(self.metadata.segment_id.id)
+        return f"rlm topic resolve {tip.topic}:{tip.partition} --lost-segment={segment}"
+
+
+def damaged_segments(
+    state: PartitionState, segments: Iterable[RemoteLogSegmentMetadata]
+) -> tuple[DamagedSegment, ...]:
+    """The segments of a partition with an open anomaly, by offset."""
+    known = tuple(segments)
+    found = open_anomalies(state, known)
+    damaged = []
+    for metadata in sorted(known, key=lambda each: each.offsets.start_offset):
+        own = [each for each in found if each.segment == metadata.segment_id.id]
+        accepted = {each.object_key for each in own if each.kind is AnomalyKind.LOSS_ACCEPTED}
+        reports = tuple(each for each in own if each.kind is not AnomalyKind.LOSS_ACCEPTED)
+        if reports:
+            damaged.append(
+                DamagedSegment(
+                    metadata=metadata,
+                    anomalies=reports,
+                    is_accepted=accepted >= {each.object_key for each in reports},
+                )
+            )
+    return tuple(damaged)
+
+
+def damage_lines(damaged: DamagedSegment) -> Iterator[str]:
+    """Its offsets, its objects and what to do, for people."""
+    tip = damaged.metadata.segment_id.topic_id_partition
+    offsets = damaged.metadata.offsets
+    yield (
+        f"{tip.topic}:{tip.partition} damaged segment"
+        f" {id_to_text(damaged.metadata.segment_id.id)}: offsets"
+        f" {offsets.start_offset}..{offsets.last_offset}"
+    )
+    for each in damaged.anomalies:
+        yield f"  object {each.object_key}: {each.kind.label} since {iso_time(each.first_ms)}"
+    if damaged.is_accepted:
+        yield "  its loss is accepted: the leader's manager records the gap"
+        return
+    yield "  restore the object; or give up the segment's records (data loss), after a --dry-run:"
+    yield f"    {damaged.command}"
+
+
+def damage_as_json(damaged: DamagedSegment) -> Mapping[str, object]:
+    """The same for programs."""
+    offsets = damaged.metadata.offsets
+    return {
+        "segment_id": id_to_text(damaged.metadata.segment_id.id),
+        "start_offset": offsets.start_offset,
+        "end_offset": offsets.end_offset,
+        "anomalies": [anomaly_as_json(each) for each in damaged.anomalies],
+        "loss_accepted": damaged.is_accepted,
+        "command": damaged.command,
+    }

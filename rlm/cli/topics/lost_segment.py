@@ -1,0 +1,137 @@
+"""`rlm topic resolve TOPIC:P --lost-segment ID`: give up what one damaged segment held."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from uuid import uuid4
+
+import typer
+
+from rlm.broker.cluster_offsets import fetch_cluster_offsets
+from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.options import ClusterOptions, reaching_cluster
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.policy_of import find_tiered
+from rlm.cli.invocation.session import Session, open_session
+from rlm.operator.loss_acceptance import AcceptableLoss, LossAcceptance
+from rlm.tasks.copying.copier import BoundedAttempt
+from rlm.worker.external import open_chunk_storage, storage_manager
+from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition, id_from_text, id_to_text
+
+
+def resolve_lost_segments(
+    name: PartitionName,
+    segments: Sequence[str],
+    cluster: ClusterOptions,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Accept the losses, or with `dry_run` only show them.
+
+    Raises as `LossAcceptance.examine`, before any is accepted.
+    """
+    if name.partition is None:
+        raise InvalidConfigError("not a partition", found=name.topic, expected="TOPIC:PARTITION")
+    ids = tuple(dict.fromkeys(map(id_from_text, segments)))
+    with (
+        open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
+        ExitStack() as opened,
+    ):
+        _, (tip,) = find_tiered(session, name)
+        settings = session.config.storage
+        storage = None
+        if settings is not None:
+            storage = opened.enter_context(
+                closing(storage_manager(settings, open_chunk_storage(settings)))
+            )
+        acceptance = LossAcceptance(session.metadata, storage, session.clock, uuid4)
+        local_start_offset = _local_start_offset(session, tip)
+        attempt = BoundedAttempt(session.clock, session.deadline_ms, lambda: False)
+        losses = [
+            acceptance.examine(
+                RemoteLogSegmentId(topic_id_partition=tip, id=each), local_start_offset, attempt
+            )
+            for each in ids
+        ]
+        if not dry_run:
+            for loss in losses:
+                acceptance.accept(loss)
+    with printing():
+        typer.echo(losses_text(losses, accepted=not dry_run, as_json=as_json))
+
+
+def losses_text(losses: Sequence[AcceptableLoss], *, accepted: bool, as_json: bool) -> str:
+    """What is printed; as JSON one object for one segment, a list for several."""
+    if not as_json:
+        return "\n".join(line for each in losses for line in loss_lines(each, accepted=accepted))
+    documents = [loss_as_json(each, accepted=accepted) for each in losses]
+    return json.dumps(documents[0] if len(documents) == 1 else documents, indent=2)
+
+
+def loss_lines(loss: AcceptableLoss, *, accepted: bool) -> Iterator[str]:
+    """What is lost, of which objects, and what happens now."""
+    tip = loss.segment_id.topic_id_partition
+    place = f"{tip.topic}:{tip.partition}"
+    for offsets in loss.lost:
+        count = len(offsets)
+        yield (
+            f"{place} lost segment {id_to_text(loss.segment_id.id)}: offsets"
+            f" {offsets.start_offset}..{offsets.last_offset} ({count} offsets) are on no broker"
+            " and in no other segment"
+        )
+    if loss.later_count:
+        yield (
+            f"{place} segment {id_to_text(loss.segment_id.id)} has lost {loss.later_count} more"
+            " ranges of offsets, which are not given up now: run the command again when"
+            " `rlm explain` shows the gap"
+        )
+    for fault in loss.faults.values():
+        kind = "missing" if fault.is_missing else f"corrupt ({fault.reason})"
+        yield f"  object {fault.object_key}: {kind}"
+    yield (
+        "accepted: the manager beside the leader records the gap, then readers continue after it"
+        if accepted
+        else "nothing was changed: without --dry-run the loss is accepted"
+    )
+
+
+def loss_as_json(loss: AcceptableLoss, *, accepted: bool) -> Mapping[str, object]:
+    """The same for programs."""
+    tip = loss.segment_id.topic_id_partition
+    return {
+        "topic": tip.topic,
+        "partition": tip.partition,
+        "segment_id": id_to_text(loss.segment_id.id),
+        "lost": [
+            {"start_offset": each.start_offset, "end_offset": each.end_offset} for each in loss.lost
+        ],
+        "later_ranges": loss.later_count,
+        "objects": [
+            {
+                "object": each.object_key,
+                "kind": "missing" if each.is_missing else "corrupt",
+                "reason": each.reason,
+            }
+            for each in loss.faults.values()
+        ],
+        "accepted": accepted,
+    }
+
+
+def _local_start_offset(session: Session, tip: TopicIdPartition) -> int:
+    with reaching_cluster(session.config):
+        view = session.bootstrap.view((tip.topic,))
+    with ThreadPoolExecutor(1, "resolve") as executor:
+        answers = fetch_cluster_offsets(session.bootstrap, view, (tip,), executor)
+    if tip not in answers.succeeded:
+        raise RetriableError(
+            "cannot ask the leader for its log start, try again when the broker answers",
+            topic_partition=tip,
+            reason=answers.failed.get(tip),
+        )
+    return answers.succeeded[tip].log_start_offset

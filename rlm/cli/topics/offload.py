@@ -1,0 +1,123 @@
+"""`rlm offload`: have what is rolled stored now, and wait until it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from functools import partial
+from typing import Annotated
+from uuid import uuid4
+
+import typer
+
+from rlm.cli.invocation.command_start import LONGEST_S, finite
+from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.manager_access import manager_client
+from rlm.cli.invocation.managers import LeadingManagers, ManagerRolled
+from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.policy_of import find_tiered
+from rlm.cli.invocation.session import leaders_of, open_session
+from rlm.operator.offload import Offload, Offloaded
+from rsm.segment.ids import id_to_text
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+
+_DEFAULT_WAIT_S = 3600.0
+
+_Partition = Annotated[
+    str, typer.Argument(metavar="TOPIC[:PARTITION]", help="The topic, or one partition of it.")
+]
+_To = Annotated[
+    int | None,
+    typer.Option("--to", min=0, metavar="OFFSET", help="Only segments wholly before this offset."),
+]
+_Wait = Annotated[
+    float,
+    typer.Option(
+        "--wait",
+        min=0.1,
+        max=LONGEST_S,
+        metavar="SECONDS",
+        help="How long to wait for that.",
+        callback=finite,
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("offload", epilog="Example: rlm offload orders:0 --to 120000 --json")(_offload)
+
+
+@with_cluster_options
+def _offload(
+    partition: _Partition,
+    *,
+    to: _To = None,
+    wait: _Wait = _DEFAULT_WAIT_S,
+    cluster: ClusterOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """Have all rolled segments stored now, also those that a copy lag would let wait.
+
+    Returns when they are, and lists what was stored. The segment that a broker still writes to is
+    not meant: what is in it waits until it is rolled, or idle for remote.log.idle.copy.ms. Ctrl-C
+    ends the waiting, not the copying.
+    """
+    name = PartitionName.parse(partition)
+    with (
+        open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
+        closing(manager_client(session)) as client,
+    ):
+        policy, partitions = find_tiered(session, name)
+        offload = Offload(
+            session.metadata,
+            ManagerRolled(
+                LeadingManagers(
+                    session.metadata, client, partial(leaders_of, session), session.clock
+                )
+            ),
+            session.clock,
+            new_id=uuid4,
+            progress=lambda text: typer.echo(text, err=True),
+        )
+        done = offload.offload(policy, partitions, to_offset=to, timeout_ms=round(wait * 1000))
+    with printing():
+        if as_json:
+            typer.echo(json.dumps({"partitions": [_as_json(each) for each in done]}, indent=2))
+        else:
+            for line in _lines(done):
+                typer.echo(line)
+
+
+def _lines(done: Iterable[Offloaded]) -> Iterable[str]:
+    for each in done:
+        place = f"{each.partition.topic}:{each.partition.partition}"
+        yield f"{place} stored to {each.end_offset}, {len(each.segments)} segments now"
+        for metadata in each.segments:
+            for stored in metadata.objects:
+                checksum = "-" if stored.crc32c is None else f"{stored.crc32c:08x}"
+                yield f"  {metadata.offsets}  {stored.key}  {stored.length_bytes} bytes  {checksum}"
+
+
+def _as_json(done: Offloaded) -> Mapping[str, object]:
+    return {
+        "topic": done.partition.topic,
+        "topic_id": id_to_text(done.partition.topic_id),
+        "partition": done.partition.partition,
+        "stored_end_offset": done.end_offset,
+        "segments": [_segment_as_json(metadata) for metadata in done.segments],
+    }
+
+
+def _segment_as_json(metadata: RemoteLogSegmentMetadata) -> Mapping[str, object]:
+    return {
+        "id": id_to_text(metadata.segment_id.id),
+        "start_offset": metadata.offsets.start_offset,
+        "end_offset": metadata.offsets.end_offset,
+        "objects": [
+            {"key": each.key, "bytes": each.length_bytes, "crc32c": each.crc32c}
+            for each in metadata.objects
+        ],
+    }

@@ -1,0 +1,71 @@
+"""`rlm pause` and `rlm resume`: keep the managers from copying, trimming or deleting of a topic."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+from uuid import uuid4
+
+import typer
+
+from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.options import ClusterOptions, with_cluster_options
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.policy_of import find_tiered
+from rlm.cli.invocation.session import open_session
+from rlm.operator.pause import ALL_TASKS, Pausing
+from rlmm.events.values import PausableTask
+from rsm.segment.errors import InvalidConfigError
+
+
+class _Task(Enum):
+    COPY = "copy"
+    TRIM = "trim"
+    DELETE = "delete"
+
+
+_Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")]
+_What = Annotated[
+    _Task | None, typer.Argument(metavar="[copy|trim|delete]", help="All three if not given.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("pause", epilog="Example: rlm pause orders trim")(_pause)
+    app.command("resume", epilog="Example: rlm resume orders")(_resume)
+
+
+@with_cluster_options
+def _pause(topic: _Topic, what: _What = None, *, cluster: ClusterOptions) -> None:
+    """Begin no copy, trim or deletion of a topic any more, in the whole cluster.
+
+    What is under way of one segment is finished. Stored data stays readable, and while copies are
+    paused local data is kept that is not stored: watch the brokers' disks.
+    """
+    _change(topic, what, cluster, resume=False)
+
+
+@with_cluster_options
+def _resume(topic: _Topic, what: _What = None, *, cluster: ClusterOptions) -> None:
+    """Go on with what was paused of a topic."""
+    _change(topic, what, cluster, resume=True)
+
+
+def _change(topic: str, what: _Task | None, cluster: ClusterOptions, *, resume: bool) -> None:
+    name = PartitionName.parse(topic)
+    if name.partition is not None:
+        raise InvalidConfigError("all of a topic is paused, not one partition", found=topic)
+    tasks = ALL_TASKS if what is None else {PausableTask[what.name]}
+    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
+        pausing = Pausing(session.metadata, uuid4)
+        named = [each for each in session.metadata.topic_policies() if each.topic == topic]
+        if resume and named:  # also of a topic that was deleted since: its removal was paused, too
+            left = frozenset[PausableTask]().union(*(pausing.resume(p, tasks) for p in named))
+        else:
+            policy, _ = find_tiered(session, name)
+            act = pausing.resume if resume else pausing.pause
+            left = act(policy, tasks)
+    words = ", ".join(task.name.lower() for task in PausableTask if task in left)
+    with printing():
+        typer.echo(f"{topic}: paused: {words or 'nothing'}")

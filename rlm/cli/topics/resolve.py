@@ -1,0 +1,200 @@
+"""`rlm topic resolve`: accept what a topic's partitions have lost, so that things go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from typing import Annotated, NamedTuple
+from uuid import uuid4
+
+import typer
+
+from rlm.broker.cluster_offsets import fetch_cluster_offsets
+from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.options import (
+    ClusterOptions,
+    JsonOption,
+    reaching_cluster,
+    with_cluster_options,
+)
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.policy_of import find_tiered
+from rlm.cli.invocation.session import Session, open_session
+from rlm.cli.topics.damaged_segments import (
+    DamagedSegment,
+    damage_as_json,
+    damage_lines,
+    damaged_segments,
+)
+from rlm.cli.topics.lost_segment import resolve_lost_segments
+from rlm.policy.losses import Losses, losses
+from rlmm.events.values import LogStartRequested, LossAccepted
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.ids import TopicIdPartition
+
+_NO_EPOCH = -1
+_ASK_THREADS = 8
+
+_Name = Annotated[
+    str, typer.Argument(metavar="NAME[:PARTITION]", help="The topic, or one partition of it.")
+]
+
+
+def add_to(topic: typer.Typer) -> None:
+    """Add the command."""
+    topic.command("resolve", help=_resolve.__doc__)(_resolve)
+
+
+@with_cluster_options
+def _resolve(
+    name: _Name,
+    *,
+    move_log_start: Annotated[
+        bool,
+        typer.Option(
+            "--move-log-start",
+            help="Where somebody else moved a broker's log start: let the log begin there, and "
+            "delete what is stored below. Without it that stays readable.",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what there is to accept.")
+    ] = False,
+    lost_segment: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID",
+            help="**Data loss:** give up the damaged segment ID of TOPIC:PARTITION. Its records "
+            "become a recorded gap, and readers continue after it. Refused while the broker or "
+            "another segment has the records. May be repeated: all are given up, or none.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    cluster: ClusterOptions,
+) -> None:
+    """Accept what partitions have lost, after a look at it: `diverged` and `external_start`.
+
+    Trims and deletions begin again; what an election cut off stays stored for
+    remote.unreferenced.grace.ms. Damaged segments are only listed, each with the command that gives
+    it up: with --lost-segment only that segment is.
+    """
+    if lost_segment:
+        if move_log_start:
+            raise InvalidConfigError("--lost-segment and --move-log-start exclude each other")
+        resolve_lost_segments(
+            PartitionName.parse(name), lost_segment, cluster, dry_run=dry_run, as_json=as_json
+        )
+        return
+    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
+        _, partitions = find_tiered(session, PartitionName.parse(name))
+        found = tuple(_found(session, partitions, with_accepted_start=move_log_start))
+        if not dry_run:
+            for each in found:
+                if each.lost.any_left:
+                    _accept(session.metadata, each, move_log_start=move_log_start)
+    with printing():
+        typer.echo(resolved_text(found, accepted=not dry_run, as_json=as_json))
+
+
+class PartitionLosses(NamedTuple):
+    """What a partition has lost, as its leader of `leader_epoch` showed it.
+
+    `damaged` are segments with an open anomaly: nothing is accepted of those here.
+    """
+
+    topic_id_partition: TopicIdPartition
+    lost: Losses
+    leader_epoch: int
+    damaged: tuple[DamagedSegment, ...] = ()
+
+
+def resolved_text(found: Sequence[PartitionLosses], *, accepted: bool, as_json: bool) -> str:
+    """What is printed: losses, and damaged segments with the commands that give them up."""
+    if as_json:
+        return json.dumps([_as_json(each, accepted=accepted) for each in found])
+    lines = [line for each in found for line in _lines(each)]
+    return "\n".join(lines) or "nothing to resolve"
+
+
+def _found(
+    session: Session, partitions: tuple[TopicIdPartition, ...], *, with_accepted_start: bool
+) -> Iterator[PartitionLosses]:
+    with reaching_cluster(session.config):
+        view = session.bootstrap.view((partitions[0].topic,))
+    with ThreadPoolExecutor(_ASK_THREADS, "resolve") as executor:
+        answers = fetch_cluster_offsets(session.bootstrap, view, partitions, executor)
+    for error in answers.failed.values():
+        raise RetriableError("a leader can't be asked", reason=error) from error
+    epochs = {tip: epoch for node_id in view.brokers for tip, epoch in view.led_by(node_id).items()}
+    for tip in partitions:
+        records = session.metadata.list_remote_log_segments(tip)
+        segments = tuple(record.metadata for record in records)
+        state = session.metadata.partition_state(tip)
+        lost = losses(
+            state,
+            segments,
+            answers.succeeded[tip].log_start_offset,
+            with_accepted_start=with_accepted_start,
+        )
+        damaged = damaged_segments(state, segments)
+        if lost.any_left or damaged:
+            yield PartitionLosses(tip, lost, epochs[tip], damaged)
+
+
+def _accept(
+    metadata: RemoteLogMetadataManager, found: PartitionLosses, *, move_log_start: bool
+) -> None:
+    tip, lost, leader_epoch, _ = found
+    moved = lost.moved_from_offset is not None
+    start_offset = lost.local_start_offset if moved else 0
+    metadata.publish(
+        LossAccepted(
+            event_id=uuid4(),
+            topic_id_partition=tip,
+            leader_epoch=_NO_EPOCH if lost.cut_off is None else lost.cut_off.leader_epoch,
+            local_start_offset=start_offset,
+        )
+    )
+    if moved and move_log_start:
+        metadata.publish(
+            LogStartRequested(
+                event_id=uuid4(),
+                topic_id_partition=tip,
+                offset=start_offset,
+                leader_epoch=leader_epoch,
+            )
+        )
+
+
+def _as_json(found: PartitionLosses, *, accepted: bool) -> Mapping[str, object]:
+    tip, lost, _, damaged = found
+    return {
+        "topic": tip.topic,
+        "partition": tip.partition,
+        "cut_off": None if lost.cut_off is None else asdict(lost.cut_off),
+        "moved_from_offset": lost.moved_from_offset,
+        "local_start_offset": lost.local_start_offset,
+        "accepted": accepted and lost.any_left,
+        "damaged_segments": [damage_as_json(each) for each in damaged],
+    }
+
+
+def _lines(found: PartitionLosses) -> Iterator[str]:
+    tip, lost, _, damaged = found
+    place = f"{tip.topic}:{tip.partition}"
+    cut = lost.cut_off
+    if cut is not None:
+        yield (
+            f"{place} diverged: an election cut off {cut.start_offset}..{cut.end_offset} of leader"
+            f" epochs up to {cut.leader_epoch}, of {cut.segment_count} stored segments"
+        )
+    if lost.moved_from_offset is not None:
+        yield (
+            f"{place} external start: the broker's log begins at {lost.local_start_offset}, we"
+            f" moved it to {lost.moved_from_offset}"
+        )
+    for each in damaged:
+        yield from damage_lines(each)

@@ -1,0 +1,161 @@
+"""`rlm retention run`: let go now what is past a topic's retention."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from typing import Annotated, Any
+
+import typer
+
+from rlm.cli.invocation.command_start import LONGEST_S, finite
+from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.manager_access import manager_client
+from rlm.cli.invocation.managers import live_managers
+from rlm.cli.invocation.options import (
+    ClusterOptions,
+    JsonOption,
+    reaching_cluster,
+    with_cluster_options,
+)
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.policy_of import find_tiered
+from rlm.cli.invocation.session import leaders_of, open_session
+from rlm.operator.retention_run import run_retention
+from rlm.rest.manager_client import ManagerClient
+from rlmm.events.processes import ProcessRegistered
+from rsm.segment.errors import RetriableError
+
+_DEFAULT_WAIT_S = 600.0
+
+_Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")]
+_Wait = Annotated[
+    float,
+    typer.Option(
+        "--wait",
+        min=0.1,
+        max=LONGEST_S,
+        metavar="SECONDS",
+        help="How long it may take.",
+        callback=finite,
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    retention = typer.Typer(
+        help="What is past its retention.", no_args_is_help=True, rich_markup_mode=None
+    )
+    retention.callback()(_group)
+    retention.command("run", help=_run.__doc__)(_run)
+    app.add_typer(retention, name="retention")
+
+
+def _group() -> None:
+    """What is past its retention."""
+
+
+@with_cluster_options
+def _run(
+    topic: _Topic,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what the next cycle lets go.")
+    ] = False,
+    wait: _Wait = _DEFAULT_WAIT_S,
+    cluster: ClusterOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a topic's retention to its end: cycle after cycle, without the pause between them.
+
+    The managers decide and delete as always; each cycle lets go its share. Shows what is left.
+    """
+    with (
+        open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
+        closing(manager_client(session)) as client,
+    ):
+        _, partitions = find_tiered(session, PartitionName(topic=topic))
+        with reaching_cluster(session.config):
+            leaders = leaders_of(session, topic)
+        wanted = {tip.partition: leaders.get(tip.partition) for tip in partitions}
+        managers = LeadersRetention(
+            client, topic, wanted, live_managers(session.metadata, session.clock)
+        )
+        if dry_run:
+            rows = managers.due()
+        else:
+            rows = run_retention(managers, session.clock, timeout_ms=round(wait * 1000))
+    with printing():
+        if as_json:
+            typer.echo(json.dumps({"partitions": list(rows)}, indent=2))
+        else:
+            for row in rows:
+                typer.echo(_line(row))
+
+
+class LeadersRetention:
+    """The managers of a topic's leaders. See RetentionManagers."""
+
+    def __init__(
+        self,
+        client: ManagerClient,
+        topic: str,
+        leaders: Mapping[int, int | None],
+        managers: Iterable[ProcessRegistered],
+    ) -> None:
+        """`leaders` is the broker that leads each partition, `managers` are the live ones."""
+        self._client = client
+        self._topic = topic
+        self._leaders = leaders
+        self._managers = tuple(m for m in managers if m.broker_id in set(leaders.values()))
+
+    def due(self) -> Sequence[Mapping[str, object]]:
+        rows = [row for each in self._managers for row in self._client.retention(each, self._topic)]
+        silent = self._leaders.keys() - {row.get("partition") for row in rows}
+        if silent:
+            raise self._unheard(sorted(silent))
+        return sorted(rows, key=lambda row: int(str(row.get("partition"))))
+
+    def look_again(self) -> None:
+        for each in self._managers:
+            self._client.run_cycle(each)
+
+    def _unheard(self, partitions: Sequence[int]) -> RetriableError:
+        """Names the brokers whose managers are missing, if that is why."""
+        present = {each.broker_id for each in self._managers}
+        leaders = {self._leaders[partition] for partition in partitions}
+        missing = sorted(leader for leader in leaders - present if leader is not None)
+        shown = ",".join(map(str, partitions))
+        if missing:
+            return RetriableError(
+                "no live manager is registered for brokers that lead partitions: "
+                "start `rlm run` on their hosts",
+                topic=self._topic,
+                partitions=shown,
+                brokers=",".join(map(str, missing)),
+            )
+        return RetriableError(
+            "the leaders' managers have not taken some partitions yet: run the command again",
+            topic=self._topic,
+            partitions=shown,
+        )
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    place = f"{row['topic']}:{row['partition']}"
+    parts = [f"{place} log start {row['log_start_offset']}"]
+    if row["new_log_start_offset"] != row["log_start_offset"]:
+        parts.append(
+            f"-> {row['new_log_start_offset']} ({row['expiring_segments']} segments,"
+            f" {row['expiring_bytes']} bytes: {row['rule']})"
+        )
+    if row["deletions"]:
+        size_bytes = sum(each["size_bytes"] for each in row["deletions"])
+        parts.append(f"delete {len(row['deletions'])} stored segments, {size_bytes} bytes")
+    if row["new_local_start_offset"] != row["local_start_offset"]:
+        parts.append(f"trim {row['local_start_offset']} -> {row['new_local_start_offset']}")
+    if row["expiry_held"]:
+        parts.append(f"held: {row['expiry_held']['reason']}")
+    return ", ".join(parts)

@@ -1,0 +1,128 @@
+"""`rlm uninstall`: the brokers' own retention back on every topic, so that we can go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Annotated
+
+import typer
+
+from rlm.cli.invocation.manager_access import manager_client
+from rlm.cli.invocation.options import ClusterOptions, reaching_cluster, with_cluster_options
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.session import Session, open_session
+from rlm.cli.invocation.tiering_session import (
+    ForceOption,
+    end_tiering,
+    preview_lines,
+    settings_text,
+    show_progress,
+    tiering_end_of,
+)
+from rlm.topics.disable import TieringEnd
+from rlm.topics.originals_restore import OriginalsRestore
+from rlm.worker.external import open_chunk_storage, stored_originals
+from rlmm.events.values import PolicyState, TopicPolicy
+from rsm.segment.errors import RetriableError, TieredStorageError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("uninstall")(_uninstall)
+
+
+@with_cluster_options
+def _uninstall(
+    *,
+    force: ForceOption = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be restored and lost.")
+    ] = False,
+    cluster: ClusterOptions,
+) -> None:
+    """End the tiering of all topics, as `rlm topic disable` does: their own retention comes back.
+
+    What is stored stays, readable through gateways as long as one runs. Let the managers run until
+    it is done: they store what is not stored yet. May be run again. **Data loss:** --force gives up
+    what is not stored.
+    Topics whose policies were lost with the metadata topic are restored from the store, by --force.
+    """
+    with (
+        open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
+        closing(manager_client(session)) as client,
+    ):
+        ending = tiering_end_of(session, client)
+        failed = [
+            policy.topic
+            for policy in _in_force(session)
+            if not _ended(session, ending, policy, force=force, dry_run=dry_run)
+        ]
+        failed += _not_restored(session, force=force, dry_run=dry_run)
+    if failed:
+        raise RetriableError("not all topics have their retention back", topics=",".join(failed))
+
+
+def _in_force(session: Session) -> list[TopicPolicy]:
+    """The policies that hold a topic's own retention off; not those of topics that are gone."""
+    policies = [p for p in session.metadata.topic_policies() if p.state is not PolicyState.DISABLED]
+    with reaching_cluster(session.config):
+        view = session.bootstrap.view(sorted({policy.topic for policy in policies}))
+    found = []
+    for policy in sorted(policies, key=lambda each: each.topic):
+        topic = view.topics.get(policy.topic)
+        if topic is not None and topic.topic_id == policy.topic_id:
+            found.append(policy)
+        else:
+            show_progress(f"{policy.topic}: the topic is gone, nothing to restore")
+    return found
+
+
+def _ended(
+    session: Session, ending: TieringEnd, policy: TopicPolicy, *, force: bool, dry_run: bool
+) -> bool:
+    """Whether that went well; if not, it is told, and the others are not kept waiting."""
+    try:
+        if dry_run:
+            now, risks = ending.preview(policy.topic, timeout_ms=session.remaining_ms())
+            lines = list(preview_lines(now, risks))
+        else:
+            end_tiering(session, ending, policy.topic, delete_remote=False, force=force)
+            lines = [f"{policy.topic}: the broker's own retention is restored"]
+    except TieredStorageError as error:
+        show_progress(f"{policy.topic}: {error}")
+        return False
+    with printing():
+        for line in lines:
+            typer.echo(line)
+    return True
+
+
+def _not_restored(session: Session, *, force: bool, dry_run: bool) -> Iterator[str]:
+    """Restore the topics that only the store still knows of; what of them could not be."""
+    config = session.config.storage
+    if config is None:
+        return
+    try:
+        with closing(open_chunk_storage(config)) as storage:
+            restore = OriginalsRestore(
+                stored_originals(config, storage), topics=session.topics, metadata=session.metadata
+            )
+            for settings in restore.lost():
+                had = settings_text(settings.values)
+                text = f"{settings.topic}: no policy; the store has {had}"
+                if dry_run:
+                    line = f"{text}, which --force would restore"
+                elif force:
+                    restore.restore(settings)
+                    line = f"{text}: restored"
+                else:
+                    show_progress(f"{text}: what is not stored can't be told, --force restores it")
+                    yield settings.topic
+                    continue
+                with printing():
+                    typer.echo(line)
+    except TieredStorageError as error:
+        show_progress(f"the store can't say whether there are more topics: {error}")
+        if not (force or dry_run):
+            yield "(store)"

@@ -1,0 +1,1 @@
+"""Settings of stores: the chosen kind, and the keys of each kind."""

@@ -1,0 +1,244 @@
+"""The settings of the stores of the large clouds."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
+
+from rlm.config.stores.store_choice import StoreChoice, required
+from rlm.config.values import Backend, Count, File, HttpAddress, IntervalMs, SizeBytes
+from rsm.storage.azure.settings import MAX_PART_BYTES as AZURE_MAX_PART_BYTES
+from rsm.storage.azure.settings import AzureSettings
+from rsm.storage.gcs.settings import PART_UNIT_BYTES, GcsSettings
+from rsm.storage.s3.settings import (
+    MAX_PART_BYTES,
+    MIN_PART_BYTES,
+    S3Settings,
+    ServerSideEncryption,
+)
+
+T = TypeVar("T")
+
+AZURE_CONNECTION_KEY = "rsm.config.storage.azure.connection.string"
+AZURE_CONTAINER_KEY = "rsm.config.storage.azure.container.name"
+GCS_BUCKET_KEY = "rsm.config.storage.gcs.bucket.name"
+S3_BUCKET_KEY = "rsm.config.storage.s3.bucket.name"
+
+
+class S3Keys(StoreChoice):
+    """A bucket of S3."""
+
+    s3_bucket: str | None = Field(
+        default=None,
+        min_length=1,
+        validate_default=True,
+        validation_alias=S3_BUCKET_KEY,
+        description="Name of the bucket; required for `s3`. Credentials are those of the SDK's "
+        "default chain: environment, shared files, role of the container or of the machine.",
+    )
+    s3_endpoint_url: HttpAddress | None = Field(
+        default=None,
+        validation_alias="rsm.config.storage.s3.endpoint.url",
+        description="Where the store answers, if it is not Amazon's.",
+    )
+    s3_region: str | None = Field(
+        default=None,
+        min_length=1,
+        validation_alias="rsm.config.storage.s3.region",
+        description="The bucket's region; by default what the SDK finds in its environment.",
+    )
+    s3_path_style: bool = Field(
+        default=False,
+        validation_alias="rsm.config.storage.s3.path.style.access.enabled",
+        description="Name the bucket in the path, not in the host name.",
+    )
+    s3_storage_class: str | None = Field(
+        default=None,
+        min_length=1,
+        validation_alias="rsm.config.storage.s3.storage.class",
+        description="Storage class of new objects; by default the bucket's. One that has to be "
+        "restored before it is read makes segments unreadable.",
+    )
+    s3_encryption: ServerSideEncryption | None = Field(
+        default=None,
+        validation_alias="rsm.config.storage.s3.server.side.encryption",
+        description="How the store encrypts new objects; by default as the bucket says. "
+        "`AES256` (SSE-S3) or `aws:kms` (SSE-KMS).",
+    )
+    s3_kms_key_id: str | None = Field(
+        default=None,
+        min_length=1,
+        validate_default=True,
+        validation_alias="rsm.config.storage.s3.kms.key.id",
+        description="Key of SSE-KMS, if not the account's default one.",
+    )
+    s3_part_bytes: int = Field(
+        default=16 << 20,
+        ge=MIN_PART_BYTES,
+        le=MAX_PART_BYTES,
+        validation_alias="rsm.config.storage.s3.multipart.upload.part.size",
+        description="Larger objects go up in parts of so many bytes; others are one request.",
+    )
+    s3_upload_memory_bytes: SizeBytes = Field(
+        default=192 << 20,
+        validation_alias="rsm.config.storage.s3.upload.memory.bytes",
+        description="Memory for parts on their way, of all copies of a process together; at least "
+        "one part's. It decides how many parts are sent at once: three blocks of `block_v1`.",
+    )
+    s3_attempt_timeout_ms: IntervalMs = Field(
+        default=30_000,
+        validation_alias="rsm.config.storage.s3.api.call.attempt.timeout",
+        description="How long one attempt may wait to connect, to send, and for an answer.",
+    )
+    s3_max_attempts: Count = Field(
+        default=3,
+        validation_alias="rsm.config.storage.s3.max.attempts",
+        description="Attempts of one request, with growing, jittered pauses between them.",
+    )
+
+    def s3_settings(self) -> S3Settings:
+        """What the binding is opened with."""
+        assert self.s3_bucket is not None
+        return S3Settings(
+            bucket=self.s3_bucket,
+            endpoint_url=self.s3_endpoint_url,
+            region=self.s3_region,
+            path_style=self.s3_path_style,
+            storage_class=self.s3_storage_class,
+            encryption=self.s3_encryption,
+            kms_key_id=self.s3_kms_key_id,
+            part_bytes=self.s3_part_bytes,
+            upload_memory_bytes=self.s3_upload_memory_bytes,
+            attempt_timeout_ms=self.s3_attempt_timeout_ms,
+            max_attempts=self.s3_max_attempts,
+        )
+
+    @field_validator("s3_bucket")
+    @classmethod
+    def _require_bucket(cls, value: str | None, info: ValidationInfo) -> str | None:
+        return required(value, Backend.S3, info)
+
+    @field_validator("s3_kms_key_id")
+    @classmethod
+    def _check_kms_key(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value and info.data.get("s3_encryption") is not ServerSideEncryption.SSE_KMS:
+            raise ValueError("rsm.config.storage.s3.server.side.encryption=aws:kms beside it")
+        return value
+
+
+class AzureKeys(StoreChoice):
+    """A container of Azure Blob Storage."""
+
+    azure_container: str | None = Field(
+        default=None,
+        min_length=1,
+        validate_default=True,
+        validation_alias=AZURE_CONTAINER_KEY,
+        description="Name of the container; required for `azure`.",
+    )
+    azure_connection_string: SecretStr | None = Field(
+        default=None,
+        min_length=1,
+        validate_default=True,
+        validation_alias=AZURE_CONNECTION_KEY,
+        description="Connection string of the account, with its key or a shared access "
+        "signature; required for `azure`. Never shown.",
+    )
+    azure_block_bytes: int = Field(
+        default=16 << 20,
+        ge=1 << 20,
+        le=AZURE_MAX_PART_BYTES,
+        validation_alias="rsm.config.storage.azure.upload.block.size",
+        description="Larger objects go up in blocks of so many bytes; others are one request.",
+    )
+    azure_upload_memory_bytes: SizeBytes = Field(
+        default=192 << 20,
+        validation_alias="rsm.config.storage.azure.upload.memory.bytes",
+        description="Memory for blocks on their way, of all copies of a process together.",
+    )
+    azure_timeout_ms: IntervalMs = Field(
+        default=30_000,
+        validation_alias="rsm.config.storage.azure.timeout.ms",
+        description="How long one attempt may wait to connect, and for each answer.",
+    )
+
+    def azure_settings(self) -> AzureSettings:
+        """What the binding is opened with."""
+        assert self.azure_container is not None
+        assert self.azure_connection_string is not None
+        return AzureSettings(
+            connection_string=self.azure_connection_string.get_secret_value(),
+            container=self.azure_container,
+            part_bytes=self.azure_block_bytes,
+            upload_memory_bytes=self.azure_upload_memory_bytes,
+            attempt_timeout_ms=self.azure_timeout_ms,
+        )
+
+    @field_validator("azure_container", "azure_connection_string")
+    @classmethod
+    def _require_azure(cls, value: T | None, info: ValidationInfo) -> T | None:
+        return required(value, Backend.AZURE, info)
+
+
+class GcsKeys(StoreChoice):
+    """A bucket of Google Cloud Storage."""
+
+    gcs_bucket: str | None = Field(
+        default=None,
+        min_length=1,
+        validate_default=True,
+        validation_alias=GCS_BUCKET_KEY,
+        description="Name of the bucket; required for `gcs`.",
+    )
+    gcs_endpoint_url: HttpAddress | None = Field(
+        default=None,
+        validation_alias="rsm.config.storage.gcs.endpoint.url",
+        description="Where the store answers, if it is not Google's.",
+    )
+    gcs_credentials_file: File | None = Field(
+        default=None,
+        validation_alias="rsm.config.storage.gcs.credentials.path",
+        description="Key of a service account, as JSON.",
+    )
+    gcs_default_credentials: bool = Field(
+        default=True,
+        validation_alias="rsm.config.storage.gcs.credentials.default",
+        description="Without a key, use the application default credentials: environment, role of "
+        "the machine or the pod. `false`: send none.",
+    )
+    gcs_part_bytes: int = Field(
+        default=16 << 20,
+        ge=PART_UNIT_BYTES,
+        multiple_of=PART_UNIT_BYTES,
+        validation_alias="rsm.config.storage.gcs.resumable.upload.chunk.size",
+        description="Larger objects go up in parts of so many bytes, a multiple of 262144.",
+    )
+    gcs_attempt_timeout_ms: IntervalMs = Field(
+        default=30_000,
+        validation_alias="rsm.config.storage.gcs.timeout.ms",
+        description="How long one attempt may wait to connect, to send, and for an answer.",
+    )
+    gcs_retry_timeout_ms: IntervalMs = Field(
+        default=60_000,
+        validation_alias="rsm.config.storage.gcs.retry.timeout.ms",
+        description="How long a request that failed is sent again, with growing, jittered pauses.",
+    )
+
+    def gcs_settings(self) -> GcsSettings:
+        """What the binding is opened with."""
+        assert self.gcs_bucket is not None
+        return GcsSettings(
+            bucket=self.gcs_bucket,
+            endpoint_url=self.gcs_endpoint_url,
+            credentials_file=self.gcs_credentials_file,
+            anonymous=self.gcs_credentials_file is None and not self.gcs_default_credentials,
+            part_bytes=self.gcs_part_bytes,
+            attempt_timeout_ms=self.gcs_attempt_timeout_ms,
+            retry_timeout_ms=self.gcs_retry_timeout_ms,
+        )
+
+    @field_validator("gcs_bucket")
+    @classmethod
+    def _require_gcs(cls, value: str | None, info: ValidationInfo) -> str | None:
+        return required(value, Backend.GCS, info)

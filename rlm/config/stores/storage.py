@@ -1,0 +1,205 @@
+"""The settings of the store: which one, how it is reached, and what it may be made to do."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from rlm.config.stores.cloud_stores import AzureKeys, GcsKeys, S3Keys
+from rlm.config.stores.store_choice import BACKEND_KEY, FILESYSTEM_ROOT_KEY, required
+from rlm.config.values import (
+    Backend,
+    CopyVerification,
+    Count,
+    DurationMs,
+    File,
+    HttpAddresses,
+    IntervalMs,
+    KeyPrefix,
+    Layout,
+)
+from rsm.layout.block_v1.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
+from rsm.storage.bindings import FilesystemSettings, StoreSettings
+from rsm.storage.filesystem.file_access import FileAccess
+from rsm.storage.hdfs.settings import HdfsSettings
+from rsm.storage.s3.settings import MIN_PART_BYTES
+from rsm.storage.wrappers.faulty import FaultPlan
+from rsm.storage.wrappers.rehearsal import RehearsalSettings
+
+_AbsolutePath = Annotated[str, Field(pattern=r"^/")]
+_Share = Annotated[float, Field(ge=0, le=1)]
+
+HDFS_NAMENODES_KEY = "rsm.config.storage.hdfs.namenode.urls"
+HDFS_ROOT_KEY = "rsm.config.storage.hdfs.root"
+
+# One of these stands in every configuration that has a store.
+STORE_KEYS = (BACKEND_KEY, FILESYSTEM_ROOT_KEY)
+
+
+class StorageConfig(GcsKeys, AzureKeys, S3Keys):
+    """The store."""
+
+    hdfs_namenode_urls: HttpAddresses = Field(
+        default=(),
+        validate_default=True,
+        validation_alias=HDFS_NAMENODES_KEY,
+        description="Where name nodes (or HttpFS) speak WebHDFS, as http://host:9870, "
+        "comma-separated; required for `hdfs`. The active one is found.",
+    )
+    hdfs_root: _AbsolutePath | None = Field(
+        default=None,
+        validate_default=True,
+        validation_alias=HDFS_ROOT_KEY,
+        description="Directory of HDFS that objects are stored under, absolute; required for "
+        "`hdfs`. It must exist.",
+    )
+    hdfs_user: str = Field(
+        default="rlm",
+        min_length=1,
+        validation_alias="rsm.config.storage.hdfs.user",
+        description="Name of the user; authentication is simple.",
+    )
+    hdfs_timeout_ms: IntervalMs = Field(
+        default=30_000,
+        validation_alias="rsm.config.storage.hdfs.timeout.ms",
+        description="How long a request may wait to connect, to send, and for an answer.",
+    )
+    key_prefix: KeyPrefix = Field(
+        default="",
+        validation_alias="rsm.config.key.prefix",
+        description="First part of every object's name; empty adds no slash.",
+    )
+    layout: Layout = Field(
+        default=Layout.RAW,
+        validation_alias="rsm.config.layout",
+        description="What new segments look like in the store: `raw`, the broker's file as it is, "
+        "or `block_v1`, as Apache Pulsar offloads ledgers. Stored ones are read whatever it says.",
+    )
+    block_bytes: int = Field(
+        default=DEFAULT_BLOCK_BYTES,
+        ge=MIN_BLOCK_BYTES,
+        le=MAX_BLOCK_BYTES,
+        validation_alias="rsm.config.block.size",
+        description="Length of a block of `block_v1`, each of which is a part of the upload. On "
+        "`s3` not below 5242880. A record batch that is larger has a block of its own.",
+    )
+    index_cache_bytes: Count = Field(
+        default=67_108_864,
+        validation_alias="remote.log.index.file.cache.total.size.bytes",
+        description="Memory of a process for indexes and whatever else is stored beside segments.",
+    )
+    copy_verify: CopyVerification = Field(
+        default=CopyVerification.NONE,
+        validation_alias="remote.copy.verify",
+        description="`read` reads every object back before its copy counts as finished. Length, "
+        "and the store's checksum where it keeps one, are compared always.",
+    )
+    request_warning_ms: IntervalMs = Field(
+        default=10_000,
+        validation_alias="rsm.config.storage.request.warning.ms",
+        description="A request to the store that takes longer, and longer than a millisecond for "
+        "each KiB it moves, is a warning in the log.",
+    )
+    read_only: bool = Field(
+        default=False,
+        validation_alias="rsm.config.storage.read.only",
+        description="Refuse whatever would change the store; for gateways of their own.",
+    )
+    throttle_bytes_per_second: Count | None = Field(
+        default=None,
+        validation_alias="rsm.config.storage.throttle.bytes.per.second",
+        description="Bytes per second that each process writes to and reads from the store; who "
+        "asks for more waits.",
+    )
+    throttle_requests_per_second: Count | None = Field(
+        default=None,
+        validation_alias="rsm.config.storage.throttle.requests.per.second",
+        description="Requests per second that each process sends to the store.",
+    )
+    slow_delay_ms: DurationMs = Field(
+        default=0,
+        validation_alias="rsm.config.storage.slow.delay.ms",
+        description="For rehearsals: a pause before each request to the store.",
+    )
+    faulty_fail_share: _Share = Field(
+        default=0.0,
+        validation_alias="rsm.config.storage.faulty.fail.share",
+        description="For rehearsals: the share of requests, from 0 to 1, that fail: before "
+        "anything was done, half-way, or after all was done.",
+    )
+    faulty_flip_share: _Share = Field(
+        default=0.0,
+        validation_alias="rsm.config.storage.faulty.flip.share",
+        description="For rehearsals: the share of reads that come back with one bit changed.",
+    )
+    faulty_seed: DurationMs = Field(
+        default=0,
+        validation_alias="rsm.config.storage.faulty.seed",
+        description="Decides which requests fail.",
+    )
+    faulty_while_file: File | None = Field(
+        default=None,
+        validation_alias="rsm.config.storage.faulty.while.file",
+        description="Fail only while this file exists.",
+    )
+
+    def store(self) -> StoreSettings:
+        """What the binding is opened with."""
+        match self.backend:
+            case Backend.AZURE:
+                return self.azure_settings()
+            case Backend.GCS:
+                return self.gcs_settings()
+            case Backend.HDFS:
+                return self._hdfs()
+            case Backend.S3:
+                return self.s3_settings()
+            case Backend.FILESYSTEM:
+                assert self.filesystem_root is not None  # checked below, as what others need
+                return FilesystemSettings(root=self.filesystem_root, access=self.file_access())
+
+    def file_access(self) -> FileAccess:
+        """With which permissions a directory store makes files."""
+        return FileAccess(mode=self.filesystem_file_mode)
+
+    def rehearsal(self) -> RehearsalSettings:
+        """How the store is to be worse than it is."""
+        return RehearsalSettings(
+            delay_ms=self.slow_delay_ms,
+            bytes_per_second=self.throttle_bytes_per_second,
+            requests_per_second=self.throttle_requests_per_second,
+            faults=FaultPlan(
+                fail_share=self.faulty_fail_share,
+                flip_share=self.faulty_flip_share,
+                seed=self.faulty_seed,
+            ),
+            faults_while_file=self.faulty_while_file,
+            read_only=self.read_only,
+        )
+
+    def _hdfs(self) -> HdfsSettings:
+        assert self.hdfs_root is not None
+        return HdfsSettings(
+            namenode_urls=tuple(url.rstrip("/") for url in self.hdfs_namenode_urls),
+            root=self.hdfs_root,
+            user=self.hdfs_user,
+            timeout_ms=self.hdfs_timeout_ms,
+        )
+
+    @field_validator("hdfs_namenode_urls")
+    @classmethod
+    def _require_namenodes(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        return required(value or None, Backend.HDFS, info) or ()
+
+    @field_validator("hdfs_root")
+    @classmethod
+    def _require_hdfs_root(cls, value: str | None, info: ValidationInfo) -> str | None:
+        return required(value, Backend.HDFS, info)
+
+    @field_validator("block_bytes")
+    @classmethod
+    def _check_block(cls, value: int, info: ValidationInfo) -> int:
+        if value < MIN_PART_BYTES and info.data.get("backend") is Backend.S3:
+            raise ValueError(f"at least {MIN_PART_BYTES} for s3, which takes no smaller part")
+        return value

@@ -1,0 +1,229 @@
+"""What a gateway stands for: the broker that it is beside, or, beside none, the whole cluster."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID, uuid5
+
+from rlm.broker.bootstrap import Bootstrap
+from rlm.broker.errors import ForeignClusterError
+from rlm.config.gateway_tls import ListenerProtocol
+from rlm.config.load import Config
+from rlm.config.values import HostPort
+from rlm.gateway.endpoints.door import Door
+from rlm.gateway.endpoints.door_plan import LISTENERS_KEY, DoorPlan
+from rlm.gateway.endpoints.endpoint_registry import ClusterFront, Doorkeeper, DoorSettings
+from rlm.gateway.endpoints.front import BrokerFront, Front, Place
+from rlm.gateway.endpoints.named_front import NamedFront
+from rlm.gateway.endpoints.own_address import OwnAddress, WildcardListener
+from rlm.gateway.endpoints.server_names import ServerNames
+from rlm.policy.peers.gateway_address import OwnGateway
+from rlm.process.host_check import check_directories, check_host
+from rlm.process.local_address import local_address_towards
+from rlm.process.state_id import state_id
+from rlm.source.meta_properties import BrokerIdentity
+from rlm.worker.client_listener import bind_closed
+from rlm.worker.fresh_id import fresh_id
+from rlmm.events.processes import NO_BROKER, ProcessRole
+from rlmm.topic.event_topic import EventTopic
+from rsm.segment.clock import Clock
+
+_PROCESS_IDS = UUID("5e0f0f0a-3b0e-4c70-9e54-6f0ad1c7e0b3")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What a stand is taken on. `identity` is that of the broker, None beside none.
+
+    `worker` is this process's number among those beside the broker.
+    `listener` is bound to `gateway.listener`, and listens once its door is open.
+    `unserved` is told how many live brokers clients can't be led to, each time that is known.
+    `towards`: as in rlm.process.local_address.
+    """
+
+    config: Config
+    identity: BrokerIdentity | None
+    worker: int
+    listener: socket.socket
+    cluster: Bootstrap
+    topic: EventTopic
+    keeper: Doorkeeper
+    clock: Clock
+    unserved: Callable[[int], object]
+    towards: Callable[[str, int], str] = local_address_towards
+
+    @property
+    def bound(self) -> HostPort:
+        """Where that listener is bound."""
+        host, port = self.listener.getsockname()[:2]
+        return HostPort(host=host, port=port)
+
+    def own_address(self) -> OwnAddress:
+        """Where clients find that listener."""
+        advertised, bound = self.config.gateway.advertised_listener, self.bound
+        if advertised is not None or not bound.is_unspecified:
+            return OwnAddress(advertised or bound)
+        if self.config.gateway_tls.protocol is ListenerProtocol.SSL:
+            return OwnAddress(HostPort(host=socket.gethostname(), port=bound.port))
+        return OwnAddress(
+            WildcardListener(
+                port=bound.port,
+                broker_id=NO_BROKER if self.identity is None else self.identity.node_id,
+                host_name=socket.gethostname(),
+                towards=self.towards,
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    """`address` is where clients find the first door, open as soon as the keeper starts.
+
+    `own` is asked for when that is known. `process_id` is the same in every run. `confirm` asks
+    whether the cluster is the right one, before anything is made there: ForeignClusterError,
+    NotFoundError, RetriableError.
+    """
+
+    front: Front
+    broker_id: int
+    address: OwnAddress
+    own: Callable[[], OwnGateway]
+    process_id: UUID
+    confirm: Callable[[], None]
+
+
+def identity_of_host(config: Config) -> BrokerIdentity | None:
+    """The broker whose logs `log.dirs` holds; None without. InvalidConfigError as `check_host`."""
+    if config.host.log_dirs:
+        return check_host(config)
+    check_directories(config)
+    return None
+
+
+def take_stand(ground: Ground) -> Stand:
+    """For the broker, or beside none for the cluster. Nothing is asked of the cluster."""
+    template = ground.config.gateway_tls.name_template
+    if ground.identity is not None:
+        return _beside_broker(ground, ground.identity)
+    return _for_cluster(ground) if template is None else _for_cluster_by_name(ground, template)
+
+
+def _beside_broker(ground: Ground, identity: BrokerIdentity) -> Stand:
+    settings = ground.config.gateway
+    address = ground.own_address()
+    front = BrokerFront(
+        Place(
+            node_id=identity.node_id,
+            own=address.get,
+            fixed=settings.node_addresses,
+            direct_if_unserved=settings.direct_if_unserved,
+        )
+    )
+    ground.keeper.open(Door(name="broker", listener=ground.listener, upstreams=front.upstreams))
+    return Stand(
+        front=front,
+        broker_id=identity.node_id,
+        address=address,
+        own=_own_gateway(ground, identity.node_id, address),
+        process_id=uuid5(_PROCESS_IDS, _process_name(identity, ground.worker)),
+        confirm=partial(_confirm_cluster, ground.cluster, identity),
+    )
+
+
+def _process_name(identity: BrokerIdentity, worker: int) -> str:
+    name = f"{identity.cluster_id}/{identity.node_id}/{ProcessRole.GATEWAY.name}"
+    return name if worker == 1 else f"{name}/{worker}"
+
+
+def _for_cluster(ground: Ground) -> Stand:
+    settings = ground.config.gateway
+    address, bound = ground.own_address(), ground.bound
+    key = LISTENERS_KEY if settings.node_listeners else "gateway.listener"
+    front = ClusterFront(
+        DoorSettings(
+            plan=lambda: DoorPlan(
+                bootstrap=bound,
+                advertised=address.get(),
+                listeners=settings.node_listeners,
+                addresses=settings.node_addresses,
+            ),
+            listen=partial(bind_closed, key=key),
+            unserved=ground.unserved,
+            direct_if_unserved=settings.direct_if_unserved,
+        ),
+        ground.keeper,
+        ground.clock,
+    )
+    ground.keeper.open(
+        Door(name="bootstrap", listener=ground.listener, upstreams=front.any_upstreams)
+    )
+    return _beside_none(ground, front, address)
+
+
+def _for_cluster_by_name(ground: Ground, template: str) -> Stand:
+    settings = ground.config.gateway
+    address = ground.own_address()
+    front = NamedFront(
+        ServerNames(template), address.get(), direct_if_unserved=settings.direct_if_unserved
+    )
+    ground.keeper.open(
+        Door(
+            name="named",
+            listener=ground.listener,
+            upstreams=front.any_upstreams,
+            upstreams_of_name=front.upstreams_of_name,
+        )
+    )
+    return _beside_none(ground, front, address)
+
+
+def _beside_none(ground: Ground, front: Front, address: OwnAddress) -> Stand:
+    return Stand(
+        front=front,
+        broker_id=NO_BROKER,
+        address=address,
+        own=_own_gateway(ground, NO_BROKER, address),
+        process_id=uuid5(
+            state_id(ground.config.host.state_dir, fresh_id), ProcessRole.GATEWAY.name
+        ),
+        # What brokers' own processes have made is looked for; a wrong cluster has nothing of it.
+        confirm=lambda: _require_topic(ground.topic),
+    )
+
+
+def _own_gateway(ground: Ground, broker_id: int, address: OwnAddress) -> Callable[[], OwnGateway]:
+    """What gives it as soon as its address is known; the listener may be closed by then."""
+    settings, bound = ground.config.gateway, ground.bound
+    is_set = settings.advertised_listener is not None
+    fixed = [f"{n}={each}" for n, each in settings.node_addresses.items() if each.is_loopback]
+
+    def own() -> OwnGateway:
+        advertised = address.get()
+        return OwnGateway(
+            broker_id=broker_id,
+            address=str(advertised),
+            is_loopback=advertised.is_loopback,
+            key="gateway.advertised.listener" if is_set else "gateway.listener",
+            listens_on_loopback=bound.is_loopback,
+            fixed_loopback=fixed[0] if fixed else "",
+        )
+
+    return own
+
+
+def _require_topic(topic: EventTopic) -> None:
+    topic.ensure(create=False)
+
+
+def _confirm_cluster(cluster: Bootstrap, identity: BrokerIdentity) -> None:
+    """Nothing is made in a cluster that is not ours. ForeignClusterError, RetriableError."""
+    found = cluster.view(()).cluster_id
+    if found != identity.cluster_id:
+        raise ForeignClusterError(
+            "bootstrap.servers lead to another cluster than log.dirs belong to",
+            expected=identity.cluster_id,
+            found=found,
+        )

@@ -1,0 +1,283 @@
+"""A gateway's metrics: read from what its parts count, when they are scraped.
+
+Names are Kafka's in Prometheus spelling wherever Kafka measures the same. One process's: whoever
+serves several gives each a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
+from prometheus_client.registry import Collector
+
+from rlm.gateway.model.counters import GatewayCounts, TopicCounts
+from rlm.gateway.remote.fair_queue import ReadTurns
+from rlm.metrics.metrics import MetricDescription
+from rlm.remote_read.anomalies import AnomalyLabels
+from rsm.cache.chunk_cache import ChunkCacheState
+
+# Values by their labels' values.
+Samples = Iterable[tuple[tuple[str, ...], float]]
+
+THROTTLE_TIME = "kafka_server_remote_fetch_throttle_time_ms"
+FIRST_BATCH = "rlm_gateway_first_batch_seconds"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySources:
+    """What is asked for values, on the thread that scrapes."""
+
+    counts: GatewayCounts
+    turns: ReadTurns
+    anomalies: Callable[[], Mapping[AnomalyLabels, int]]
+    cache: Callable[[], ChunkCacheState]
+    cache_budget_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """A counter's name is scraped with `_total` behind it."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    meaning: str
+    samples: Callable[[GatewaySources], Samples]
+
+    @property
+    def scraped_name(self) -> str:
+        return f"{self.name}_total" if self.kind == "counter" else self.name
+
+
+class GatewayMetrics(Collector):
+    """Registered once with a registry; thread-safe."""
+
+    def __init__(self, sources: GatewaySources) -> None:
+        self._sources = sources
+
+    def describe(self) -> Iterable[Metric]:
+        return [_family(measure) for measure in _MEASURES]
+
+    def collect(self) -> Iterable[Metric]:
+        for measure in _MEASURES:
+            family = _family(measure)
+            for labels, value in measure.samples(self._sources):
+                family.add_metric(labels, value)
+            yield family
+        counts = self._sources.counts
+        throttled = _throttle_time()
+        throttled.add_metric([], counts.throttled_count, counts.throttled_ms)
+        yield throttled
+        first = HistogramMetricFamily(FIRST_BATCH, _FIRST_BATCH_MEANING, labels=["source"])
+        for source, latencies in (("memory", counts.warm), ("store", counts.cold)):
+            first.add_metric([source], latencies.buckets(), latencies.sum_s)
+        yield first
+
+
+def gateway_descriptions() -> Sequence[MetricDescription]:
+    """All of them, as the documentation lists them."""
+    return (
+        *(
+            MetricDescription(
+                name=measure.scraped_name,
+                kind=measure.kind,
+                labels=measure.labels,
+                meaning=measure.meaning,
+            )
+            for measure in _MEASURES
+        ),
+        MetricDescription(
+            name=THROTTLE_TIME, kind="summary", labels=(), meaning=_THROTTLE_TIME_MEANING
+        ),
+        MetricDescription(
+            name=FIRST_BATCH, kind="histogram", labels=("source",), meaning=_FIRST_BATCH_MEANING
+        ),
+    )
+
+
+def _family(measure: _Measure) -> CounterMetricFamily | GaugeMetricFamily:
+    kind = CounterMetricFamily if measure.kind == "counter" else GaugeMetricFamily
+    return kind(measure.name, measure.meaning, labels=measure.labels)
+
+
+def _throttle_time() -> SummaryMetricFamily:
+    return SummaryMetricFamily(THROTTLE_TIME, _THROTTLE_TIME_MEANING, labels=[])
+
+
+def _one(value: Callable[[GatewaySources], float]) -> Callable[[GatewaySources], Samples]:
+    return lambda sources: [((), value(sources))]
+
+
+def _by_topic(value: Callable[[TopicCounts], int]) -> Callable[[GatewaySources], Samples]:
+    return lambda sources: [
+        ((topic,), value(counts)) for topic, counts in sources.counts.topics.copy().items()
+    ]
+
+
+def _cache_requests(sources: GatewaySources) -> Samples:
+    counts = sources.cache().counts
+    return [
+        (("hit",), counts.hit_count),
+        (("joined",), counts.joined_count),
+        (("miss",), counts.miss_count),
+    ]
+
+
+_THROTTLE_TIME_MEANING = "How long throttled fetches were told off the store by the quota."
+_FIRST_BATCH_MEANING = "From a read's beginning to its batches, by where the first one was found."
+_REMOTE_LOG = "kafka_log_remote"
+_MEASURES = (
+    _Measure(
+        "kafka_server_remote_fetch_bytes",
+        "counter",
+        ("topic",),
+        "Bytes of the store given to clients.",
+        _by_topic(lambda counts: counts.size_bytes),
+    ),
+    _Measure(
+        "kafka_server_remote_fetch_requests",
+        "counter",
+        ("topic",),
+        "Reads of partitions begun.",
+        _by_topic(lambda counts: counts.requests),
+    ),
+    _Measure(
+        "kafka_server_remote_fetch_errors",
+        "counter",
+        ("topic",),
+        "Reads of partitions answered KAFKA_STORAGE_ERROR.",
+        _by_topic(lambda counts: counts.errors),
+    ),
+    _Measure(
+        f"{_REMOTE_LOG}_reader_task_queue_size",
+        "gauge",
+        (),
+        "Reads of partitions under way, or waiting for a thread.",
+        _one(lambda sources: sources.turns.taken_count),
+    ),
+    _Measure(
+        f"{_REMOTE_LOG}_reader_task_queue_limit",
+        "gauge",
+        (),
+        "How many may be.",
+        _one(lambda sources: sources.turns.place_count),
+    ),
+    _Measure(
+        "rlm_gateway_fetches_awaiting_turn",
+        "gauge",
+        (),
+        "Fetches that the quota or the full queue keeps waiting.",
+        _one(lambda sources: sources.turns.waiting_count),
+    ),
+    _Measure(
+        "rlm_gateway_remote_partitions",
+        "counter",
+        ("outcome",),
+        "Partitions of fetches that were to be read from the store.",
+        lambda sources: [
+            ((outcome.value,), count) for outcome, count in dict(sources.counts.remote).items()
+        ],
+    ),
+    _Measure(
+        "rlm_gateway_client_remote_bytes",
+        "counter",
+        ("client_id",),
+        "Bytes of the store by client id; `other` is all beyond the first hundred that read.",
+        lambda sources: [((name,), size) for name, size in sources.counts.clients.sizes().items()],
+    ),
+    _Measure(
+        "rlm_gateway_connections",
+        "gauge",
+        (),
+        "Clients connected.",
+        _one(lambda sources: sources.counts.connections),
+    ),
+    _Measure(
+        "rlm_gateway_connections_accepted",
+        "counter",
+        (),
+        "Connections of clients, those refused at once among them.",
+        _one(lambda sources: sources.counts.accepted),
+    ),
+    _Measure(
+        "rlm_gateway_connections_closed",
+        "counter",
+        ("reason",),
+        "Connections that have ended.",
+        lambda sources: [
+            ((reason.value,), count) for reason, count in dict(sources.counts.closed).items()
+        ],
+    ),
+    _Measure(
+        "rlm_gateway_read_anomalies",
+        "counter",
+        AnomalyLabels._fields,
+        "Reads that failed on a stored object. `kind`: missing or corrupt; topic `other`: all "
+        "partitions beyond the first thousand.",
+        lambda sources: list(sources.anomalies().items()),
+    ),
+    _Measure(
+        "rlm_chunk_cache_bytes",
+        "gauge",
+        (),
+        "Memory in use for what was read, is being read, or being sent.",
+        _one(lambda sources: sources.cache().held_bytes),
+    ),
+    _Measure(
+        "rlm_chunk_cache_budget_bytes",
+        "gauge",
+        (),
+        "The most that it takes (rsm.config.fetch.chunk.cache.size).",
+        _one(lambda sources: sources.cache_budget_bytes),
+    ),
+    _Measure(
+        "rlm_chunk_cache_requests",
+        "counter",
+        ("result",),
+        "Chunks asked for: in memory (hit), being read already (joined), or neither (miss).",
+        _cache_requests,
+    ),
+    _Measure(
+        "rlm_chunk_cache_evictions",
+        "counter",
+        (),
+        "Chunks that made room for others.",
+        _one(lambda sources: sources.cache().evicted_count),
+    ),
+    _Measure(
+        "rlm_chunk_cache_read_ahead",
+        "counter",
+        (),
+        "Chunks read before they were asked for.",
+        _one(lambda sources: sources.cache().counts.read_ahead_count),
+    ),
+    _Measure(
+        "rlm_chunk_cache_reads_in_flight",
+        "gauge",
+        (),
+        "Chunks being read from the store.",
+        _one(lambda sources: sources.cache().reading_count),
+    ),
+    _Measure(
+        "rlm_chunk_cache_waiting",
+        "gauge",
+        (),
+        "Reads that wait for memory.",
+        _one(lambda sources: sources.cache().waiting_count),
+    ),
+    _Measure(
+        "rlm_chunk_cache_readers",
+        "gauge",
+        (),
+        "Readers that share the memory.",
+        _one(lambda sources: sources.cache().reader_count),
+    ),
+)

@@ -1,0 +1,191 @@
+"""What a gateway knows of the store and reads of it, put together from a configuration."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlm.config.load import Config
+from rlm.gateway.model.context import Answering
+from rlm.gateway.remote.cache_cleaner import CacheCleaner, ChunksOfObjects
+from rlm.gateway.remote.cached_segments import CachedSegments
+from rlm.gateway.remote.fetcher import RemoteFetcher, RemoteFetchSettings
+from rlm.gateway.remote.remote_log_reader import LEAST_CATCH_UP_MS, TierReader
+from rlm.metrics.metrics import Metrics
+from rlm.remote_read.anomalies import ReadAnomalies
+from rlm.remote_read.anomaly_reporter import AnomalyReporter
+from rlm.remote_read.segment_parts import SegmentPart
+from rlm.remote_read.timestamps import RemoteTimestamps
+from rlm.worker.external import open_metadata_cache, open_metadata_topic, storage_manager
+from rlm.worker.fresh_id import fresh_id
+from rlm.worker.observed_store import observed_store
+from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.topic.event_topic import EventTopic
+from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
+from rsm.cache.disk_cached import DiskCachedChunkStorage
+from rsm.cache.disk_chunks import DiskChunks, DiskChunksSettings, remove_chunks
+from rsm.segment.clock import Clock
+from rsm.spi import RemoteStorageManager
+from rsm.storage.chunk_storage import ChunkStorage
+from rsm.system_clock import SystemClock
+
+_REWRITES_AT_ONCE = 32
+_WORKER = "worker-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pools:
+    """Threads. `store` reads the store and does nothing else, `asks` begins fetches.
+
+    Rewrites run in `rewrites`, where they mostly wait for what `answers` finds in the store (those
+    that may, in `look_ups`), or `orders` writes to the metadata topic: none of them keeps a fetch
+    waiting.
+    """
+
+    store: ThreadPoolExecutor
+    asks: ThreadPoolExecutor
+    rewrites: ThreadPoolExecutor
+    look_ups: ThreadPoolExecutor
+    answers: ThreadPoolExecutor
+    orders: ThreadPoolExecutor
+
+    def all(self) -> tuple[ThreadPoolExecutor, ...]:
+        return (self.store, self.asks, self.rewrites, self.look_ups, self.answers, self.orders)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayTier:
+    """All of it that outlives a connection; `resources` ends it."""
+
+    clock: Clock
+    topic: EventTopic
+    metadata: TopicBasedRemoteLogMetadataManager
+    pools: _Pools
+    cache: ChunkCache[SegmentPart]
+    cleaner: CacheCleaner
+    anomalies: ReadAnomalies
+    reporter: AnomalyReporter
+    reader: TierReader
+    timestamps: RemoteTimestamps
+    answering: Answering
+    resources: ExitStack
+
+
+def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int) -> GatewayTier:
+    """Takes over the store. `worker` tells the processes of one gateway apart, from 1 on."""
+    clock = SystemClock()
+    topic = open_metadata_topic(config.cluster, config.metadata, follows=True)
+    metadata = TopicBasedRemoteLogMetadataManager(
+        topic,
+        open_metadata_cache(config.metadata, _cache_directory(config, worker)),
+        clock,
+        ManagerSettings(consume_wait_ms=config.metadata.consume_wait_ms),
+    )
+    storage = _storage_manager(config, metrics, store, worker)
+    pools = _pools(config.gateway.reader_thread_count)
+    cache = _chunk_cache(config, pools.store, clock)
+    anomalies = ReadAnomalies(clock)
+    fetcher = RemoteFetcher(
+        metadata=metadata,
+        storage=storage,
+        cache=cache,
+        anomalies=anomalies,
+        clock=clock,
+        settings=RemoteFetchSettings(chunk_bytes=config.gateway.chunk_bytes),
+    )
+    catch_up_ms = max(config.gateway.fetch_max_wait_ms, LEAST_CATCH_UP_MS)
+    timeout_ms = config.gateway_limits.list_offsets_timeout_ms
+    # For no longer than its client waits does a look-up keep a thread from others.
+    segments = CachedSegments(fetcher=fetcher, cache=cache, storage=storage, patience_ms=timeout_ms)
+    resources = ExitStack()
+    resources.callback(storage.close)
+    resources.callback(metadata.close)
+    for pool in pools.all():
+        resources.callback(pool.shutdown, wait=False, cancel_futures=True)
+    return GatewayTier(
+        clock=clock,
+        topic=topic,
+        metadata=metadata,
+        pools=pools,
+        cache=cache,
+        cleaner=CacheCleaner(
+            metadata,
+            storage=storage,
+            chunks=ChunksOfObjects(cache),
+            clock=clock,
+            dropped=lambda why, count: metrics.cache_objects_dropped.labels(why.value).inc(count),
+        ),
+        anomalies=anomalies,
+        reporter=AnomalyReporter(anomalies, metadata, clock, fresh_id),
+        reader=TierReader(metadata, fetcher, catch_up_ms=catch_up_ms),
+        timestamps=RemoteTimestamps(metadata, segments),
+        answering=Answering(
+            store=pools.answers, topic=pools.orders, clock=clock, timeout_ms=timeout_ms
+        ),
+        resources=resources,
+    )
+
+
+def _pools(thread_count: int) -> _Pools:
+    return _Pools(
+        store=ThreadPoolExecutor(thread_count, "store-reader"),
+        asks=ThreadPoolExecutor(thread_count, "tier-asker"),
+        rewrites=ThreadPoolExecutor(_REWRITES_AT_ONCE, "rewriter"),
+        look_ups=ThreadPoolExecutor(_REWRITES_AT_ONCE, "look-up-rewriter"),
+        answers=ThreadPoolExecutor(thread_count, "rewrite-asker"),
+        orders=ThreadPoolExecutor(thread_count, "order-writer"),
+    )
+
+
+def _storage_manager(
+    config: Config, metrics: Metrics, store: ChunkStorage, worker: int
+) -> RemoteStorageManager:
+    """Over the store, whose requests are measured, and the disk before it if there is to be one."""
+    store = observed_store(store, config.storage, metrics, SystemClock())
+    directory = config.gateway.chunk_cache_path
+    if directory is not None:
+        if worker == 1:
+            _remove_of_former_workers(directory, config.gateway.worker_count)
+        settings = DiskChunksSettings(
+            directory=directory / f"{_WORKER}{worker}",
+            budget_bytes=config.gateway.chunk_cache_disk_bytes,
+        )
+        store = DiskCachedChunkStorage(store, _disk_chunks(settings, metrics))
+    return storage_manager(config.storage, store)
+
+
+def _remove_of_former_workers(directory: Path, worker_count: int) -> None:
+    """What workers have cached that do not run any more: no process drops what is deleted of it."""
+    for path in directory.glob(f"{_WORKER}*"):
+        number = path.name.removeprefix(_WORKER)
+        if number.isdecimal() and int(number) > worker_count:
+            remove_chunks(path)
+
+
+def _disk_chunks(settings: DiskChunksSettings, metrics: Metrics) -> DiskChunks:
+    return DiskChunks(
+        settings,
+        SystemClock(),
+        lambda result: metrics.disk_cache_results.labels(result.value).inc(),
+    )
+
+
+def _chunk_cache(
+    config: Config, executor: ThreadPoolExecutor, clock: Clock
+) -> ChunkCache[SegmentPart]:
+    return ChunkCache[SegmentPart](
+        executor=executor,
+        clock=clock,
+        settings=ChunkCacheSettings(
+            budget_bytes=config.gateway.chunk_cache_bytes,
+            concurrent_reads=config.gateway.reader_thread_count,
+        ),
+    )
+
+
+def _cache_directory(config: Config, worker: int) -> Path:
+    """Of its own for each process: a cache has one writer."""
+    name = "cache" if worker == 1 else f"cache-{worker}"
+    return config.host.state_dir / "gateway" / name

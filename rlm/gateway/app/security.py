@@ -1,0 +1,79 @@
+"""What a gateway is told of security when it starts, and what it tells its operator."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rlm.broker.bootstrap import Bootstrap
+from rlm.broker.host_acls import count_host_acls
+from rlm.config.load import Config
+from rlm.gateway.listener.tls import security_warnings, tls_towards_brokers, tls_towards_clients
+from rlm.metrics.metrics import Metrics
+from rlm.wire.security.settings import SecuritySettings, security_of
+from rsm.segment.clock import Clock
+from rsm.segment.errors import TieredStorageError
+from rsm.system_clock import SystemClock
+
+_log = logging.getLogger(__name__)
+
+
+_MEANING = "ACLs that name a host see the gateway's address instead of its clients'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayTls:
+    """Give the contexts of new connections, on one thread; None where they are of plain text."""
+
+    towards_clients: Callable[[], ssl.SSLContext] | None
+    towards_brokers: Callable[[], ssl.SSLContext] | None
+
+
+def check_tls(config: Config) -> None:
+    """Return if the files can be used. Raises InvalidConfigError naming key and file."""
+    _tls(config, SystemClock(), lambda _side: lambda _is_good: None)
+
+
+def open_tls(config: Config, clock: Clock, metrics: Metrics) -> GatewayTls:
+    """What the files hold. Raises as `check_tls`."""
+
+    def renewals(side: str) -> Callable[[bool], None]:
+        def renewed(is_good: bool) -> None:  # noqa: FBT001 - whether it succeeded
+            metrics.tls_renewals.labels(side, "ok" if is_good else "failed").inc()
+
+        return renewed
+
+    for warning in security_warnings(config.gateway_tls, _own_security(config)):
+        _log.warning("security of clients' connections", extra={"reason": warning})
+    return _tls(config, clock, renewals)
+
+
+def _tls(
+    config: Config, clock: Clock, renewals: Callable[[str], Callable[[bool], None]]
+) -> GatewayTls:
+    settings, own = config.gateway_tls, _own_security(config)
+    clients = tls_towards_clients(settings, clock, renewals("client"))
+    brokers = tls_towards_brokers(settings, own, clock, renewals("broker"))
+    return GatewayTls(
+        towards_clients=None if clients is None else clients.current,
+        towards_brokers=None if brokers is None else brokers.current,
+    )
+
+
+def _own_security(config: Config) -> SecuritySettings:
+    return security_of(config.cluster.client.librdkafka())
+
+
+def note_host_acls(cluster: Bootstrap, metrics: Metrics) -> None:
+    """Warn of ACLs that mean something else behind a gateway; silent where nobody may see them."""
+    try:
+        with cluster.any_broker() as broker:
+            count = count_host_acls(broker)
+    except TieredStorageError as error:
+        _log.debug("ACLs can't be looked at", extra={"error": error})
+        return
+    metrics.host_acls.set(count)
+    if count:
+        _log.warning(_MEANING, extra={"acls": count})

@@ -1,0 +1,1 @@
+"""The addresses of a gateway, and the brokers that each address serves."""

@@ -1,0 +1,123 @@
+"""A front that leads no client to an address that is wrong on the client's host.
+
+What decides is rlm.policy.peers.gateway_address; this module gathers what it is decided by, and
+keeps the outcome up to date.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from rlm.broker.cluster import ClusterView
+from rlm.config.values import parse_host_port
+from rlm.gateway.endpoints.front import Front
+from rlm.gateway.endpoints.own_address import OwnAddress
+from rlm.gateway.model.advertised_brokers import GatewayTopology
+from rlm.policy.peers.gateway_address import OwnGateway, address_problem
+from rlm.policy.peers.other_hosts import AdvertisedBroker, HostIdentity, OtherHost, other_hosts
+from rlmm.spi import Registration
+
+_log = logging.getLogger(__name__)
+
+
+class CheckedFront:
+    """A front, and whether clients may be given its own address.
+
+    `hear` and `topology` are one thread's; the properties are thread-safe.
+    """
+
+    def __init__(
+        self,
+        front: Front,
+        address: OwnAddress,
+        own: Callable[[], OwnGateway],
+        host: HostIdentity,
+        is_own_host: Callable[[str], bool | None],
+    ) -> None:
+        """`own` is asked for when `address` is known.
+
+        `is_own_host`: whether a host name leads to `host`; None if it does not resolve.
+        """
+        self._front = front
+        self._address = address
+        self._own = own
+        self._host = host
+        self._is_own_host = is_own_host
+        self._brokers: tuple[AdvertisedBroker, ...] = ()
+        self._broker_address = ""
+        self._problem: str | None = None
+
+    def hear(self, view: ClusterView) -> None:
+        """Take which brokers live, and where; raises as the front does. May wait for DNS."""
+        self._address.hear(view)
+        self._front.hear(view)
+        self._brokers = tuple(
+            AdvertisedBroker(
+                broker_id=each.node_id,
+                address=str(each),
+                is_own_address=self._is_own_host(each.host),
+            )
+            for each in view.brokers.values()
+        )
+        found = view.brokers.get(self._own().broker_id)
+        if found is not None:
+            self._broker_address = str(found)
+
+    def topology(
+        self, registrations: Iterable[Registration], broker_time_ms: int
+    ) -> GatewayTopology:
+        """Where clients are led, as of now; `problem` is decided again.
+
+        Nobody is led to a loopback address while there is another host: a gateway of version 0.1.0
+        registers one all the same.
+        """
+        known = tuple(registrations)
+        others = other_hosts(
+            self._host,
+            broker_id=self._own().broker_id,
+            registrations=known,
+            brokers=self._brokers,
+            broker_time_ms=broker_time_ms,
+        )
+        self._decide(known, others, broker_time_ms)
+        if others:
+            known = tuple(each for each in known if not _is_on_loopback(each))
+        return self._front.topology(known, broker_time_ms)
+
+    @property
+    def address(self) -> str:
+        """This gateway's address, whether clients may be given it or not. RetriableError."""
+        return str(self._address.get())
+
+    @property
+    def problem(self) -> str | None:
+        """Why clients must not be given this gateway's address; None if they may.
+
+        None also before the first topology.
+        """
+        return self._problem
+
+    @property
+    def broker_address(self) -> str:
+        """What the broker that this gateway runs beside advertises; empty if not known."""
+        return self._broker_address
+
+    def _decide(
+        self, known: Iterable[Registration], others: Iterable[OtherHost], broker_time_ms: int
+    ) -> None:
+        problem = address_problem(
+            self._own(), registrations=known, others=others, broker_time_ms=broker_time_ms
+        )
+        if problem is not None and self._problem is None:
+            _log.warning(problem)
+        elif problem is None and self._problem is not None:
+            _log.info("clients can be given the advertised address again")
+        self._problem = problem
+
+
+def _is_on_loopback(registration: Registration) -> bool:
+    try:
+        return parse_host_port(registration.process.gateway_address).is_loopback
+    except ValueError:
+        return False

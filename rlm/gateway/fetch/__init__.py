@@ -1,0 +1,1 @@
+"""One Fetch over both tiers: the plan, the answer of each tier, and the merge. Pure."""

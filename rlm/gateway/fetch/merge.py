@@ -1,0 +1,257 @@
+"""The broker's answer to a Fetch and what was read from the store become one answer. Pure.
+
+The byte budget is the request's: in its order, and only the first batches may exceed it, or what
+the client wants of a partition at most. What does not fit is left out whole; its partition is empty
+this once, and the client asks for it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from rlm.gateway.fetch.log_ends import LogEnds
+from rlm.gateway.fetch.plan import NO_SESSION_ID, FetchKey, FetchPlan, TieredFetch
+from rlm.gateway.fetch.remote_outcome import Diverging, GapBelow, Reading, RemoteOutcome, Throttled
+from rlm.gateway.fetch.remote_slice import RemoteSlice
+from rlm.gateway.model.actions import RemoteRead
+from rlm.wire.api.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from rlm.wire.error_codes import ErrorCode, in_fetch
+from rlm.wire.schema import Records
+from rsm.segment.ids import TopicIdPartition
+
+READ_COMMITTED = 1
+_LOG_START_VERSION = 5
+_NO_RECORDS = b""
+_NOT_DIVERGING = EpochEndOffset()
+
+Rows = Mapping[FetchKey, PartitionData]
+
+
+def rows_of(response: FetchResponse, version: int) -> dict[FetchKey, PartitionData]:
+    """An answer's partitions by topic and number."""
+    by_id = version >= 13
+    return {
+        (topic.topic_id if by_id else topic.topic, row.partition_index): row
+        for topic in response.responses
+        for row in topic.partitions
+    }
+
+
+def left_to_store(plan: FetchPlan, rows: Rows) -> list[FetchKey]:
+    """The tiered partitions for which the broker's answer does not stand, in the request's order.
+
+    Those that it does not have, and those that it has though they lie below the log start.
+    """
+    return [key for key, each in plan.tiered.items() if key in rows and _is_left(each, rows[key])]
+
+
+def _is_left(tiered: TieredFetch, row: PartitionData) -> bool:
+    if row.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+        return True
+    return row.error_code == ErrorCode.NONE and tiered.is_below_log_start
+
+
+def remote_reads(
+    plan: FetchPlan, rows: Rows, ends: Mapping[TopicIdPartition, LogEnds]
+) -> dict[FetchKey, RemoteRead]:
+    """What to read of the store: as much of each as the budget leaves, in the request's order.
+
+    A first batch may be larger, whose fate `merge` decides. A partition for which the broker tells
+    no ends, and one behind the budget, is not read.
+    """
+    left = dict.fromkeys(left_to_store(plan, rows))
+    local_bytes = sum(size_of(row.records) for key, row in rows.items() if key not in left)
+    budget_bytes = max(plan.asked.max_bytes - local_bytes, 0)
+    reads: dict[FetchKey, RemoteRead] = {}
+    for key in left:
+        tiered = plan.tiered[key]
+        asked, known = tiered.asked, ends[tiered.topic_id_partition]
+        max_bytes = min(max(asked.partition_max_bytes, 0), budget_bytes)
+        if known.error_code != ErrorCode.NONE or (budget_bytes <= 0 and reads):
+            continue
+        reads[key] = RemoteRead(
+            topic_id_partition=tiered.topic_id_partition,
+            offset=asked.fetch_offset,
+            max_bytes=max_bytes,
+            local_start_offset=known.start_offset,
+            last_fetched_epoch=asked.last_fetched_epoch,
+            above_end=asked.fetch_offset > known.high_watermark,
+        )
+        budget_bytes -= max_bytes
+    return reads
+
+
+def merge(
+    plan: FetchPlan,
+    version: int,
+    response: FetchResponse,
+    outcomes: Mapping[FetchKey, RemoteOutcome],
+    ends: Mapping[TopicIdPartition, LogEnds],
+) -> FetchResponse:
+    """The answer to the client. `outcomes` has an entry for each read; slices stay the caller's."""
+    rows = rows_of(response, version)
+    for key, tiered in plan.tiered.items():
+        row = rows.get(key)
+        if row is None:
+            continue
+        if _is_left(tiered, row):
+            known = ends[tiered.topic_id_partition]
+            log_start_offset = _log_start(tiered, known.start_offset, version)
+            outcome = outcomes.get(key) or Reading()
+            rows[key] = _remote_row(row, outcome, known, plan, log_start_offset)
+        elif row.error_code == ErrorCode.NONE:
+            known_ends = ends.get(tiered.topic_id_partition)
+            local_start = row.log_start_offset if known_ends is None else known_ends.start_offset
+            log_start_offset = _log_start(tiered, local_start, version)
+            rows[key] = replace(row, log_start_offset=log_start_offset)
+    _keep_budget(plan, rows, version)
+    return _with_rows(response, rows, version)
+
+
+def fits_whole(asked: FetchRequest, outcomes: Sequence[RemoteOutcome]) -> bool:
+    """Whether `merge` certainly leaves out nothing of these, all of the answer's records."""
+    sizes = [each.size_bytes for each in outcomes if isinstance(each, RemoteSlice)]
+    if len(sizes) <= 1:
+        return True
+    most_bytes = min(
+        each.partition_max_bytes for topic in asked.topics for each in topic.partitions
+    )
+    return sum(sizes) <= asked.max_bytes and max(sizes) <= most_bytes
+
+
+def refuse(
+    response: FetchResponse,
+    version: int,
+    *,
+    out_of_range: Collection[FetchKey],
+    any_records: Collection[FetchKey],
+) -> FetchResponse:
+    """Make it an error upon which clients ask again.
+
+    That is an OFFSET_OUT_OF_RANGE of the former partitions, and what is no error of the latter.
+    """
+    refused = {
+        *((key, ErrorCode.OFFSET_OUT_OF_RANGE) for key in out_of_range),
+        *((key, ErrorCode.NONE) for key in any_records),
+    }
+    rows = {
+        key: _error_row(row, ErrorCode.KAFKA_STORAGE_ERROR, version)
+        if (key, row.error_code) in refused
+        else row
+        for key, row in rows_of(response, version).items()
+    }
+    return _with_rows(response, rows, version)
+
+
+def _with_rows(response: FetchResponse, rows: Rows, version: int) -> FetchResponse:
+    topics = tuple(
+        replace(
+            topic,
+            partitions=tuple(
+                rows[topic.topic_id if version >= 13 else topic.topic, row.partition_index]
+                for row in topic.partitions
+            ),
+        )
+        for topic in response.responses
+    )
+    return replace(response, responses=topics, session_id=NO_SESSION_ID)
+
+
+def size_of(records: Records | None) -> int:
+    """How many bytes of records."""
+    if records is None:
+        return 0
+    return sum(map(len, records)) if isinstance(records, tuple) else len(records)
+
+
+def _remote_row(
+    row: PartitionData,
+    outcome: RemoteOutcome,
+    ends: LogEnds,
+    plan: FetchPlan,
+    log_start_offset: int,
+) -> PartitionData:
+    if ends.error_code != ErrorCode.NONE:
+        return _error_row(row, ends.error_code, plan.version)
+    if isinstance(outcome, RemoteSlice | Reading | Throttled | Diverging | GapBelow):
+        return _success_row(row, outcome, ends, plan, log_start_offset)
+    return _error_row(row, outcome.error_code, plan.version)
+
+
+def _is_committed(plan: FetchPlan) -> bool:
+    return plan.asked.isolation_level == READ_COMMITTED
+
+
+def _success_row(
+    row: PartitionData,
+    outcome: RemoteSlice | Reading | Throttled | Diverging | GapBelow,
+    ends: LogEnds,
+    plan: FetchPlan,
+    log_start_offset: int,
+) -> PartitionData:
+    read_committed = _is_committed(plan)
+    aborted: tuple[AbortedTransaction, ...] | None = () if read_committed else None
+    records: Records = _NO_RECORDS
+    diverging = _NOT_DIVERGING
+    stored_end_offset = -1
+    if isinstance(outcome, RemoteSlice):
+        records = outcome.buffers
+        stored_end_offset = outcome.next_offset
+        if read_committed:
+            aborted = tuple(
+                AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+                for each in outcome.aborted_transactions
+            )
+    elif isinstance(outcome, Diverging):
+        diverging = EpochEndOffset(epoch=outcome.epoch, end_offset=outcome.end_offset)
+    return PartitionData(
+        partition_index=row.partition_index,
+        # The ends may be older than what is stored by now; only what is stable was stored.
+        high_watermark=max(ends.high_watermark, stored_end_offset),
+        last_stable_offset=max(ends.last_stable_offset, stored_end_offset),
+        log_start_offset=log_start_offset,
+        diverging_epoch=diverging,
+        aborted_transactions=aborted,
+        records=records,
+    )
+
+
+def _error_row(row: PartitionData, error_code: int, version: int) -> PartitionData:
+    return PartitionData(
+        partition_index=row.partition_index,
+        error_code=in_fetch(error_code, version),
+        high_watermark=-1,
+        records=_NO_RECORDS,
+    )
+
+
+def _log_start(tiered: TieredFetch, local_start_offset: int, version: int) -> int:
+    return tiered.facts.log_start(local_start_offset) if version >= _LOG_START_VERSION else -1
+
+
+def _keep_budget(plan: FetchPlan, rows: dict[FetchKey, PartitionData], version: int) -> None:
+    """Empty what exceeds the budget or its partition's own, in the request's order."""
+    left_bytes = plan.asked.max_bytes
+    is_first = True
+    for topic in plan.asked.topics:
+        for asked in topic.partitions:
+            key = (topic.topic_id if version >= 13 else topic.topic, asked.partition)
+            row = rows.get(key)
+            if row is None or not (row_bytes := size_of(row.records)):
+                continue
+            if row_bytes > min(left_bytes, asked.partition_max_bytes) and not is_first:
+                rows[key] = replace(
+                    row,
+                    records=_NO_RECORDS,
+                    aborted_transactions=() if _is_committed(plan) else None,
+                )
+                continue
+            left_bytes -= row_bytes
+            is_first = False

@@ -1,0 +1,125 @@
+"""What the metadata says of a tiered partition as a whole, as fetches need it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Generic, Protocol, TypeVar
+
+from rlmm.lookup import log_start_of
+from rlmm.spi import PartitionPlace, RemoteLogMetadataManager
+from rsm.segment.clock import Clock
+from rsm.segment.ids import TopicIdPartition
+
+_LIMIT_COUNT = 50_000
+_FoundT = TypeVar("_FoundT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierFacts:
+    """What bounds the log over both tiers.
+
+    `recorded_start_offset`: nothing below may be read, whoever has it, by the log start or by a
+    client's request of one; None: not recorded.
+
+    `first_stored_offset`: the lowest in the store that may be read; None: nothing is stored.
+    `trimmed_offset`: the broker's log is known to be cut below, or about to be; 0 if it never was.
+    """
+
+    recorded_start_offset: int | None = None
+    first_stored_offset: int | None = None
+    trimmed_offset: int = 0
+
+    def log_start(self, local_start_offset: int) -> int:
+        """The first offset of the log over both tiers."""
+        return log_start_of(
+            local_start_offset,
+            recorded_offset=self.recorded_start_offset,
+            first_stored_offset=self.first_stored_offset,
+        )
+
+
+class TierView(Protocol):
+    """Where a session has these facts from."""
+
+    def facts(self, partition: TopicIdPartition) -> TierFacts:
+        """Of now, or of a short while ago. Does not block on anything outside."""
+
+
+class KeptLookUps(Generic[_FoundT]):
+    """What was looked up of partitions in this process' copy of the metadata, while it is still so.
+
+    Thread-safe; `look_up` is called without a lock. Memory: what was found of 50,000 partitions.
+    """
+
+    def __init__(
+        self,
+        metadata: RemoteLogMetadataManager,
+        look_up: Callable[[TopicIdPartition], _FoundT],
+    ) -> None:
+        self._metadata = metadata
+        self._look_up = look_up
+        self._known: dict[PartitionPlace, _FoundT] = {}
+        self._seen_count = 0
+        self._lock = Lock()
+
+    def forget_changed(self) -> None:
+        """Look up again what has changed until now."""
+        with self._lock:
+            changed = self._metadata.changed_partitions(self._seen_count)
+            if changed.places is None:
+                self._known.clear()
+            else:
+                for place in changed.places:
+                    self._known.pop(place, None)
+            self._seen_count = changed.count
+
+    def get(self, partition: TopicIdPartition) -> _FoundT:
+        """As of the last `forget_changed`, or later. Raises as the look-up."""
+        place = PartitionPlace(partition.topic_id, partition.partition)
+        with self._lock:
+            known, seen_count = self._known.get(place), self._seen_count
+        if known is not None:
+            return known
+        found = self._look_up(partition)
+        with self._lock:
+            if (
+                seen_count == self._seen_count
+            ):  # else it may be of before a change that is forgotten
+                if len(self._known) >= _LIMIT_COUNT:
+                    self._known.clear()
+                self._known[place] = found
+        return found
+
+
+class MetadataTierView:
+    """From this process' copy of the metadata.
+
+    A fetch may name all partitions of a broker, so nothing is looked up that is still so. Used by
+    one loop; not thread-safe.
+    """
+
+    def __init__(self, metadata: RemoteLogMetadataManager, clock: Clock) -> None:
+        self._metadata = metadata
+        self._clock = clock
+        self._known = KeptLookUps(metadata, self._look_up)
+        self._seen_ms = -1
+
+    def facts(self, partition: TopicIdPartition) -> TierFacts:
+        now_ms = self._clock.monotonic_ms()
+        if now_ms != self._seen_ms:
+            self._known.forget_changed()
+            self._seen_ms = now_ms
+        return self._known.get(partition)
+
+    def _look_up(self, partition: TopicIdPartition) -> TierFacts:
+        state = self._metadata.partition_state(partition)
+        is_stored = bool(state.lineage.entries)  # nothing is before the first claim
+        return TierFacts(
+            recorded_start_offset=state.first_readable_offset,
+            first_stored_offset=self._metadata.earliest_log_offset(partition)
+            if is_stored
+            else None,
+            trimmed_offset=state.trimmed_offset or 0,
+        )

@@ -1,0 +1,42 @@
+"""A Fetch response that passes by while nothing of it comes from the store: what is changed in it.
+
+No fetch session begins, the log start is that of both tiers, and no tiered partition is said to be
+out of range, which nobody has proven yet: the client asks again, and then it is planned for. Pure.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from rlm.gateway.fetch.local_starts import LocalStarts
+from rlm.gateway.fetch.plan import NO_SESSION_ID, FetchPlan
+from rlm.wire.error_codes import ErrorCode, in_fetch
+from rlm.wire.scanning.fetch_scanner import ScannedPartition, ScannedResponse
+
+
+class FetchPatches:
+    """The visitor of one response (rlm.wire.scanning.fetch_scanner.FetchVisitor)."""
+
+    def __init__(self, plan: FetchPlan, local_starts: LocalStarts) -> None:
+        self._tiered = plan.tiered
+        self._storage_error = in_fetch(ErrorCode.KAFKA_STORAGE_ERROR, plan.version)
+        self._local_starts = local_starts
+
+    def response(self, found: ScannedResponse) -> ScannedResponse:
+        return found._replace(session_id=NO_SESSION_ID)
+
+    def partition(
+        self, topic: str | UUID, found: ScannedPartition, *, position: int
+    ) -> ScannedPartition:
+        tiered = self._tiered.get((topic, found.partition))
+        if tiered is None:
+            return found
+        if found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._local_starts.out_of_range(tiered.topic_id_partition, tiered.sent_offset)
+            return found._replace(error_code=self._storage_error)
+        if found.error_code == ErrorCode.NONE and found.log_start_offset >= 0:
+            return found._replace(log_start_offset=tiered.facts.log_start(found.log_start_offset))
+        return found
+
+    def records(self, records_bytes: int) -> None:
+        """Records pass untouched."""

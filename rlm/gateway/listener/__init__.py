@@ -1,0 +1,1 @@
+"""Accepts clients: the server, TLS, connection limits, and the connection to their broker."""

@@ -1,0 +1,47 @@
+"""ConnectionRoom: how many clients may be connected, in all and from one address. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from rlm.gateway.model.disconnect_cause import CloseReason
+
+
+class ConnectionPlace:
+    """One connection's place in a room, from when it was let in until it leaves."""
+
+    def __init__(self, leave: Callable[[], None]) -> None:
+        self._leave: Callable[[], None] | None = leave
+
+    def leave(self) -> None:
+        """It has gone. Idempotent."""
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave()
+
+
+class ConnectionRoom:
+    """Memory: an entry for each address that is connected."""
+
+    def __init__(self, *, limit_count: int, limit_count_of_address: int) -> None:
+        self._limit_count = limit_count
+        self._limit_count_of_address = limit_count_of_address
+        self._of_address: Counter[str] = Counter()
+        self.taken_count = 0
+
+    def enter(self, address: str) -> ConnectionPlace | CloseReason:
+        """Let one more in, or why not."""
+        if self.taken_count >= self._limit_count:
+            return CloseReason.TOO_MANY_CONNECTIONS
+        if self._of_address[address] >= self._limit_count_of_address:
+            return CloseReason.TOO_MANY_CONNECTIONS_OF_ADDRESS
+        self._of_address[address] += 1
+        self.taken_count += 1
+        return ConnectionPlace(lambda: self._left(address))
+
+    def _left(self, address: str) -> None:
+        self.taken_count -= 1
+        self._of_address[address] -= 1
+        if not self._of_address[address]:
+            del self._of_address[address]

@@ -1,0 +1,109 @@
+"""The two asyncio protocols of a relayed connection: what a transport says goes to the relay.
+
+Both receive into one buffer, shared by all connections of a loop: what was received is dealt with
+before the loop goes on, so an idle connection holds none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+
+from rlm.gateway.listener.open_transports import OpenTransports
+from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.relay.relay import Relay
+from rlm.gateway.relay.socket_tuning import keep_little_under_way, pace_by_distance
+
+RECEIVE_BYTES = 256 * 1024
+HIGH_WATER_BYTES = 512 * 1024
+
+
+class _Side(asyncio.BufferedProtocol):
+    def __init__(self, buffer: memoryview, transports: OpenTransports) -> None:
+        self._buffer = buffer
+        self._transports = transports
+        self._transport: asyncio.Transport | None = None
+        self.relay: Relay | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._transports.add(transport)
+        transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
+        connected: socket.socket | None = transport.get_extra_info("socket")
+        if connected is not None:
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            pace_by_distance(connected)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._transport is not None:
+            self._transports.remove(self._transport)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+
+class ClientSide(_Side):
+    """Towards the client. `accepted` makes the relay, or refuses the connection by None."""
+
+    def __init__(
+        self,
+        buffer: memoryview,
+        transports: OpenTransports,
+        accepted: Callable[[asyncio.Transport], Relay | None],
+    ) -> None:
+        super().__init__(buffer, transports)
+        self._accepted = accepted
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        assert isinstance(transport, asyncio.Transport)
+        connected: socket.socket | None = transport.get_extra_info("socket")
+        if connected is not None:
+            keep_little_under_way(connected)
+        self.relay = self._accepted(transport)
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self.relay is not None:
+            self.relay.client_received(self._buffer[:nbytes])
+
+    def pause_writing(self) -> None:
+        if self.relay is not None:
+            self.relay.client_is_full(is_full=True)
+
+    def resume_writing(self) -> None:
+        if self.relay is not None:
+            self.relay.client_is_full(is_full=False)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self.relay is not None:
+            self.relay.close(CloseReason.CLIENT_LEFT)
+
+
+class BrokerSide(_Side):
+    """Towards the broker."""
+
+    def __init__(self, buffer: memoryview, transports: OpenTransports, relay: Relay) -> None:
+        super().__init__(buffer, transports)
+        self._relay = relay
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        assert isinstance(transport, asyncio.Transport)
+        self._relay.broker_connected(transport)
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._relay.broker_received(self._buffer[:nbytes])
+
+    def pause_writing(self) -> None:
+        self._relay.broker_is_full(is_full=True)
+
+    def resume_writing(self) -> None:
+        self._relay.broker_is_full(is_full=False)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._relay.close(CloseReason.BROKER_CLOSED)

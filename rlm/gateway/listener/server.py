@@ -1,0 +1,336 @@
+"""GatewayServer: accepts clients at its doors, each of which has a broker of its own behind it.
+
+A client gets a connection of its own to the broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+
+from rlm.config.values import HostPort
+from rlm.gateway.endpoints.door import Door
+from rlm.gateway.listener.connection_limits import ConnectionPlace, ConnectionRoom
+from rlm.gateway.listener.open_transports import OpenTransports
+from rlm.gateway.listener.protocols import RECEIVE_BYTES, BrokerSide, ClientSide
+from rlm.gateway.listener.requested_name import requested_name
+from rlm.gateway.listener.tls_acceptor import TlsAccepting, TlsAcceptor
+from rlm.gateway.listener.upstream_connection import connect
+from rlm.gateway.model.counters import GatewayCounts
+from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.guests import Guests
+from rlm.gateway.relay.connection_watch import ConnectionWatch
+from rlm.gateway.relay.pipes import Pipes
+from rlm.gateway.relay.relay import Relay
+from rlm.gateway.relay.rewrite_pools import RewritePools
+from rlm.gateway.relay.socket_tuning import accept_unpaced
+from rlm.gateway.remote.answer_rounds import AnswerRounds
+from rlm.gateway.remote.fair_queue import ReadTurns
+from rlm.gateway.remote.remote_fetches import RemoteReads
+from rlm.gateway.remote.remote_log_reader import TierReader
+from rlm.gateway.session.session import Session
+from rlm.gateway.session.session_state import SessionParts
+from rsm.segment.errors import RetriableError
+
+_log = logging.getLogger(__name__)
+
+_QUIET_REASONS = frozenset(
+    {
+        CloseReason.CLIENT_LEFT,
+        CloseReason.BROKER_CLOSED,
+        CloseReason.TOO_MANY_CONNECTIONS,
+        CloseReason.TOO_MANY_CONNECTIONS_OF_ADDRESS,
+        CloseReason.UNUSABLE_ADDRESS,
+    }
+)
+
+_LEAVE_S = 2.0
+_GUESTS_LEAVE_S = 30.0
+_GUESTS_INTERVAL_S = 1.0
+_REFUSED_INTERVAL_S = 0.5
+_ACCEPTED_AT_ONCE = 8  # so that of a crowd other processes at the same socket get their part
+_WAITING_CLIENTS = 1_024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLimits:
+    """How many connections, and when one is given up.
+
+    One ends after `idle_ms` without a byte in either direction, which is behind the time after
+    which brokers end it themselves. A request that has begun to come, and the first one in any
+    case, must have come within `progress_timeout_ms`; so must what a client takes of an answer, in
+    the shorter `pressed_timeout_ms` while others wait for memory.
+    """
+
+    connection_count: int = 10_000
+    connection_count_of_address: int = 2**31 - 1
+    connect_timeout_ms: int = 10_000
+    handshake_timeout_ms: int = 10_000
+    progress_timeout_ms: int = 60_000
+    pressed_timeout_ms: int = 5_000
+    idle_ms: int = 660_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayParts:
+    """`pool` runs what of reads may block, for at most as many clients at once as it has threads.
+
+    `rewrite_pools` run rewrites, which mostly wait.
+
+    `is_pressed`: clients wait for memory that unsent answers hold. `is_refusing`: nobody may be
+    served now, because clients must not be given this gateway's address. `failed` counts a failed
+    step of a background task.
+    `client_tls` and `upstream_tls` give the contexts of new connections; without them these are
+    of plain text.
+    """
+
+    session: SessionParts
+    tier: TierReader
+    pool: Executor
+    rewrite_pools: RewritePools
+    turns: ReadTurns
+    is_pressed: Callable[[], bool] = lambda: False
+    is_refusing: Callable[[], bool] = lambda: False
+    failed: Callable[[str, Exception], None] = lambda _task, _error: None
+    client_tls: Callable[[], ssl.SSLContext] | None = None
+    upstream_tls: Callable[[], ssl.SSLContext] | None = None
+    limits: ServerLimits = field(default_factory=ServerLimits)
+    counts: GatewayCounts = field(default_factory=GatewayCounts)
+
+
+class GatewayServer:
+    """Serves on one loop: all methods are to be called there."""
+
+    def __init__(self, parts: GatewayParts) -> None:
+        self._parts = parts
+        self._buffer = memoryview(bytearray(RECEIVE_BYTES))
+        self._relays: dict[int, Relay] = {}
+        self._room = ConnectionRoom(
+            limit_count=parts.limits.connection_count,
+            limit_count_of_address=parts.limits.connection_count_of_address,
+        )
+        self._next_number = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._doors: dict[Door, asyncio.Server | TlsAcceptor] = {}
+        self._transports = OpenTransports()
+        self._pipes = Pipes()
+        self._rounds = AnswerRounds()
+
+    def start(self) -> None:
+        """Look after the connections from now on."""
+        self._begin(self._end_overdue())
+        self._begin(self._end_guests())
+        self._begin(self._end_refused())
+
+    async def open(self, door: Door) -> None:
+        """Accept clients at a door. Raises OSError, and then closes its socket."""
+        accept_unpaced(door.listener)
+        try:
+            self._doors[door] = await self._listen(door)
+        except OSError:
+            door.listener.close()
+            raise
+
+    def close(self, door: Door) -> None:
+        """Accept nobody there any more; who came in stays."""
+        if door in self._doors:
+            self._doors.pop(door).close()
+
+    async def stop(self) -> None:
+        """Accept no more, end all connections."""
+        acceptors = tuple(self._doors.values())
+        for door in tuple(self._doors):
+            self.close(door)
+        relays = tuple(self._relays.values())
+        for relay in relays:
+            relay.close(CloseReason.STOPPING)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for relay in relays:
+            await relay.ended()
+        for acceptor in acceptors:
+            await acceptor.wait_closed()
+        await self._transports.gone(timeout_s=_LEAVE_S)
+        self._pipes.close()
+
+    async def _listen(self, door: Door) -> asyncio.Server | TlsAcceptor:
+        def client_side(place: ConnectionPlace | None = None) -> ClientSide:
+            return ClientSide(
+                self._buffer, self._transports, lambda client: self._accept(door, client, place)
+            )
+
+        # A socket that refuses connections lacks the option: see rlm.worker.client_listener.
+        door.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if self._parts.client_tls is None:
+            loop = asyncio.get_running_loop()
+            server = await loop.create_server(
+                client_side, sock=door.listener, backlog=_ACCEPTED_AT_ONCE
+            )
+            door.listener.listen(_WAITING_CLIENTS)
+            return server
+        acceptor = self._tls_acceptor(door, client_side, self._parts.client_tls)
+        acceptor.start()
+        return acceptor
+
+    def _tls_acceptor(
+        self,
+        door: Door,
+        client_side: Callable[[ConnectionPlace], ClientSide],
+        context: Callable[[], ssl.SSLContext],
+    ) -> TlsAcceptor:
+        accepting = TlsAccepting(
+            context=context,
+            protocol=client_side,
+            enter=self._enter,
+            failed=self._count_end,
+            handshake_timeout_ms=self._parts.limits.handshake_timeout_ms,
+        )
+        return TlsAcceptor(door.listener, accepting)
+
+    def _accept(
+        self, door: Door, client: asyncio.Transport, place: ConnectionPlace | None
+    ) -> Relay | None:
+        """`place`: where the client has one already."""
+        parts, address = self._parts, _address_of(client)
+        parts.counts.accepted += 1
+        entered = place or self._enter(address)
+        if isinstance(entered, CloseReason):
+            self._count_end(entered, f"address={address}")
+            client.abort()
+            return None
+        number = self._next_number
+        self._next_number += 1
+
+        def closed(reason: CloseReason, detail: str) -> None:
+            entered.leave()
+            self._closed(number, reason, f"address={address} {detail}")
+
+        relay = Relay(
+            Session(parts.session),
+            reads=RemoteReads(parts.tier, parts.pool, parts.turns, parts.counts, number),
+            rounds=self._rounds,
+            pools=parts.rewrite_pools,
+            context=parts.session.context,
+            client=client,
+            pipes=self._pipes,
+            closed=closed,
+        )
+        self._relays[number] = relay
+        parts.counts.connections = len(self._relays)
+        self._begin(self._connect(relay, door.name, door.upstreams_for(requested_name(client))))
+        return relay
+
+    def _enter(self, address: str) -> ConnectionPlace | CloseReason:
+        if self._parts.is_refusing():
+            return CloseReason.UNUSABLE_ADDRESS
+        return self._room.enter(address)
+
+    async def _connect(self, relay: Relay, door: str, upstreams: Sequence[HostPort]) -> None:
+        """To the first that answers."""
+        failures: list[str] = []
+        for upstream in upstreams:
+            # All together have the time that one would have.
+            timeout_s = self._parts.limits.connect_timeout_ms / 1000 / len(upstreams)
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await connect(
+                        lambda: BrokerSide(self._buffer, self._transports, relay),
+                        upstream,
+                        self._parts.upstream_tls,
+                    )
+                return
+            except TimeoutError:
+                failures.append(f"upstream={upstream} error=timeout")
+            except OSError as error:
+                failures.append(f"upstream={upstream} error={error}")
+        detail = " ".join([f"door={door}", *(failures or ["no live broker"])])
+        relay.close(CloseReason.BROKER_UNREACHABLE, detail)
+
+    def _closed(self, number: int, reason: CloseReason, detail: str) -> None:
+        del self._relays[number]
+        self._parts.counts.connections = len(self._relays)
+        self._count_end(reason, detail)
+
+    def _count_end(self, reason: CloseReason, detail: str) -> None:
+        self._parts.counts.closed[reason] += 1
+        if reason not in _QUIET_REASONS:
+            _log.info("a client's connection was ended reason=%s %s", reason.value, detail)
+
+    async def _end_overdue(self) -> None:
+        """End the connections on which nothing happens or whose requests do not arrive."""
+        loop = asyncio.get_running_loop()
+        limits = self._parts.limits
+        watch = ConnectionWatch(
+            progress_s=limits.progress_timeout_ms / 1000,
+            pressed_progress_s=limits.pressed_timeout_ms / 1000,
+            idle_s=limits.idle_ms / 1000,
+        )
+        usual_s = min(limits.progress_timeout_ms, limits.idle_ms) / 4000
+        looked_s = loop.time()
+
+        def look() -> None:
+            nonlocal looked_s
+            is_pressed = self._parts.is_pressed()
+            if not is_pressed and loop.time() - looked_s < usual_s:
+                return
+            looked_s = loop.time()
+            arrivals = {number: relay.arrival for number, relay in self._relays.items()}
+            for number, reason in watch.overdue(arrivals, looked_s, is_pressed=is_pressed).items():
+                self._relays[number].close(reason)
+
+        interval_s = min(usual_s, limits.pressed_timeout_ms / 4000)
+        await self._repeat("overdue_connections", look, interval_s=interval_s)
+
+    async def _end_guests(self) -> None:
+        """End the connections of clients that have another gateway to go to, each second."""
+        loop = asyncio.get_running_loop()
+        guests = Guests()
+
+        def look() -> None:
+            try:
+                topology = self._parts.session.context().topology
+            except RetriableError:
+                return
+            first = guests.leaving_from(topology, next_number=self._next_number, now_s=loop.time())
+            if first is not None:
+                for number, relay in tuple(self._relays.items()):
+                    if number >= first:
+                        relay.leave(CloseReason.LED_ELSEWHERE, within_s=_GUESTS_LEAVE_S)
+
+        await self._repeat("stray_connections", look, interval_s=_GUESTS_INTERVAL_S)
+
+    async def _end_refused(self) -> None:
+        """End all connections while nobody may be served."""
+
+        def look() -> None:
+            if self._parts.is_refusing():
+                for relay in tuple(self._relays.values()):
+                    relay.close(CloseReason.UNUSABLE_ADDRESS)
+
+        await self._repeat("refused_connections", look, interval_s=_REFUSED_INTERVAL_S)
+
+    async def _repeat(self, task: str, step: Callable[[], None], *, interval_s: float) -> None:
+        """Run a step at an interval; log and count each failure, and run the next step."""
+        while True:
+            await asyncio.sleep(interval_s)
+            try:
+                step()
+            except Exception as error:  # noqa: BLE001 - the task must survive
+                _log.exception("background step failed task=%s", task)
+                self._parts.failed(task, error)
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _address_of(client: asyncio.Transport) -> str:
+    peer = client.get_extra_info("peername")
+    return str(peer[0]) if peer else ""

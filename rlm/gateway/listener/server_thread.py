@@ -1,0 +1,87 @@
+"""Runs a gateway's server on an event loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+
+from rlm.gateway.endpoints.door import Door
+from rlm.gateway.listener.server import GatewayParts, GatewayServer
+from rsm.segment.errors import RetriableError
+
+_OPEN_S = 10.0
+_STOP_MS = 6_000
+
+
+class ServerThread:
+    """One thread's at a time; `start` and `stop` once each, `stop` also without `start`."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._server: GatewayServer | None = None
+        self._ending: asyncio.Event | None = None
+        self._doors_before: list[Door] = []
+        self._started: Future[None] = Future()
+        self._thread: threading.Thread | None = None
+
+    def start(self, parts: GatewayParts) -> None:
+        """Accept clients. RetriableError if that is not possible at one of the doors: then ends."""
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve(parts)), name="gateway-loop", daemon=True
+        )
+        self._thread.start()
+        try:
+            self._wait(self._started)
+            while self._doors_before:
+                self.open(self._doors_before.pop(0))
+        except RetriableError:
+            self.stop(timeout_ms=_STOP_MS)
+            raise
+
+    def open(self, door: Door) -> None:
+        """Accept clients at a door, from `start` on; the door's socket is taken over.
+
+        RetriableError if that is not possible.
+        """
+        if self._loop is None or self._server is None:
+            self._doors_before.append(door)
+        else:
+            self._wait(asyncio.run_coroutine_threadsafe(self._server.open(door), self._loop))
+
+    def close(self, door: Door) -> None:
+        """Accept nobody there any more; who came in stays."""
+        if self._loop is None or self._server is None:
+            self._doors_before.remove(door)
+            door.listener.close()
+        else:
+            self._loop.call_soon_threadsafe(self._server.close, door)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the loop has come to an end, as it should only do after `stop`. Thread-safe."""
+        return self._thread is not None and self._started.done() and not self._thread.is_alive()
+
+    def stop(self, *, timeout_ms: int) -> None:
+        """Close all doors, end all connections, and the loop."""
+        for door in self._doors_before:
+            door.listener.close()
+        if self._thread is None or self._loop is None or self._ending is None or self.has_ended:
+            return
+        self._loop.call_soon_threadsafe(self._ending.set)
+        self._thread.join(timeout_ms / 1000)
+
+    def _wait(self, begun: Future[None]) -> None:
+        try:
+            begun.result(_OPEN_S)
+        except (OSError, FutureTimeoutError) as error:
+            raise RetriableError("clients can't be accepted", reason=error) from error
+
+    async def _serve(self, parts: GatewayParts) -> None:
+        self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
+        self._server = GatewayServer(parts)
+        self._server.start()
+        self._started.set_result(None)
+        await self._ending.wait()
+        await self._server.stop()

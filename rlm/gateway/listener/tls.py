@@ -1,0 +1,136 @@
+"""From settings to the TLS of a gateway: towards its clients, and of their connections to brokers.
+
+The product's own certificate, which has the rights of an administrator, is never shown for a
+client: on a listener that tells principals by certificates, every client would have those rights.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rlm.config.gateway_tls import (
+    CLIENT_AUTH_KEY,
+    KEY_PASSWORD_KEY,
+    KEYSTORE_KEY,
+    TRUSTSTORE_KEY,
+    UPSTREAM_KEY_PASSWORD_KEY,
+    UPSTREAM_KEYSTORE_KEY,
+    ClientAuth,
+    GatewayTlsConfig,
+)
+from rlm.gateway.listener.requested_name import keep_requested_names
+from rlm.tls.fresh_context import FreshContext
+from rlm.tls.keystore import Keystore, trust
+from rlm.wire.security.settings import SecuritySettings, TlsSettings
+from rlm.wire.security.tls_context import client_context
+from rsm.segment.clock import Clock
+from rsm.segment.errors import InvalidConfigError
+
+_VERSIONS = {
+    "TLSv1.2": ssl.TLSVersion.TLSv1_2,
+    "TLSv1.3": ssl.TLSVersion.TLSv1_3,
+}
+_AUTH_MODES = {
+    ClientAuth.NONE: ssl.CERT_NONE,
+    ClientAuth.REQUESTED: ssl.CERT_OPTIONAL,
+    ClientAuth.REQUIRED: ssl.CERT_REQUIRED,
+}
+
+Renewed = Callable[[bool], None]
+
+
+def tls_towards_clients(
+    config: GatewayTlsConfig, clock: Clock, renewed: Renewed
+) -> FreshContext | None:
+    """None if clients speak plain text. Raises InvalidConfigError naming key and file."""
+    if not config.is_on or config.keystore is None:
+        return None
+    files = [path for path in (config.keystore, config.truststore) if path is not None]
+    return FreshContext(lambda: _server_context(config), files, clock, renewed=renewed)
+
+
+def tls_towards_brokers(
+    config: GatewayTlsConfig, own: SecuritySettings, clock: Clock, renewed: Renewed
+) -> FreshContext | None:
+    """For clients' connections to a broker, whose listener is that which `own` settings are for.
+
+    None if that speaks plain text. Raises InvalidConfigError naming key and file.
+    """
+    if own.tls is None:
+        if config.upstream_keystore is not None:
+            raise InvalidConfigError(
+                "the broker's listener is without TLS",
+                key=UPSTREAM_KEYSTORE_KEY,
+                expected="client.security.protocol=ssl or sasl_ssl beside it",
+            )
+        return None
+    trusted = replace(own.tls, certificate_path=None, key_path=None, key_password=None)
+    files = [*_files(trusted), *([config.upstream_keystore] if config.upstream_keystore else [])]
+    return FreshContext(lambda: _upstream_context(config, trusted), files, clock, renewed=renewed)
+
+
+def security_warnings(config: GatewayTlsConfig, own: SecuritySettings) -> tuple[str, ...]:
+    """What an operator should know who chose these settings on purpose."""
+    warnings = []
+    if config.upstream_keystore is not None and own.sasl is None:
+        warnings.append(
+            f"every client has the rights of the certificate in {UPSTREAM_KEYSTORE_KEY}"
+            + ("" if config.client_auth is ClientAuth.REQUIRED else ", also those without one")
+        )
+    if config.client_auth is not ClientAuth.NONE and own.sasl is None:
+        warnings.append(
+            f"the broker does not see the certificates that {CLIENT_AUTH_KEY} asks clients for:"
+            " its ACLs see one principal for all of them"
+        )
+    if own.tls is not None and own.tls.certificate_path and config.upstream_keystore is None:
+        warnings.append(
+            "clients' connections show the broker no certificate; where its listener requires one"
+            f" they fail, unless {UPSTREAM_KEYSTORE_KEY} is given"
+        )
+    return tuple(warnings)
+
+
+def _server_context(config: GatewayTlsConfig) -> ssl.SSLContext:
+    assert config.keystore is not None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    _restrict(context, config.enabled_protocols)
+    keystore = Keystore(
+        path=config.keystore,
+        password=config.revealed_key_password,
+        location_key=KEYSTORE_KEY,
+        password_key=KEY_PASSWORD_KEY,
+    )
+    keystore.load_into(context)
+    if config.truststore is not None:
+        trust(context, config.truststore, location_key=TRUSTSTORE_KEY)
+    context.verify_mode = _AUTH_MODES[config.client_auth]
+    keep_requested_names(context)
+    return context
+
+
+def _upstream_context(config: GatewayTlsConfig, trusted: TlsSettings) -> ssl.SSLContext:
+    context = client_context(trusted)
+    _restrict(context, tuple(_VERSIONS))
+    if config.upstream_keystore is not None:
+        keystore = Keystore(
+            path=config.upstream_keystore,
+            password=config.revealed_upstream_key_password,
+            location_key=UPSTREAM_KEYSTORE_KEY,
+            password_key=UPSTREAM_KEY_PASSWORD_KEY,
+        )
+        keystore.load_into(context)
+    return context
+
+
+def _restrict(context: ssl.SSLContext, protocols: Sequence[str]) -> None:
+    versions = sorted(_VERSIONS[name] for name in protocols)
+    context.minimum_version, context.maximum_version = versions[0], versions[-1]
+    # What is written must be taken at once: it lies in a buffer that is used again.
+    context.options |= ssl.OP_NO_RENEGOTIATION
+
+
+def _files(tls: TlsSettings) -> list[Path]:
+    return [] if tls.ca_path is None else [Path(tls.ca_path)]

@@ -1,0 +1,69 @@
+"""What a gateway counts: ends of connections by reason, what was read of the store and for whom."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import Enum
+
+from rlm.gateway.model.client_bytes import ClientBytes
+from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.latencies import Latencies
+
+
+class RemoteCount(Enum):
+    """What became of a partition that was to be read from the store."""
+
+    SERVED = "served"
+    READING = "reading"
+    THROTTLED = "throttled"
+    QUEUE_FULL = "queue_full"
+    OUT_OF_RANGE = "out_of_range"
+    DIVERGING = "diverging"
+    GAP = "gap"
+    STORAGE_ERROR = "storage_error"
+
+
+@dataclass(slots=True)
+class TopicCounts:
+    """Reads for one topic: partitions' parts of fetches, those that failed, bytes given."""
+
+    requests: int = 0
+    errors: int = 0
+    size_bytes: int = 0
+
+
+@dataclass(slots=True)
+class GatewayCounts:
+    """Written by the gateway's loop alone; any thread may read.
+
+    `throttled_count` answers were throttled by the quota, for `throttled_ms` in all. `warm` and
+    `cold`: how long a read took that found its first batch in memory, or not.
+    """
+
+    connections: int = 0
+    accepted: int = 0
+    closed: Counter[CloseReason] = field(default_factory=Counter)
+    remote: Counter[RemoteCount] = field(default_factory=Counter)
+    remote_bytes: int = 0
+    topics: dict[str, TopicCounts] = field(default_factory=dict)
+    clients: ClientBytes = field(default_factory=ClientBytes)
+    throttled_count: int = 0
+    throttled_ms: int = 0
+    warm: Latencies = field(default_factory=Latencies)
+    cold: Latencies = field(default_factory=Latencies)
+
+    def throttled(self, partition_count: int, throttle_ms: int) -> None:
+        """A fetch of so many partitions got no turn: by the quota if that has to be waited for."""
+        outcome = RemoteCount.THROTTLED if throttle_ms else RemoteCount.QUEUE_FULL
+        self.remote[outcome] += partition_count
+        if throttle_ms:
+            self.throttled_count += 1
+            self.throttled_ms += throttle_ms
+
+    def topic(self, name: str) -> TopicCounts:
+        """A topic's own; there are only as many as were tiered."""
+        found = self.topics.get(name)
+        if found is None:
+            found = self.topics[name] = TopicCounts()
+        return found

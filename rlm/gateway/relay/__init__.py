@@ -1,0 +1,1 @@
+"""One client connection: passes on, writes, splices and watches its bytes."""

@@ -1,0 +1,181 @@
+"""What goes to the client, in order, and no faster than it takes it.
+
+Answers go straight to the socket where that can be, past a transport that has nothing to send.
+
+Memory: what the transport holds (its high-water mark and one piece), what is left of answers whose
+memory is accounted for elsewhere until `release`, and what of the broker's was received before it
+was paused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import Callable
+from itertools import islice
+
+from rlm.gateway.model.actions import AnswerToClient
+from rlm.gateway.relay.direct_writes import WRITE_BYTES, DirectWrites
+from rlm.gateway.relay.received_bytes import write_received
+from rlm.wire.schema import Buffer
+
+_PIECE_BYTES = 256 * 1024
+_JOINED_BYTES = 16 * 1024
+_PARTS_AT_ONCE = 16
+_WRITES_AT_ONCE = 4
+
+
+class ClientOutput:
+    """Of one connection, on its loop.
+
+    `client` is its socket, if it may be written to (rlm.gateway.relay.splice.plain_socket). Then
+    `moved` is called when all went there of what had to wait, `failed` if the client has left.
+    `taken_count` answers have gone out whole.
+    """
+
+    def __init__(
+        self,
+        transport: asyncio.WriteTransport,
+        *,
+        client: socket.socket | None = None,
+        moved: Callable[[], None] = lambda: None,
+        failed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._transport = transport
+        self._moved = moved
+        self._failed = failed
+        self._direct = None if client is None else DirectWrites(client, self._go_on_later)
+        self._is_direct = False
+        self._waiting: deque[Buffer | Callable[[], None]] = deque()
+        self._is_paused = False
+        self._sent_count = 0
+        self.taken_count = 0
+
+    @property
+    def sent_count(self) -> int | None:
+        """How many pieces of answers have gone out; None while none waits."""
+        return self._sent_count if self._waiting else None
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the transport has enough."""
+        return self._is_paused
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether nothing more should be added for now."""
+        return self._is_paused or bool(self._waiting)
+
+    def write(self, data: Buffer) -> None:
+        """Send what is valid only now."""
+        if self._waiting:
+            self._waiting.append(bytes(data))
+        else:
+            write_received(self._transport, data)
+
+    def answer(self, answer: AnswerToClient) -> None:
+        """Send what stays valid until it is released."""
+        if self._direct is not None and not self._waiting and not self._is_paused:
+            self._is_direct = not self._transport.get_write_buffer_size()
+        self._waiting.extend(_joined(answer.parts))
+        self._waiting.append(answer.release)
+        self._go_on()
+
+    def pause(self) -> None:
+        """The transport has enough."""
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """The transport takes more."""
+        self._is_paused = False
+        self._go_on()
+
+    def drop(self) -> None:
+        """Send nothing more of what waits."""
+        if self._direct is not None:
+            self._direct.stop()
+        while self._waiting:
+            each = self._waiting.popleft()
+            if callable(each):
+                each()
+
+    def _go_on(self) -> None:
+        if self._is_direct and self._direct is not None:
+            self._write_directly(self._direct)
+        else:
+            self._write_through()
+
+    def _go_on_later(self) -> None:
+        self._go_on()
+        if not self._waiting:
+            self._moved()
+
+    def _write_directly(self, direct: DirectWrites) -> None:
+        try:
+            for _ in range(_WRITES_AT_ONCE):
+                if not self._waiting or not self._write_some(direct):
+                    break
+            if self._waiting:
+                direct.wait()
+            else:
+                direct.stop()
+                self._is_direct = False
+        except OSError:
+            self.drop()
+            self._failed()
+
+    def _write_some(self, direct: DirectWrites) -> bool:
+        """Whether the socket took all that it was offered."""
+        offered = [
+            memoryview(each) for each in islice(self._waiting, _PARTS_AT_ONCE) if not callable(each)
+        ]
+        offered_bytes = min(sum(map(len, offered)), WRITE_BYTES)
+        written_bytes = left_bytes = direct.write(offered)
+        self._sent_count += 1 if written_bytes else 0
+        while self._waiting:
+            first = self._waiting[0]
+            if callable(first):
+                self._waiting.popleft()
+                self._end_answer(first)
+            elif len(first) <= left_bytes:
+                self._waiting.popleft()
+                left_bytes -= len(first)
+            else:
+                self._waiting[0] = memoryview(first)[left_bytes:]
+                break
+        return written_bytes == offered_bytes
+
+    def _end_answer(self, release: Callable[[], None]) -> None:
+        self.taken_count += 1
+        release()
+
+    def _write_through(self) -> None:
+        while self._waiting and not self._is_paused:
+            each = self._waiting.popleft()
+            self._sent_count += 1
+            if callable(each):
+                self._end_answer(each)
+            elif len(each) <= _PIECE_BYTES:
+                self._transport.write(each)
+            else:
+                view = memoryview(each)
+                self._waiting.appendleft(view[_PIECE_BYTES:])
+                self._transport.write(view[:_PIECE_BYTES])
+
+
+def _joined(parts: list[Buffer]) -> list[Buffer]:
+    """Join small parts: each would be a packet of its own."""
+    joined: list[Buffer] = []
+    small = bytearray()
+    for part in parts:
+        if len(part) <= _JOINED_BYTES:
+            small += part
+            continue
+        if small:
+            joined.append(memoryview(small))
+            small = bytearray()
+        joined.append(part)
+    if small:
+        joined.append(memoryview(small))
+    return joined

@@ -1,0 +1,342 @@
+"""Carries out what a session decides: two transports, the store's reads, and blocking rewrites.
+
+Neither side is read faster than the other takes it: while the broker's transport is full the
+client is paused, while the client's is full both are: what it asks may be answered right here.
+While an answer of ours waits for the client's socket, each is read once more before it is paused:
+mostly nothing comes meanwhile, and to pause costs more than to look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from functools import partial
+
+from rlm.gateway.fetch.remote_outcome import RemoteOutcome, release_all
+from rlm.gateway.model.actions import (
+    Action,
+    AnswerToClient,
+    Close,
+    ExpectRead,
+    ReadRemote,
+    RewriteExchange,
+    ToBroker,
+    ToClient,
+)
+from rlm.gateway.model.context import GatewayContext
+from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.relay.client_writer import ClientOutput
+from rlm.gateway.relay.connection_watch import Arrival
+from rlm.gateway.relay.pipes import Pipes
+from rlm.gateway.relay.received_bytes import write_received
+from rlm.gateway.relay.rewrite_pools import RewritePools
+from rlm.gateway.relay.splice import Splice, plain_socket
+from rlm.gateway.remote.answer_rounds import AnswerRounds
+from rlm.gateway.remote.remote_fetches import RemoteReads
+from rlm.gateway.session.session import Session
+
+_log = logging.getLogger(__name__)
+
+_FLUSH_S = 5.0
+_SPLICED_BYTES = 128 * 1024  # of fewer, setting about it costs as much as it saves
+
+
+class Relay:
+    """One client's connection and its connection to the broker, on one loop."""
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        reads: RemoteReads,
+        rounds: AnswerRounds,
+        pools: RewritePools,
+        context: Callable[[], GatewayContext],
+        client: asyncio.Transport,
+        pipes: Pipes,
+        closed: Callable[[CloseReason, str], None],
+    ) -> None:
+        self._session = session
+        self._reads = reads
+        self._rounds = rounds
+        self._pools = pools
+        self._context = context
+        self._client = client
+        self._output = ClientOutput(
+            client,
+            client=plain_socket(client),
+            moved=lambda: self.client_is_full(is_full=False),
+            failed=lambda: self._side_ended(CloseReason.CLIENT_LEFT),
+        )
+        self._broker: asyncio.Transport | None = None
+        self._broker_is_full = False
+        self._reads_client, self._reads_broker = False, True
+        self._came_late = False
+        self._pipes = pipes
+        self._splice: Splice | None = None
+        self._closed = closed
+        self._is_closed = False
+        self._leaving_for: CloseReason | None = None
+        self._leave_timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.get_running_loop()
+        self._active_s = self._loop.time()
+        client.pause_reading()
+
+    @property
+    def arrival(self) -> Arrival:
+        """How far the client's requests have come."""
+        return Arrival(
+            request_count=self._session.request_count,
+            is_partial=self._session.is_within_request,
+            is_read=self._client.is_reading() and self._session.reads_client,
+            sent_count=self._output.sent_count,
+            taken_count=self._output.taken_count,
+            active_s=max(self._active_s, self._splice.active_s if self._splice else 0.0),
+        )
+
+    def broker_connected(self, broker: asyncio.Transport) -> None:
+        """Begin to relay."""
+        if self._is_closed:
+            broker.abort()
+            return
+        self._broker = broker
+        self._splice = self._splice_to_client(broker)
+        self._pace()
+
+    def client_received(self, data: memoryview) -> None:
+        """Take bytes; their buffer may be reused after."""
+        self._came_late = self._output.is_blocked
+        self._run(lambda: self._session.from_client(data))
+
+    def broker_received(self, data: memoryview) -> None:
+        """Take bytes, which may be changed; their buffer may be reused after."""
+        self._came_late = self._output.is_blocked
+        self._run(lambda: self._session.from_broker(data))
+        if self._splice is not None and not self._is_closed:
+            self._pass_on_unread(self._splice)
+
+    def client_is_full(self, *, is_full: bool) -> None:
+        """The client's transport has enough, or takes more again."""
+        if is_full:
+            self._output.pause()
+        else:
+            self._active_s = self._loop.time()
+            self._output.resume()
+        if self._is_closed:
+            if not self._output.is_blocked:
+                self._client.close()
+            return
+        self._go_on_if_taken()
+        self._pace()
+        self._end_if_leaving()
+
+    def broker_is_full(self, *, is_full: bool) -> None:
+        """The broker's transport has enough, or takes more again."""
+        self._broker_is_full = is_full
+        self._pace()
+
+    def leave(self, reason: CloseReason, *, within_s: float) -> None:
+        """End both connections once the client awaits no answer, or else after `within_s`.
+
+        One that was closed before its first answer is taken for refused: franz-go, for one, then
+        fails instead of asking again. Idempotent.
+        """
+        if self._leaving_for is None and not self._is_closed:
+            self._leaving_for = reason
+            self._leave_timer = self._loop.call_later(within_s, self.close, reason)
+            self._end_if_leaving()
+
+    def close(self, reason: CloseReason, detail: str = "") -> None:
+        """End both connections; what was answered before is still sent. Idempotent."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._closed(reason, detail)
+        self._reads.close()
+        if self._leave_timer is not None:
+            self._leave_timer.cancel()
+        for task in self._tasks:
+            task.cancel()
+        if self._splice is not None:
+            self._splice.close()
+        if self._broker is not None:
+            self._broker.close()
+        if reason is CloseReason.CLIENT_LEFT:
+            self._output.drop()
+            return
+        self._client.pause_reading()
+        if not self._output.is_blocked:
+            self._client.close()
+        self._loop.call_later(_FLUSH_S, self._abort)
+
+    async def ended(self) -> None:
+        """Wait until nothing of a closed one is under way."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._reads.ended()
+
+    def _abort(self) -> None:
+        self._output.drop()
+        self._client.abort()
+
+    def _pass_on_unread(self, splice: Splice) -> None:
+        """What nobody needs to see, if it is much, and all before it has been sent."""
+        passing_bytes = self._session.passing_bytes
+        is_free = not self._output.is_blocked and not self._client.get_write_buffer_size()
+        if passing_bytes >= _SPLICED_BYTES and is_free:
+            splice.begin(passing_bytes)
+            self._pace()
+
+    def _splice_to_client(self, broker: asyncio.Transport) -> Splice | None:
+        """None where bytes can't be passed on inside the kernel."""
+        sockets = plain_socket(broker), plain_socket(self._client)
+        if sockets[0] is None or sockets[1] is None:
+            return None
+        return Splice(
+            sockets[0],
+            sockets[1],
+            pipes=self._pipes,
+            done=lambda count: self._run(lambda: self._session.passed_on(count)),
+            failed=self._side_ended,
+        )
+
+    def _side_ended(self, reason: CloseReason) -> None:
+        self.close(reason)
+        if reason is CloseReason.CLIENT_LEFT:  # which its transport may not have seen yet
+            self._client.abort()
+
+    def _run(self, step: Callable[[], list[Action]]) -> None:
+        """Take a step of the session and carry out what it decides."""
+        if self._is_closed:
+            return
+        self._active_s = self._loop.time()
+        try:
+            self._session.client_is_full(is_full=self._output.is_blocked)
+            self._carry_out_all(step())
+            if not self._is_closed:
+                self._carry_out_all(self._session.look_ahead())
+        except Exception:  # noqa: BLE001 - other connections go on
+            _log.exception("a client's connection failed")
+            self.close(CloseReason.INTERNAL_ERROR)
+            return
+        self._go_on_if_taken()
+        self._pace()
+        self._end_if_leaving()
+
+    def _end_if_leaving(self) -> None:
+        if self._leaving_for is None or self._output.is_blocked:
+            return
+        if self._session.may_end:
+            self.close(self._leaving_for)
+
+    def _go_on_if_taken(self) -> None:
+        """Have the session take up what it holds, in a step of its own, once the client may ask."""
+        if self._session.is_held_by_client and not (self._output.is_blocked or self._is_closed):
+            self._loop.call_soon(self._run, self._session.go_on)
+
+    def _carry_out_all(self, actions: list[Action]) -> None:
+        """Carry out actions, and those that follow from what was in memory of the store."""
+        ready = self._carry_out_some(actions)
+        while ready is not None:
+            self._session.client_is_full(is_full=self._output.is_blocked)
+            ready = self._carry_out_some(self._session.remote_read(ready))
+
+    def _carry_out_some(self, actions: list[Action]) -> list[RemoteOutcome] | None:
+        """Carry out actions; what was read of the store, if that was there already."""
+        ready: list[RemoteOutcome] | None = None
+        for action in actions:
+            if not isinstance(action, ReadRemote):
+                self._carry_out(action)
+            elif self._rounds.may_give(self):
+                ready = self._read_at_once(action)
+            else:
+                self._rounds.wait(partial(self._read_in_turn, action))
+        if ready is not None and self._is_closed:
+            release_all(ready)
+            return None
+        return ready
+
+    def _carry_out(self, action: Action) -> None:
+        match action:
+            case ToClient(data):
+                self._output.write(data)
+            case ToBroker(data):
+                if self._broker is not None:
+                    write_received(self._broker, data)
+            case AnswerToClient():
+                self._output.answer(action)
+            case ExpectRead():
+                self._reads.expect(action)
+            case RewriteExchange():
+                self._begin(self._rewrite(action))
+            case Close():
+                self.close(action.reason, action.detail)
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _read_at_once(self, wanted: ReadRemote) -> list[RemoteOutcome] | None:
+        """What is there already; else it is waited for."""
+        ready = self._reads.at_once(wanted)
+        if ready is None:
+            self._begin(self._read_remote(wanted))
+        return ready
+
+    def _read_in_turn(self, wanted: ReadRemote) -> None:
+        def step() -> list[Action]:
+            ready = self._read_at_once(wanted)
+            return [] if ready is None else self._session.remote_read(ready)
+
+        self._run(step)
+
+    async def _read_remote(self, wanted: ReadRemote) -> None:
+        outcomes = await self._reads.read(wanted)
+        if self._rounds.may_give(self):
+            self._take(outcomes)
+        else:
+            self._rounds.wait(partial(self._take, outcomes))
+
+    def _take(self, outcomes: list[RemoteOutcome]) -> None:
+        if self._is_closed:
+            release_all(outcomes)
+        else:
+            self._run(lambda: self._session.remote_read(outcomes))
+
+    async def _rewrite(self, wanted: RewriteExchange) -> None:
+        try:
+            response = await self._loop.run_in_executor(
+                self._pools.of(wanted), wanted.rewrite.response, wanted.exchange, wanted.context
+            )
+        except Exception:  # noqa: BLE001 - other connections go on
+            _log.exception("changing an answer failed api=%s", wanted.rewrite.api.name)
+            self.close(CloseReason.INTERNAL_ERROR)
+            return
+        self._run(lambda: self._session.exchange_rewritten(response))
+
+    def _pace(self) -> None:
+        """Read each side only where the other takes it, and the session does not hold of it."""
+        if self._broker is None or self._is_closed:
+            return
+        session, output = self._session, self._output
+        is_blocked = output.is_blocked and (self._came_late or output.is_paused)
+        reads_client = not (is_blocked or self._broker_is_full or session.holds_client)
+        if reads_client != self._reads_client:
+            self._reads_client = reads_client
+            _set_reading(self._client, reads=reads_client)
+        is_spliced = self._splice is not None and self._splice.is_running
+        reads_broker = not (is_blocked or is_spliced or session.holds_broker)
+        if reads_broker != self._reads_broker:
+            self._reads_broker = reads_broker
+            _set_reading(self._broker, reads=reads_broker)
+
+
+def _set_reading(transport: asyncio.Transport, *, reads: bool) -> None:
+    if transport.is_closing():
+        return
+    if reads:
+        transport.resume_reading()
+    else:
+        transport.pause_reading()

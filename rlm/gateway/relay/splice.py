@@ -1,0 +1,181 @@
+"""Passes bytes on from the broker's socket to the client's inside the kernel: splice(2).
+
+The records of an answer go through unread: a pipe takes the pages that the one socket received and
+hands them to the other, which costs half of what receiving and sending them does. Both sockets stay
+their transports', of which the broker's is paused meanwhile, and the client's has nothing to send;
+readiness is awaited at duplicates. With TLS there is nothing in a socket that could be passed on.
+
+Memory: PIPE_BYTES of the kernel's for each connection on which bytes are under way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.relay.pipes import PIPE_BYTES, Pipe, Pipes
+
+_TURN_BYTES = 4 * PIPE_BYTES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """What bytes go through: duplicates of both sockets, and the pipe between."""
+
+    broker_fd: int
+    pipe: Pipe
+    client_fd: int
+
+
+class Splice:
+    """Of one connection, on its loop.
+
+    `done` is told how many bytes went to the client when all did, else `failed` which side ended
+    before; neither is called after `close`. `active_s`: when the last bytes went, by the loop.
+    """
+
+    def __init__(
+        self,
+        broker: socket.socket,
+        client: socket.socket,
+        *,
+        pipes: Pipes,
+        done: Callable[[int], None],
+        failed: Callable[[CloseReason], None],
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._broker = broker
+        self._client = client
+        self._pipes = pipes
+        self._done = done
+        self._failed = failed
+        self._way: _Way | None = None
+        self._asked_bytes = 0
+        self._left_bytes = 0
+        self._held_bytes = 0
+        self.active_s = 0.0
+        self._ended: CloseReason | None = None
+        self._awaited_fd: int | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether bytes are under way: nothing else may read the broker or write to the client."""
+        return self._way is not None
+
+    def begin(self, count: int) -> None:
+        """Pass on so many of the broker's next bytes, at once as far as they are there.
+
+        Nothing begins if the system has no descriptors left.
+        """
+        pipe = self._pipes.take()
+        if pipe is None:
+            return
+        ends = _duplicates(self._broker, self._client)
+        if ends is None:
+            self._pipes.give_back(pipe)
+            return
+        self._way = _Way(broker_fd=ends[0], pipe=pipe, client_fd=ends[1])
+        self._asked_bytes = self._left_bytes = count
+        self._go_on()
+
+    def close(self) -> None:
+        """Give up what is under way."""
+        way = self._way
+        if way is None:
+            return
+        self._wait_for(None)
+        self._way = None
+        os.close(way.broker_fd)
+        os.close(way.client_fd)
+        if self._held_bytes:
+            way.pipe.close()
+        else:
+            self._pipes.give_back(way.pipe)
+
+    def _go_on(self) -> None:
+        """Move what can be moved, but leave others their turn."""
+        way = self._way
+        assert way is not None
+        self.active_s = self._loop.time()
+        turn_bytes = 0
+        while turn_bytes < _TURN_BYTES and self._fill(way):
+            turn_bytes += self._drain(way)
+            if self._held_bytes:
+                break
+        if not self._left_bytes and not self._held_bytes:
+            self.close()
+            self._done(self._asked_bytes)
+        elif self._ended is None:
+            self._wait_for(way.client_fd if self._held_bytes else way.broker_fd)
+        else:
+            self._failed(self._ended)
+
+    def _fill(self, way: _Way) -> bool:
+        """Whether there is something in the pipe, now at the latest."""
+        if not self._held_bytes and self._left_bytes:
+            self._held_bytes = self._splice(
+                way.broker_fd,
+                way.pipe.write_fd,
+                min(self._left_bytes, PIPE_BYTES),
+                ended=CloseReason.BROKER_CLOSED,
+            )
+            self._left_bytes -= self._held_bytes
+        return self._held_bytes > 0
+
+    def _drain(self, way: _Way) -> int:
+        drained_bytes = self._splice(
+            way.pipe.read_fd, way.client_fd, self._held_bytes, ended=CloseReason.CLIENT_LEFT
+        )
+        self._held_bytes -= drained_bytes
+        return drained_bytes
+
+    def _splice(self, from_fd: int, to_fd: int, count: int, *, ended: CloseReason) -> int:
+        try:
+            moved_bytes = os.splice(from_fd, to_fd, count, flags=os.SPLICE_F_NONBLOCK)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            moved_bytes = 0
+        if not moved_bytes:
+            self._ended = ended
+        return moved_bytes
+
+    def _wait_for(self, fd: int | None) -> None:
+        """Go on when that side is ready, and no more when the other is."""
+        way = self._way
+        assert way is not None
+        if fd == self._awaited_fd:
+            return
+        if self._awaited_fd == way.client_fd:
+            self._loop.remove_writer(way.client_fd)
+        elif self._awaited_fd == way.broker_fd:
+            self._loop.remove_reader(way.broker_fd)
+        self._awaited_fd = fd
+        if fd == way.client_fd:
+            self._loop.add_writer(fd, self._go_on)
+        elif fd == way.broker_fd:
+            self._loop.add_reader(fd, self._go_on)
+
+
+def _duplicates(broker: socket.socket, client: socket.socket) -> tuple[int, int] | None:
+    try:
+        broker_fd = os.dup(broker.fileno())
+    except OSError:
+        return None
+    try:
+        return broker_fd, os.dup(client.fileno())
+    except OSError:
+        os.close(broker_fd)
+        return None
+
+
+def plain_socket(transport: asyncio.BaseTransport) -> socket.socket | None:
+    """The transport's socket, if the kernel can splice and what is in it is not encrypted."""
+    if not hasattr(os, "splice") or transport.get_extra_info("sslcontext") is not None:
+        return None
+    found: socket.socket | None = transport.get_extra_info("socket")
+    return found

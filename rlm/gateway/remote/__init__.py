@@ -1,0 +1,1 @@
+"""Reads the store for clients: fair queue, read-ahead, and cached segments."""

@@ -1,0 +1,103 @@
+"""CachedSegments: what look-ups by time read of stored segments, out of the memory of fetches.
+
+So it counts in their one budget, is read once however many ask, and is there for the consumer that
+goes on to read where its look-up led it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from concurrent.futures import Future
+from functools import partial
+from typing import TypeVar
+
+from rlm.gateway.fetch.remote_slice import RemoteFetch
+from rlm.gateway.remote.fetcher import RemoteFetcher
+from rlm.remote_read.segment_parts import INDEXES, SegmentPart, part_name
+from rlmm.lookup import NotStored
+from rsm.cache.chunk_cache import ChunkCache
+from rsm.cache.chunk_lease import ChunkRequest
+from rsm.cache.chunk_table import ChunkKey
+from rsm.read.segment_indexes import read_time_index
+from rsm.segment.batches.segment_cursor import StoredBatches
+from rsm.segment.coverage import StoredRange
+from rsm.segment.errors import RetriableError
+from rsm.segment.indexes import TimeIndex
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.ranges import OffsetRange
+from rsm.spi import RemoteStorageManager
+
+_T = TypeVar("_T")
+_TIME_INDEX = 1  # what finds batches is cached as 0
+_RUN_BYTES = 1 << 20
+
+
+class CachedSegments:
+    """Thread-safe. Blocks on the store, for `patience_ms` at a time: then RetriableError."""
+
+    def __init__(
+        self,
+        *,
+        fetcher: RemoteFetcher,
+        cache: ChunkCache[SegmentPart],
+        storage: RemoteStorageManager,
+        patience_ms: int = 30_000,
+    ) -> None:
+        """`cache` is the fetcher's own."""
+        self._fetcher = fetcher
+        self._cache = cache
+        self._storage = storage
+        self._patience_ms = patience_ms
+
+    def time_index(self, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
+        """Costs as much as the object that holds it. Raises as the storage manager does."""
+        companion = metadata.objects[-1]
+        request: ChunkRequest[SegmentPart] = ChunkRequest(
+            key=ChunkKey(part_name(companion.key, INDEXES), _TIME_INDEX),
+            size_bytes=companion.length_bytes or 1,
+            load=partial(read_time_index, self._storage, metadata),
+        )
+        reader = object()
+        try:
+            with self._wait(self._cache.read([request], reader=reader)) as lease:
+                (index,) = (part for part in lease.values if isinstance(part, TimeIndex))
+                return index
+        finally:
+            self._cache.leave(reader)
+
+    def scan_segment(self, stored: StoredRange, from_offset: int) -> Iterator[StoredBatches]:
+        """Batches up to the end of its readable part. Raises as `RemoteFetcher.fetch`."""
+        client = object()
+        try:
+            yield from self._runs(stored, from_offset, client)
+        finally:
+            self._fetcher.forget(client)
+
+    def _runs(
+        self, stored: StoredRange, from_offset: int, client: Hashable
+    ) -> Iterator[StoredBatches]:
+        offset = from_offset
+        while offset < stored.offsets.end_offset:
+            fetch = RemoteFetch(
+                topic_id_partition=stored.metadata.segment_id.topic_id_partition,
+                offset=offset,
+                max_bytes=_RUN_BYTES,
+                min_one_batch=True,
+                read_committed=False,
+                client=client,
+            )
+            found = self._wait(self._fetcher.fetch(fetch))
+            if isinstance(found, NotStored):
+                return
+            data = memoryview(b"".join(found.buffers))
+            found.release()
+            offsets = OffsetRange(start_offset=found.base_offset, end_offset=found.next_offset)
+            yield StoredBatches(metadata=stored.metadata, offsets=offsets, data=data)
+            offset = found.next_offset
+
+    def _wait(self, reading: Future[_T]) -> _T:
+        try:
+            return reading.result(self._patience_ms / 1000)
+        except TimeoutError as error:
+            reading.cancel()
+            raise RetriableError("the store does not answer in time") from error

@@ -1,0 +1,387 @@
+"""RemoteFetcher: one partition's part of a fetch, served from stored segments.
+
+The order of things: locate the segment (metadata in this process) -> where the batch begins (known
+of a reader that reads on, else the offset index: one read of the store) -> the chunk that it begins
+in (in memory, or one read; of who does not read on, as many bytes as it asks for) -> whole batches
+within the limit -> read ahead. A reader that reads on and finds all of that done is served at once
+(`ready`). Bytes go from the chunk cache to the answer
+without a copy. A segment without a batch at the offset or above leads to the
+next one, so an answer is never empty only because of a gap.
+
+Memory: the cache's budget for chunks and indexes, whoever holds them; a quarter of it for chunks to
+come; two chunks for each thread that reads ahead, if they are evicted while they are checked; what
+the storage manager holds itself; `reader_count` places. Nothing is held by fetches that wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from uuid import UUID
+
+from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
+from rlm.gateway.remote.future_steps import Steps, run_steps
+from rlm.gateway.remote.read_ahead_depth import ReadAheadDepth
+from rlm.gateway.remote.read_plan import ReadPlan, ReadPlans
+from rlm.gateway.remote.sequential_readers import Located, PartitionReader, SequentialReaders
+from rlm.remote_read.anomalies import ReadAnomalies
+from rlm.remote_read.chunk_window import Begin, ChunkWindow, Cut, Incomplete, SegmentChunk
+from rlm.remote_read.segment_division import SegmentDivision
+from rlm.remote_read.segment_parts import SegmentPart, SegmentParts
+from rlmm.lookup import (
+    Absence,
+    NotStored,
+    locate_around,
+    locate_sound,
+    readable_ranges,
+)
+from rlmm.partition_state import PartitionState
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.cache.chunk_buffers import ChunkBuffers
+from rsm.cache.chunk_cache import ChunkCache
+from rsm.cache.chunk_lease import ChunkLease
+from rsm.read.segment_indexes import IndexedPlace, SegmentIndexes
+from rsm.segment.clock import Clock
+from rsm.segment.coverage import StoredRange
+from rsm.segment.errors import CorruptError, NotFoundError
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.ranges import OffsetRange
+from rsm.spi import RemoteStorageManager
+
+_Lease = ChunkLease[SegmentPart]
+
+
+_MOST_CHUNK_FACTOR = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteFetchSettings:
+    """In what pieces to read, how far ahead, and for how many readers at once to know where.
+
+    Of a store that is slow to begin, up to four `chunk_bytes` are read at once.
+    """
+
+    chunk_bytes: int = 4 << 20
+    read_ahead_least_bytes: int = 8 << 20
+    read_ahead_most_bytes: int = 64 << 20
+    reader_count: int = 10_000
+
+    def __post_init__(self) -> None:
+        if not (
+            self.chunk_bytes > 0
+            and 0 <= self.read_ahead_least_bytes <= self.read_ahead_most_bytes
+            and self.reader_count > 0
+        ):
+            raise ValueError(f"not settings to fetch with: {self}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """A fetch at one segment. `offset` is above the one asked for where that lay in a gap.
+
+    `reads_on`: its reader asks for what follows its last answer.
+    """
+
+    fetch: RemoteFetch
+    reader: PartitionReader
+    located: Located
+    offset: int
+    reads_on: bool
+
+    @property
+    def stored(self) -> StoredRange:
+        return self.located.stored
+
+
+class RemoteFetcher:
+    """Thread-safe. Never waits for the store: that is read on the cache's executor.
+
+    A call itself looks up metadata and checks those batches of its answer that were not before.
+    """
+
+    def __init__(
+        self,
+        *,
+        metadata: RemoteLogMetadataManager,
+        storage: RemoteStorageManager,
+        cache: ChunkCache[SegmentPart],
+        anomalies: ReadAnomalies,
+        clock: Clock,
+        settings: RemoteFetchSettings | None = None,
+    ) -> None:
+        settings = settings or RemoteFetchSettings()
+        self._metadata = metadata
+        self._storage = storage
+        self._cache = cache
+        self._anomalies = anomalies
+        division = SegmentDivision(
+            least_bytes=settings.chunk_bytes,
+            most_bytes=_MOST_CHUNK_FACTOR * settings.chunk_bytes,
+            share_bytes=cache.share_bytes,
+        )
+        self._parts = SegmentParts(
+            storage,
+            division=division,
+            buffers=ChunkBuffers(
+                budget_bytes=cache.budget_bytes,
+                most_bytes=_MOST_CHUNK_FACTOR * settings.chunk_bytes,
+            ),
+            clock=clock,
+            peek=cache.peek,
+        )
+        self._plans = ReadPlans(
+            self._parts,
+            holds=cache.holds,
+            most_asked_bytes=settings.chunk_bytes,
+            most_bytes=_MOST_CHUNK_FACTOR * settings.chunk_bytes,
+        )
+        self._readers = SequentialReaders(
+            metadata=metadata,
+            cache=cache,
+            parts=self._parts,
+            first_depth=ReadAheadDepth.begin(
+                least_bytes=settings.read_ahead_least_bytes,
+                most_bytes=settings.read_ahead_most_bytes,
+                chunk_bytes=settings.chunk_bytes,
+            ),
+            limit_count=settings.reader_count,
+        )
+
+    def fetch(
+        self, fetch: RemoteFetch, state: PartitionState | None = None
+    ) -> Future[FetchOutcome]:
+        """Batches, which the caller releases, or why none are stored.
+
+        `state` is what the metadata just said of the partition, where the caller has asked.
+        A `NotStored` that is BEYOND_STORED names the offset to ask the broker for, which is above
+        the one asked for where only a gap lay between: one of compaction, or a recorded one. The
+        future raises NotFoundError (an object is missing) or CorruptError, both recorded as
+        anomalies and naming the segment; RetriableError; UnsupportedError for a batch larger than
+        the cache. Cancelling it leaves nothing behind; a read of the store that has begun goes on,
+        for the cache.
+        """
+        return run_steps(self._steps(fetch, state), unwanted=_release)
+
+    def ready(self, fetch: RemoteFetch, state: PartitionState) -> RemoteSlice | None:
+        """Batches that are in memory and checked, for a reader that reads on; else None.
+
+        Neither waits nor checks, and takes no longer for a large answer than for a small one.
+        `state` is the partition's of now.
+        """
+        reader = _reader_of(fetch)
+        found = self._readers.going_on(reader, fetch.offset, state)
+        if found is None:
+            return None
+        located, begin = found
+        metadata = located.stored.metadata
+        keys, following = self._plans.keys(fetch, metadata, begin.position)
+        lease = self._cache.read_now(keys, reader=reader, extend=following)
+        if lease is None:
+            return None
+        window = _window(located.stored, lease)
+        cut = window.checked(begin.position, fetch.offset, max_bytes=fetch.max_bytes)
+        if cut is None or _is_little(cut, fetch, metadata):
+            lease.release()
+            return None
+        self._readers.has_read(reader, fetch.offset, located, cut, waited=False)
+        return _slice(metadata, window, cut, lease)
+
+    def forget(self, client: Hashable) -> None:
+        """A client has gone: nothing is read ahead or held for it. Idempotent."""
+        self._readers.forget(client)
+
+    def _steps(
+        self, fetch: RemoteFetch, asked_state: PartitionState | None
+    ) -> Steps[_Lease, FetchOutcome]:
+        partition, offset = fetch.topic_id_partition, fetch.offset
+        reader = _reader_of(fetch)
+        reads_on = self._readers.asks(reader, offset)
+        failed: set[UUID] = set()
+        while True:
+            state = asked_state or self._metadata.partition_state(partition)
+            asked_state = None  # what follows may be because it has changed
+            stored = locate_around(state, self._metadata, partition, offset, failed)
+            if isinstance(stored, NotStored):
+                if stored.absence is Absence.RECORDED_GAP and stored.until_offset is not None:
+                    offset = stored.until_offset
+                    continue
+                return stored
+            located = Located(stored=stored, state=state)
+            wanted = _Wanted(
+                fetch=fetch, reader=reader, located=located, offset=offset, reads_on=reads_on
+            )
+            try:
+                found = yield from self._in_segment(wanted)
+            except (NotFoundError, CorruptError) as error:
+                if isinstance(error, NotFoundError) and not self._still_answers(wanted):
+                    continue  # it was deleted meanwhile, as it should be
+                self._anomalies.record(stored.metadata, error, offset=offset)
+                failed.add(stored.metadata.segment_id.id)
+                if locate_sound(self._metadata, partition, offset, failed) is None:
+                    raise
+                continue
+            if found is not None:
+                return found
+            offset = stored.offsets.end_offset
+
+    def _still_answers(self, wanted: _Wanted) -> bool:
+        """Whether the offset may be read from it by what the metadata says now."""
+        segment_id = wanted.stored.metadata.segment_id
+        readable = readable_ranges(self._metadata, segment_id.topic_id_partition, wanted.offset)
+        return any(
+            each.metadata.segment_id == segment_id and wanted.offset in each.offsets
+            for each in readable
+        )
+
+    def _in_segment(self, wanted: _Wanted) -> Steps[_Lease, RemoteSlice | None]:
+        """Batches of one segment; None if it has none at the offset or above."""
+        fetch, metadata = wanted.fetch, wanted.stored.metadata
+        begin = self._readers.begin(wanted.reader, wanted.stored, wanted.offset)
+        if begin is None:
+            place = yield from self._look_up(wanted)
+            found = yield from self._guess(wanted, place)
+            if found is not None:
+                return found
+            begin = Begin(position=place.entry.position, entry=place.entry)
+            plan = self._plans.look(fetch, metadata, begin.position, place.reach_position)
+        elif begin.position >= metadata.segment_size_bytes:
+            return None
+        elif wanted.reads_on:
+            plan = self._plans.chunks(fetch, metadata, begin.position, begin.position + 1)
+        else:
+            plan = self._plans.look(fetch, metadata, begin.position)
+        waited = False
+        while True:
+            reading = self._read(wanted, plan)
+            if not waited and not reading.done():
+                waited = True
+                self._waits(wanted, plan)
+            lease = yield reading
+            cut = self._cut(wanted, begin, lease)
+            if isinstance(cut, Cut):
+                return self._served(wanted, cut, lease, waited=waited, is_cold=waited)
+            lease.release()  # none is held while another is waited for
+            if cut is None:
+                return None
+            if cut.position > begin.position:
+                begin = Begin(position=cut.position)
+            plan = self._plans.chunks(fetch, metadata, begin.position, cut.end_position)
+
+    def _look_up(self, wanted: _Wanted) -> Steps[_Lease, IndexedPlace]:
+        """Where the batch lies, by the offset index."""
+        metadata = wanted.stored.metadata
+        reading = self._cache.read([self._parts.indexes(metadata)], reader=wanted.reader)
+        with (yield reading) as lease:
+            (indexes,) = _indexes(lease)
+            return indexes.place(wanted.offset, metadata.segment_size_bytes)
+
+    def _guess(self, wanted: _Wanted, place: IndexedPlace) -> Steps[_Lease, RemoteSlice | None]:
+        """Batches from where the one of the offset probably begins; None if it does not.
+
+        Whatever is wrong there says nothing of what lies before.
+        """
+        if place.likely is None:
+            return None
+        metadata, position = wanted.stored.metadata, place.likely.position
+        plan = self._plans.look(wanted.fetch, metadata, position, place.reach_position)
+        try:
+            reading = self._read(wanted, plan)
+            is_cold = not reading.done()
+            lease = yield reading
+            cut = self._cut(wanted, Begin(position=position, entry=place.likely), lease)
+        except CorruptError:
+            return None
+        if isinstance(cut, Cut) and cut.base_offset <= wanted.offset:
+            return self._served(wanted, cut, lease, waited=True, is_cold=is_cold)
+        lease.release()
+        return None
+
+    def _read(self, wanted: _Wanted, plan: ReadPlan) -> Future[_Lease]:
+        return self._cache.read(plan.requests, reader=wanted.reader, extend=plan.following)
+
+    def _waits(self, wanted: _Wanted, plan: ReadPlan) -> None:
+        if wanted.reads_on:
+            self._readers.waits(wanted.reader, wanted.stored, plan.end_position - 1)
+
+    def _served(
+        self, wanted: _Wanted, cut: Cut, lease: _Lease, *, waited: bool, is_cold: bool
+    ) -> RemoteSlice:
+        self._readers.has_read(
+            wanted.reader, wanted.fetch.offset, wanted.located, cut, waited=waited
+        )
+        found = _slice(wanted.stored.metadata, _window(wanted.stored, lease), cut, lease)
+        if is_cold:  # what was in memory says nothing of the store
+            read = OffsetRange(start_offset=wanted.offset, end_offset=found.next_offset)
+            self._anomalies.succeeded(found.segment_id, read)
+        return found
+
+    def _cut(self, wanted: _Wanted, begin: Begin, lease: _Lease) -> Cut | Incomplete | None:
+        try:
+            return _window(wanted.stored, lease).cut(
+                begin,
+                wanted.offset,
+                max_bytes=wanted.fetch.max_bytes,
+                min_one_batch=wanted.fetch.min_one_batch,
+            )
+        except CorruptError as error:
+            metadata = wanted.stored.metadata
+            self._forget_corrupt(metadata, lease)
+            raise CorruptError(
+                "a stored batch is corrupt",
+                segment_id=metadata.segment_id,
+                objects=",".join(stored.key for stored in metadata.objects),
+                offset=wanted.offset,
+                reason=error,
+            ) from error
+
+    def _forget_corrupt(self, metadata: RemoteLogSegmentMetadata, lease: _Lease) -> None:
+        """What was read may be wrong only here: it is read anew when it is asked for again."""
+        keys = lease.keys
+        lease.release()
+        for key in keys:
+            self._cache.discard(key)
+        self._storage.forget(stored.key for stored in metadata.objects)
+
+
+def _is_little(cut: Cut, fetch: RemoteFetch, metadata: RemoteLogSegmentMetadata) -> bool:
+    """Whether it is better to wait for more: every answer costs the reader a round trip."""
+    is_end = cut.end_position >= metadata.segment_size_bytes
+    return not is_end and 4 * (cut.end_position - cut.position) < fetch.max_bytes
+
+
+def _reader_of(fetch: RemoteFetch) -> PartitionReader:
+    return PartitionReader(
+        client=fetch.client,
+        topic_id_partition=fetch.topic_id_partition,
+        read_committed=fetch.read_committed,
+    )
+
+
+def _window(stored: StoredRange, lease: _Lease) -> ChunkWindow:
+    return ChunkWindow(stored, [part for part in lease.values if isinstance(part, SegmentChunk)])
+
+
+def _indexes(lease: _Lease) -> list[SegmentIndexes]:
+    return [part for part in lease.values if isinstance(part, SegmentIndexes)]
+
+
+def _slice(
+    metadata: RemoteLogSegmentMetadata, window: ChunkWindow, cut: Cut, lease: _Lease
+) -> RemoteSlice:
+    offsets = OffsetRange(start_offset=cut.base_offset, end_offset=cut.next_offset)
+    return RemoteSlice(
+        segment_id=metadata.segment_id,
+        base_offset=cut.base_offset,
+        next_offset=cut.next_offset,
+        buffers=window.view(cut.position, cut.end_position),
+        aborted_transactions=tuple(
+            each for indexes in _indexes(lease) for each in indexes.aborted_within(offsets)
+        ),
+        lease=lease,
+    )
+
+
+def _release(outcome: FetchOutcome) -> None:
+    if isinstance(outcome, RemoteSlice):
+        outcome.release()

@@ -1,0 +1,118 @@
+"""One read of the store: begun in a pool, ended by whoever reads the store, told to the loop once.
+
+Each waking of the loop on the way would hold up the read, for both are of one interpreter. So what
+comes between beginning and end is done by the threads that are at it. Must not know turns, quotas
+or connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Hashable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from functools import partial
+
+from rlm.gateway.fetch.remote_outcome import Refused, RemoteOutcome, release_all
+from rlm.gateway.fetch.remote_slice import FetchOutcome
+from rlm.gateway.model.actions import RemoteRead
+from rlm.gateway.remote.remote_log_reader import TierReader
+from rlm.wire.error_codes import ErrorCode
+from rlmm.lookup import NotStored
+from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
+
+_log = logging.getLogger(__name__)
+
+_STORAGE_ERROR = Refused(ErrorCode.KAFKA_STORAGE_ERROR)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedRead:
+    """What is to be read, and for whom."""
+
+    read: RemoteRead
+    read_committed: bool
+    client: Hashable
+
+
+class UnderwayRead:
+    """Of the loop that makes it; `outcome` is that loop's, and never raises.
+
+    `was_cold`: the store had to be waited for; None if it was not asked.
+    """
+
+    def __init__(self, asked: AskedRead, tier: TierReader, pool: Executor) -> None:
+        self.asked = asked
+        self.was_cold: bool | None = None
+        self.is_given_up = False
+        self._tier = tier
+        self._pool = pool
+        self._reading: Future[FetchOutcome] | None = None
+        self._ended: Future[RemoteOutcome] = Future()
+        self._ended.set_running_or_notify_cancel()
+        self.outcome: asyncio.Future[RemoteOutcome] = asyncio.wrap_future(self._ended)
+        self.outcome.add_done_callback(self._release_unwanted)
+        self._in_pool(self._begin)
+
+    def give_up(self) -> None:
+        """Nobody wants it any more; what came or comes of it is released, and not to be used."""
+        self.is_given_up = True
+        if self.outcome.done():
+            release_all([self.outcome.result()])
+        elif self._reading is not None:
+            self._reading.cancel()
+
+    def _begin(self) -> RemoteOutcome | None:
+        """None: it goes on where the store is read."""
+        asked = self.asked
+        begun = self._tier.begin(
+            asked.read, read_committed=asked.read_committed, client=asked.client
+        )
+        if not isinstance(begun, Future):
+            return begun
+        self.was_cold = not begun.done()
+        self._reading = begun
+        if self.is_given_up:
+            begun.cancel()
+        begun.add_done_callback(self._has_read)
+        return None
+
+    def _has_read(self, reading: Future[FetchOutcome]) -> None:
+        error = None if reading.cancelled() else reading.exception()
+        if reading.cancelled():
+            self._ended.set_result(_STORAGE_ERROR)  # for nobody
+        elif error is not None:
+            self._fail(error)
+        elif isinstance(found := reading.result(), NotStored):
+            self._in_pool(partial(self._tier.absent, self.asked.read, found))
+        else:
+            self._ended.set_result(found)
+
+    def _in_pool(self, step: Callable[[], RemoteOutcome | None]) -> None:
+        try:
+            self._pool.submit(self._take, step)
+        except RuntimeError as error:  # how a pool says that it was shut down
+            self._fail(error)
+
+    def _take(self, step: Callable[[], RemoteOutcome | None]) -> None:
+        try:
+            outcome = step()
+        except Exception as error:  # noqa: BLE001 - one partition's failure is not the connection's
+            self._fail(error)
+        else:
+            if outcome is not None:
+                self._ended.set_result(outcome)
+
+    def _fail(self, error: BaseException) -> None:
+        if isinstance(error, NotFoundError | CorruptError):
+            _log.debug("cannot read a stored segment: %s", error)  # ReadAnomalies warns once
+        elif isinstance(error, TieredStorageError):
+            _log.warning("can't read the store: %s", error)
+        else:
+            _log.error("reading the store failed read=%s", self.asked.read, exc_info=error)
+        self._ended.set_result(_STORAGE_ERROR)
+
+    def _release_unwanted(self, outcome: asyncio.Future[RemoteOutcome]) -> None:
+        if self.is_given_up:
+            release_all([outcome.result()])

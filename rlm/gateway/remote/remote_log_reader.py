@@ -1,0 +1,176 @@
+"""What one partition of a fetch gets from the store, or why it gets nothing: all that may block.
+
+A client that is told that its offset is out of range resets or skips. So it is told only what is
+proven: that the offset lies below the log start or above the log's end, by metadata that was
+followed to the topic's end after the broker had answered. All else is KAFKA_STORAGE_ERROR, upon
+which clients ask again. Must not know connections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from concurrent.futures import Future
+from typing import Protocol
+
+from rlm.gateway.fetch.remote_log_bounds import KeptLookUps
+from rlm.gateway.fetch.remote_outcome import Diverging, GapBelow, Refused
+from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
+from rlm.gateway.model.actions import RemoteRead
+from rlm.wire.error_codes import ErrorCode
+from rlmm.lookup import Absence, NotStored, locate, log_start_offset
+from rlmm.partition_state import PartitionState
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.epochs import Lineage
+from rsm.segment.errors import RetriableError
+
+_STORAGE_ERROR = Refused(ErrorCode.KAFKA_STORAGE_ERROR)
+_OUT_OF_RANGE = Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
+
+# Several times what it takes where all is well, so that a slow topic makes nobody fail for ever.
+LEAST_CATCH_UP_MS = 2_000
+
+
+class Fetcher(Protocol):
+    """Reads the store (rlm.gateway.remote.fetcher.RemoteFetcher). Thread-safe."""
+
+    def fetch(self, fetch: RemoteFetch, state: PartitionState) -> Future[FetchOutcome]:
+        """Batches, which the caller releases, or why none are stored."""
+
+    def ready(self, fetch: RemoteFetch, state: PartitionState) -> RemoteSlice | None:
+        """Batches, if a reader reads on and they are in memory and checked."""
+
+    def forget(self, client: Hashable) -> None:
+        """A client has gone."""
+
+
+class TierReader:
+    """Thread-safe but for `ready`, which is one loop's.
+
+    `begin` and `absent` may block on the metadata topic, none on the store. For `catch_up_ms` at
+    most: fetches that need nothing of the topic use the same threads.
+    """
+
+    def __init__(
+        self,
+        metadata: RemoteLogMetadataManager,
+        fetcher: Fetcher,
+        *,
+        catch_up_ms: int = LEAST_CATCH_UP_MS,
+    ) -> None:
+        self._metadata = metadata
+        self._fetcher = fetcher
+        self._states = KeptLookUps(metadata, metadata.partition_state)
+        self._catch_up_ms = catch_up_ms
+
+    def begin(
+        self, read: RemoteRead, *, read_committed: bool, client: Hashable
+    ) -> Future[FetchOutcome] | Refused | Diverging:
+        """Begin to read, where there is something to read.
+
+        Raises RetriableError if the metadata can't be followed to its end; the future raises as
+        the fetcher's does.
+        """
+        if read.above_end:
+            return self._above_end(read)
+        state = self._state_of(read)
+        if read.offset >= _lost_below(state):
+            # The broker has lost what we don't know to be lost: there may be a later history.
+            self._catch_up(read)
+            state = self._state_of(read)
+        refused = _compared_epoch(read, state.lineage)
+        if refused is not None:
+            return refused
+        fetch = _fetch_of(read, read_committed=read_committed, client=client)
+        return self._fetcher.fetch(fetch, state)
+
+    def ready(
+        self, read: RemoteRead, *, read_committed: bool, client: Hashable
+    ) -> RemoteSlice | None:
+        """What `begin` would come to, where that needs neither the store nor the metadata topic.
+
+        None says nothing. Raises CorruptError.
+        """
+        if read.above_end:
+            return None
+        state = self._state_of(read)
+        if read.offset >= _lost_below(state) or _compared_epoch(read, state.lineage) is not None:
+            return None
+        fetch = _fetch_of(read, read_committed=read_committed, client=client)
+        return self._fetcher.ready(fetch, state)
+
+    def absent(self, read: RemoteRead, found: NotStored) -> Refused | GapBelow:
+        """What to tell of an offset that neither tier has. Raises RetriableError."""
+        if found.absence is not Absence.BELOW_LOG_START and found.offset > read.offset:
+            return self._behind_gap(read, found)
+        self._catch_up(read)
+        again = locate(self._metadata, read.topic_id_partition, read.offset)
+        if not isinstance(again, NotStored):
+            return _STORAGE_ERROR
+        start_offset = log_start_offset(
+            self._metadata, read.topic_id_partition, read.local_start_offset
+        )
+        return _OUT_OF_RANGE if read.offset < start_offset else _STORAGE_ERROR
+
+    def forget(self, client: Hashable) -> None:
+        """A client has gone."""
+        self._fetcher.forget(client)
+
+    def _behind_gap(self, read: RemoteRead, found: NotStored) -> Refused | GapBelow:
+        """All up to `found.offset` was stored, without a batch at the offset asked for or above.
+
+        Where the broker's log begins no higher, nothing is missing between the two.
+        """
+        if found.absence is Absence.HOLE or found.offset < read.local_start_offset:
+            return _STORAGE_ERROR
+        self._catch_up(read)
+        again = locate(self._metadata, read.topic_id_partition, found.offset)
+        return GapBelow(found.offset) if again == found else _STORAGE_ERROR
+
+    def _above_end(self, read: RemoteRead) -> Refused:
+        """Above the broker's end; but what is stored there is a history that should not be lost."""
+        self._catch_up(read)
+        found = locate(self._metadata, read.topic_id_partition, read.offset)
+        return _OUT_OF_RANGE if isinstance(found, NotStored) else _STORAGE_ERROR
+
+    def _state_of(self, read: RemoteRead) -> PartitionState:
+        """Of now."""
+        self._states.forget_changed()
+        return self._states.get(read.topic_id_partition)
+
+    def _catch_up(self, read: RemoteRead) -> None:
+        if not self._metadata.caught_up(read.topic_id_partition, timeout_ms=self._catch_up_ms):
+            raise RetriableError(
+                "metadata topic can't be followed to its end", partition=read.topic_id_partition
+            )
+
+
+def _compared_epoch(read: RemoteRead, lineage: Lineage) -> Refused | Diverging | None:
+    """Compare what the reader fetched last with the lineage, as a broker does (KIP-595)."""
+    last_epoch = read.last_fetched_epoch
+    if last_epoch < 0 or not lineage:
+        return None
+    known = [entry.epoch for entry in lineage.entries if entry.epoch <= last_epoch]
+    epoch = known[-1] if known else last_epoch
+    end_offset = lineage.end_offset(last_epoch)
+    if end_offset is None:
+        # The newest that we know of is open; a newer one may be the broker's, or nobody's.
+        return None if epoch == last_epoch else _STORAGE_ERROR
+    if epoch < last_epoch or end_offset < read.offset:
+        return Diverging(epoch=epoch, end_offset=end_offset)
+    return None
+
+
+def _fetch_of(read: RemoteRead, *, read_committed: bool, client: Hashable) -> RemoteFetch:
+    return RemoteFetch(
+        topic_id_partition=read.topic_id_partition,
+        offset=read.offset,
+        max_bytes=max(read.max_bytes, 1),
+        min_one_batch=True,
+        read_committed=read_committed,
+        client=client,
+    )
+
+
+def _lost_below(state: PartitionState) -> int:
+    """The broker is known to have nothing below."""
+    return max(state.trimmed_offset or 0, state.first_readable_offset or 0)

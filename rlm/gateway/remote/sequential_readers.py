@@ -1,0 +1,234 @@
+"""SequentialReaders: where each reader will read on, and what is read ahead for it.
+
+Who asks for what follows its last answer needs no index, and gets the next chunks before it asks:
+those of its segment, then those of the segments behind it. Only for the second fetch in a row and
+on, so that a single look into the log costs one chunk.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from rlm.gateway.remote.read_ahead_depth import ReadAheadDepth
+from rlm.remote_read.chunk_window import Begin, Cut
+from rlm.remote_read.segment_parts import SegmentPart, SegmentParts
+from rlmm.lookup import NotStored, locate
+from rlmm.partition_state import PartitionState
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.cache.chunk_cache import ChunkCache
+from rsm.cache.chunk_lease import ChunkRequest
+from rsm.segment.coverage import StoredRange
+from rsm.segment.ids import TopicIdPartition
+
+
+class PartitionReader(NamedTuple):
+    """One reader of one partition. `client` is whatever tells a client from others."""
+
+    client: Hashable
+    topic_id_partition: TopicIdPartition
+    read_committed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """A stored segment, and what the metadata said of its partition when it was located."""
+
+    stored: StoredRange
+    state: PartitionState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """What a reader was given last: [position, end_position) of a segment.
+
+    It reads on if it asks for what follows; or for the same again, where its answer was not sent.
+    `last_index` is the last chunk that it was given something of.
+    `is_ahead`: all that is to be read ahead of it is in memory or under way.
+    """
+
+    located: Located
+    asked_offset: int
+    next_offset: int
+    position: int
+    end_position: int
+    last_index: int
+    depth: ReadAheadDepth
+    is_ahead: bool
+
+    def reads_on(self, offset: int) -> bool:
+        return offset in (self.next_offset, self.asked_offset)
+
+    def is_in(self, stored: StoredRange) -> bool:
+        known = self.located.stored
+        return known is stored or known.metadata.segment_id == stored.metadata.segment_id
+
+
+class SequentialReaders:
+    """The `limit_count` readers that read last. Thread-safe.
+
+    Memory: some 3 KiB for each; what is read ahead counts in the cache.
+    """
+
+    def __init__(
+        self,
+        *,
+        metadata: RemoteLogMetadataManager,
+        cache: ChunkCache[SegmentPart],
+        parts: SegmentParts,
+        first_depth: ReadAheadDepth,
+        limit_count: int,
+    ) -> None:
+        self._metadata = metadata
+        self._cache = cache
+        self._parts = parts
+        self._first_depth = first_depth
+        self._limit_count = limit_count
+        self._places: OrderedDict[PartitionReader, _Place] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def asks(self, reader: PartitionReader, offset: int) -> bool:
+        """A fetch begins; says whether its reader reads on, which who asks again does not.
+
+        A reader that jumps gives up what was read ahead for it.
+        """
+        place = self._place(reader)
+        if place is None:
+            return False
+        if not place.reads_on(offset):
+            self._cache.leave(reader)
+        return offset == place.next_offset
+
+    def begin(self, reader: PartitionReader, stored: StoredRange, offset: int) -> Begin | None:
+        """Where to look for the batch of `offset`; None if an index must tell."""
+        place = self._place(reader)
+        if place is not None and place.is_in(stored):
+            if offset == place.next_offset:
+                return Begin(position=place.end_position)
+            if offset == place.asked_offset:
+                return Begin(position=place.position)
+        if offset <= stored.metadata.offsets.start_offset:
+            return Begin(position=0)
+        return None
+
+    def going_on(
+        self, reader: PartitionReader, offset: int, state: PartitionState
+    ) -> tuple[Located, Begin] | None:
+        """Where a reader goes on in the segment that it was given last.
+
+        None if it reads elsewhere, or if the metadata of the partition has changed since: log
+        start and lineage decide what may be served of a segment, and deletion begins with them.
+        """
+        place = self._place(reader)
+        if place is None or offset != place.next_offset:
+            return None
+        if place.located.state is not state and place.located.state != state:
+            return None
+        if offset not in place.located.stored.offsets:
+            return None
+        return place.located, Begin(position=place.end_position)
+
+    def waits(self, reader: PartitionReader, stored: StoredRange, position: int) -> None:
+        """A reader that reads on waits for the byte at `position`: what follows comes meanwhile.
+
+        That says nothing of the depth where nothing was read ahead.
+        """
+        before = self._place(reader)
+        if before is None:
+            return
+        depth = before.depth.after_waiting() if before.is_ahead else before.depth
+        index = self._parts.chunk_index(stored.metadata, position) + 1
+        ahead_bytes = depth.bytes_for(before.end_position - before.position)
+        is_ahead = self._read_ahead(reader, stored, index, ahead_bytes)
+        after = replace(before, depth=depth, is_ahead=is_ahead)
+        with self._lock:
+            if self._places.get(reader) is before:  # it has neither gone nor read on meanwhile
+                self._places[reader] = after
+
+    def has_read(
+        self,
+        reader: PartitionReader,
+        asked_offset: int,
+        located: Located,
+        cut: Cut,
+        *,
+        waited: bool,
+    ) -> None:
+        """The reader asked for an offset, waited for the store or not, and is given `cut`."""
+        stored, before = located.stored, self._place(reader)
+        last_index = self._parts.chunk_index(stored.metadata, max(cut.end_position - 1, 0))
+        is_ahead, depth = False, self._first_depth
+        if before is not None and before.reads_on(asked_offset):
+            is_ahead, depth = before.is_ahead, before.depth
+            if last_index > before.last_index or not before.is_in(stored):  # another chunk
+                depth = depth.after_in_time() if is_ahead and not waited else depth
+                is_ahead = False
+            if not is_ahead:
+                ahead_bytes = depth.bytes_for(cut.end_position - cut.position)
+                is_ahead = self._read_ahead(reader, stored, last_index + 1, ahead_bytes)
+        place = _Place(
+            located=located,
+            asked_offset=asked_offset,
+            next_offset=cut.next_offset,
+            position=cut.position,
+            end_position=cut.end_position,
+            last_index=last_index,
+            depth=depth,
+            is_ahead=is_ahead,
+        )
+        self._remember(reader, place)
+
+    def forget(self, client: Hashable) -> None:
+        """A client has gone. Idempotent."""
+        with self._lock:
+            gone = [reader for reader in self._places if reader.client == client]
+            for reader in gone:
+                del self._places[reader]
+        for reader in gone:
+            self._cache.leave(reader)
+
+    def _place(self, reader: PartitionReader) -> _Place | None:
+        with self._lock:
+            return self._places.get(reader)
+
+    def _remember(self, reader: PartitionReader, place: _Place) -> None:
+        with self._lock:
+            self._places[reader] = place
+            self._places.move_to_end(reader)
+            if len(self._places) <= self._limit_count:
+                return
+            gone, _ = self._places.popitem(last=False)
+        self._cache.leave(gone)
+
+    def _read_ahead(
+        self, reader: PartitionReader, stored: StoredRange, index: int, left_bytes: int
+    ) -> bool:
+        """Until so much is in memory or under way; False if there is no room for that now."""
+        for request in self._behind(reader, stored, index):
+            if left_bytes <= 0:
+                break
+            if not self._cache.read_ahead(request, reader=reader):
+                return False
+            left_bytes -= request.size_bytes
+        return True
+
+    def _behind(
+        self, reader: PartitionReader, stored: StoredRange, index: int
+    ) -> Iterator[ChunkRequest[SegmentPart]]:
+        """What a reader will ask for, from chunk `index` of a segment on."""
+        while True:
+            for number in range(index, self._parts.chunk_count(stored.metadata)):
+                yield self._parts.chunk(stored.metadata, number, is_ahead=True)
+            end_offset = stored.offsets.end_offset
+            following = locate(self._metadata, reader.topic_id_partition, end_offset)
+            if (
+                isinstance(following, NotStored)
+                or following.metadata.offsets.start_offset != end_offset
+            ):
+                return
+            stored, index = following, 0
+            if reader.read_committed:
+                yield self._parts.indexes(stored.metadata)

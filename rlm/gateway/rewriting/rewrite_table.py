@@ -1,0 +1,93 @@
+"""The table of all APIs whose messages are changed on the way, but for Fetch.
+
+An API key that is not here, or a version that its row leaves out, is opaque: its frames are passed
+on without being looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from rlm.gateway.model.rewrite import AnswerRewrite, ExchangeRewrite, StreamRewrite
+from rlm.gateway.rewriting.addresses import (
+    rewrite_describe_cluster,
+    rewrite_find_coordinator,
+    rewrite_leader_endpoints,
+    scan_metadata,
+    scan_share_fetch,
+)
+from rlm.gateway.rewriting.api_versions import rewrite_api_versions
+from rlm.gateway.rewriting.delete_records import delete_records_concerns, rewrite_delete_records
+from rlm.gateway.rewriting.leader_epochs import leader_epochs_concern, rewrite_leader_epochs
+from rlm.gateway.rewriting.list_offsets import (
+    list_offsets_concerns,
+    list_offsets_waits_for_store,
+    rewrite_list_offsets,
+)
+from rlm.gateway.rewriting.retention_configs import (
+    answer_alter_configs,
+    answer_incremental_alter_configs,
+    pass_alter_configs,
+    pass_incremental_alter_configs,
+    retention_configs_concern,
+)
+from rlm.wire.api.alter_configs import ALTER_CONFIGS
+from rlm.wire.api.api_versions import API_VERSIONS
+from rlm.wire.api.delete_records import DELETE_RECORDS
+from rlm.wire.api.describe_cluster import DESCRIBE_CLUSTER
+from rlm.wire.api.find_coordinator import FIND_COORDINATOR
+from rlm.wire.api.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
+from rlm.wire.api.list_offsets import LIST_OFFSETS
+from rlm.wire.api.metadata import METADATA
+from rlm.wire.api.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
+from rlm.wire.api.produce import PRODUCE
+from rlm.wire.api.share_acknowledge import SHARE_ACKNOWLEDGE
+from rlm.wire.api.share_fetch import SHARE_FETCH
+from rlm.wire.schema import Versions
+
+Rewrite = AnswerRewrite[Any, Any] | StreamRewrite[Any, Any] | ExchangeRewrite[Any, Any]
+
+_ALL: tuple[Rewrite, ...] = (
+    AnswerRewrite(api=API_VERSIONS, response=rewrite_api_versions),
+    StreamRewrite(api=METADATA, scanner=scan_metadata),
+    AnswerRewrite(api=FIND_COORDINATOR, response=rewrite_find_coordinator),
+    AnswerRewrite(api=DESCRIBE_CLUSTER, response=rewrite_describe_cluster),
+    AnswerRewrite(api=PRODUCE, response=rewrite_leader_endpoints, versions=Versions.parse("10+")),
+    StreamRewrite(api=SHARE_FETCH, scanner=scan_share_fetch),
+    AnswerRewrite(api=SHARE_ACKNOWLEDGE, response=rewrite_leader_endpoints),
+    ExchangeRewrite(
+        api=LIST_OFFSETS,
+        concerns=list_offsets_concerns,
+        response=rewrite_list_offsets,
+        waits_for_store=list_offsets_waits_for_store,
+        names=lambda request: (topic.name for topic in request.topics),
+    ),
+    ExchangeRewrite(
+        api=OFFSET_FOR_LEADER_EPOCH,
+        concerns=leader_epochs_concern,
+        response=rewrite_leader_epochs,
+        names=lambda request: (topic.topic for topic in request.topics),
+    ),
+    ExchangeRewrite(
+        api=DELETE_RECORDS,
+        concerns=delete_records_concerns,
+        response=rewrite_delete_records,
+        names=lambda request: (topic.name for topic in request.topics),
+    ),
+    ExchangeRewrite(
+        api=ALTER_CONFIGS,
+        concerns=retention_configs_concern,
+        request=pass_alter_configs,
+        response=answer_alter_configs,
+    ),
+    ExchangeRewrite(
+        api=INCREMENTAL_ALTER_CONFIGS,
+        concerns=retention_configs_concern,
+        request=pass_incremental_alter_configs,
+        response=answer_incremental_alter_configs,
+    ),
+)
+
+REWRITES: Mapping[int, Rewrite] = MappingProxyType({row.api.key: row for row in _ALL})

@@ -1,0 +1,112 @@
+"""What the broker has said it has not got any more, and of what else that holds. Pure.
+
+A reader of stored data asks for one offset after another, and of each the broker says that it is
+out of range. Said of one that lies below the start of its log, that holds of all others there: for
+a moment, and for a request that it would look at in the same way, since it comes from the same
+client, with the same leader epoch. Whether that client may read has then been asked just as lately.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from rlm.gateway.fetch.log_ends import KnownLogEnds
+from rlm.gateway.fetch.plan import FIRST_VERSION_WITH_TOPIC_IDS, FetchKey, FetchPlan
+from rlm.wire.api.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
+from rlm.wire.error_codes import ErrorCode
+from rsm.segment.ids import TopicIdPartition
+
+FIRST_VERSION = FIRST_VERSION_WITH_TOPIC_IDS
+"""Before, it is asked each time what the names stand for."""
+_NOTHING_BUT_ROWS = FetchResponse()
+
+
+class Told(NamedTuple):
+    """What the broker would answer, by what it was asked at `asked_ms`; counts until `ends_ms`."""
+
+    response: FetchResponse
+    asked_ms: int
+    ends_ms: int
+
+
+class _Verdict(NamedTuple):
+    asked_ms: int
+    offset: int
+    leader_epoch: int
+    row: PartitionData
+
+
+class BrokerVerdicts:
+    """Of one connection. Memory: of the partitions asked for within `max_age_ms`."""
+
+    def __init__(self, known_ends: KnownLogEnds, *, max_age_ms: Callable[[], int]) -> None:
+        """`max_age_ms` gives for how long it counts, 0 for not at all."""
+        self._known_ends = known_ends
+        self._max_age_ms = max_age_ms
+        self._asker = ("", "")
+        self._verdicts: dict[FetchKey, _Verdict] = {}
+
+    def learned(
+        self, plan: FetchPlan, client_id: str, response: FetchResponse, asked_ms: int
+    ) -> None:
+        """Take an answer to what was asked at `asked_ms`, of FIRST_VERSION or a later one.
+
+        What was known of its partitions is forgotten. If it says more than its rows, as that the
+        client is to slow down, it holds for itself only.
+        """
+        asker = _asker(plan.asked, client_id)
+        oldest_ms = asked_ms - self._max_age_ms()
+        self._verdicts = {
+            key: verdict
+            for key, verdict in self._verdicts.items()
+            if verdict.asked_ms >= oldest_ms and asker == self._asker and key not in plan.tiered
+        }
+        self._asker = asker
+        if replace(response, responses=()) != _NOTHING_BUT_ROWS:
+            return
+        for topic in response.responses:
+            for row in topic.partitions:
+                key = topic.topic_id, row.partition_index
+                tiered = plan.tiered.get(key)
+                if tiered is not None and row.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                    epoch = tiered.asked.current_leader_epoch
+                    self._verdicts[key] = _Verdict(asked_ms, tiered.sent_offset, epoch, row)
+
+    def told(self, plan: FetchPlan, client_id: str, now_ms: int) -> Told | None:
+        """The answer, as far as it was said; None unless that is all of it."""
+        max_age_ms = self._max_age_ms()
+        if not (max_age_ms and plan.remote) or _asker(plan.asked, client_id) != self._asker:
+            return None
+        oldest_ms = now_ms - max_age_ms
+        asked_ms, topics = now_ms, []
+        for topic in plan.asked.topics:
+            rows = []
+            for asked in topic.partitions:
+                key = topic.topic_id, asked.partition
+                verdict, tiered = self._verdicts.get(key), plan.tiered.get(key)
+                if verdict is None or tiered is None or not tiered.is_remote:
+                    return None
+                if (
+                    verdict.asked_ms < oldest_ms
+                    or verdict.leader_epoch != asked.current_leader_epoch
+                ):
+                    return None
+                offset = max(verdict.offset, tiered.sent_offset)
+                if offset >= self._local_start(tiered.topic_id_partition, now_ms):
+                    return None
+                asked_ms = min(asked_ms, verdict.asked_ms)
+                rows.append(verdict.row)
+            topics.append(FetchableTopicResponse(topic_id=topic.topic_id, partitions=tuple(rows)))
+        response = FetchResponse(responses=tuple(topics))
+        return Told(response, asked_ms, ends_ms=asked_ms + max_age_ms)
+
+    def _local_start(self, partition: TopicIdPartition, now_ms: int) -> int:
+        """Where the broker's log starts, as it said lately; 0 if it did not."""
+        ends = self._known_ends.get(partition, now_ms)
+        return 0 if ends is None else ends.start_offset
+
+
+def _asker(request: FetchRequest, client_id: str) -> tuple[str, str]:
+    return client_id, request.rack_id

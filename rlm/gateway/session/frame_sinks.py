@@ -1,0 +1,126 @@
+"""Where the bytes of a frame go: straight on, into one buffer, or nowhere until they are whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from rlm.gateway.model.actions import Action, ToBroker, ToClient
+from rlm.gateway.model.disconnect_cause import CloseReason, ConnectionRefusedByGatewayError
+from rlm.gateway.model.rewrite import AnswerScanner
+from rlm.wire.frames import SIZE_BYTES
+from rlm.wire.scanning.fetch_scanner import FetchResponseScanner
+
+_MAX_FRAME_BYTES = 0x7FFF_FFFF
+
+ScannerT = TypeVar("ScannerT", FetchResponseScanner, AnswerScanner)
+
+
+class Forwarded:
+    """A frame that passes as it comes."""
+
+    passing_bytes = _MAX_FRAME_BYTES
+
+    def __init__(
+        self,
+        actions: Callable[[], list[Action]],
+        to: type[ToBroker | ToClient],
+        ended: Callable[[], None],
+    ) -> None:
+        self._actions = actions
+        self._to = to
+        self._ended = ended
+
+    def take(self, data: memoryview) -> None:
+        self._actions().append(self._to(data))
+
+    def passed(self, count: int) -> None:
+        """Nothing is looked at."""
+
+    def end(self) -> None:
+        self._ended()
+
+
+class Gathered:
+    """A frame that is handed over whole, without its size field."""
+
+    passing_bytes = 0
+
+    def __init__(
+        self,
+        frame_bytes: int,
+        handle: Callable[[memoryview], None],
+        *,
+        limit_bytes: int,
+        too_large: CloseReason,
+    ) -> None:
+        """Raises ConnectionRefusedByGatewayError if the frame is above the limit."""
+        if frame_bytes > limit_bytes:
+            raise ConnectionRefusedByGatewayError(too_large, f"size_bytes={frame_bytes}")
+        self._content = bytearray()
+        self._handle = handle
+
+    def take(self, data: memoryview) -> None:
+        self._content += data
+
+    def passed(self, count: int) -> None:
+        raise AssertionError("all of the frame is wanted")
+
+    def end(self) -> None:
+        self._handle(memoryview(self._content)[SIZE_BYTES:])
+
+
+class _Passing(Generic[ScannerT]):
+    """A response that is read by a scanner while it passes to the client."""
+
+    def __init__(
+        self, actions: Callable[[], list[Action]], scanner: ScannerT, ended: Callable[[], None]
+    ) -> None:
+        self._actions = actions
+        self._scanner: ScannerT = scanner
+        self._ended = ended
+        self._size_left_bytes = SIZE_BYTES
+
+    def passed(self, count: int) -> None:
+        self._scanner.passed(count)
+
+    def end(self) -> None:
+        self._ended()
+
+
+class Scanned(_Passing[FetchResponseScanner]):
+    """A Fetch response that is changed in place while it passes."""
+
+    @property
+    def passing_bytes(self) -> int:
+        return self._scanner.passing_bytes
+
+    def take(self, data: memoryview) -> None:
+        size_part_bytes = min(self._size_left_bytes, len(data))
+        parts = self._scanner.feed(data[size_part_bytes:])
+        if size_part_bytes:
+            self._size_left_bytes -= size_part_bytes
+            # Nothing is held yet, so the first part lies right behind: one packet, not two.
+            behind_bytes = len(parts.pop(0)) if parts else 0
+            parts.insert(0, data[: size_part_bytes + behind_bytes])
+        self._actions().extend(map(ToClient, parts))
+
+
+class Resized(_Passing[AnswerScanner]):
+    """A response that is changed while it passes, and its size with it."""
+
+    _is_begun = False
+
+    @property
+    def passing_bytes(self) -> int:
+        return self._scanner.passing_bytes if self._is_begun else 0
+
+    def take(self, data: memoryview) -> None:
+        size_part_bytes = min(self._size_left_bytes, len(data))
+        self._size_left_bytes -= size_part_bytes
+        parts = self._scanner.feed(data[size_part_bytes:])
+        frame_bytes = self._scanner.frame_bytes
+        if parts and not self._is_begun and frame_bytes is not None:
+            self._is_begun = True
+            self._actions().append(ToClient(frame_bytes.to_bytes(SIZE_BYTES, "big")))
+        self._actions().extend(map(ToClient, parts))

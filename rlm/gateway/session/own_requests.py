@@ -1,0 +1,60 @@
+"""Our own requests on a client's connection to the broker: as that client, for it alone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rlm.gateway.fetch.exchange import FetchExchange
+from rlm.gateway.fetch.log_ends import LIST_OFFSETS_VERSION, LogEnd, LogEndsQuestion
+from rlm.gateway.model.actions import ToBroker
+from rlm.gateway.session.in_flight import OwnQuestion, TopicIdsQuestion
+from rlm.gateway.session.session_state import SessionState
+from rlm.gateway.session.topic_names import METADATA_VERSION, ask_topic_ids
+from rlm.wire.api.list_offsets import LIST_OFFSETS
+from rlm.wire.api.metadata import METADATA
+from rlm.wire.frames import request_frame
+
+# What the broker's request log shows us as; quotas by client id are not the client's.
+_CLIENT_ID = "kafka-rlm-gateway"
+_CORRELATION_ID = -1
+
+
+def ask_log_ends(
+    state: SessionState,
+    exchange: FetchExchange,
+    question: LogEndsQuestion,
+    *,
+    is_behind_fetch: bool,
+) -> None:
+    """Have all ends asked for, one request each; the answers are owed in this order."""
+    for end in LogEnd:
+        frame = request_frame(
+            LIST_OFFSETS,
+            LIST_OFFSETS_VERSION,
+            question.request(end),
+            correlation_id=_CORRELATION_ID,
+            client_id=_CLIENT_ID,
+        )
+        state.actions.append(ToBroker(frame))
+        state.pending.append(
+            OwnQuestion(
+                correlation_id=_CORRELATION_ID,
+                end=end,
+                question=question,
+                exchange=exchange,
+                is_behind_fetch=is_behind_fetch,
+            )
+        )
+
+
+def ask_names(state: SessionState, names: Iterable[str]) -> None:
+    """Have it asked which topics these are, right behind the request that named them."""
+    frame = request_frame(
+        METADATA,
+        METADATA_VERSION,
+        ask_topic_ids(names),
+        correlation_id=_CORRELATION_ID,
+        client_id=_CLIENT_ID,
+    )
+    state.actions.append(ToBroker(frame))
+    state.pending.append(TopicIdsQuestion(correlation_id=_CORRELATION_ID))

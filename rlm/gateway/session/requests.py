@@ -1,0 +1,321 @@
+"""The half of a session that requests pass through, from the client to the broker. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from rlm.gateway.fetch.exchange import FetchExchange
+from rlm.gateway.fetch.plan import (
+    FIRST_VERSION_WITH_TOPIC_IDS,
+    FetchPlan,
+    goes_on_with_session,
+)
+from rlm.gateway.fetch.stream import FetchPatches
+from rlm.gateway.model.actions import ToBroker
+from rlm.gateway.model.disconnect_cause import CloseReason, ConnectionRefusedByGatewayError
+from rlm.gateway.model.rewrite import AnswerRewrite, ExchangeRewrite, StreamRewrite
+from rlm.gateway.rewriting.api_versions import REFUSED_VERSION
+from rlm.gateway.rewriting.rewrite_table import REWRITES
+from rlm.gateway.session.broker_verdicts import FIRST_VERSION
+from rlm.gateway.session.frame_sinks import Forwarded, Gathered
+from rlm.gateway.session.frames import FrameSink, FrameStream
+from rlm.gateway.session.in_flight import (
+    GatheredFetch,
+    LoginStep,
+    OwnAnswer,
+    PassedOn,
+    Pending,
+    RewrittenAnswer,
+    RewrittenExchange,
+    StreamedAnswer,
+    StreamedFetch,
+)
+from rlm.gateway.session.own_requests import ask_log_ends, ask_names
+from rlm.gateway.session.routing import Route, has_answer, route
+from rlm.gateway.session.sasl_login import is_login_step
+from rlm.gateway.session.session_state import SessionParts, SessionState
+from rlm.gateway.session.speculation import FetchAhead
+from rlm.gateway.session.speculative_fetch import AskingAhead, is_asked_ahead_only
+from rlm.wire.api.api_versions import API_VERSIONS
+from rlm.wire.api.fetch import FETCH, FetchRequest, FetchResponse
+from rlm.wire.error_codes import ErrorCode
+from rlm.wire.frame_heads import RequestHead, read_request_head
+from rlm.wire.frames import (
+    SIZE_BYTES,
+    RequestHeader,
+    read_request,
+    request_frame,
+    response_parts,
+)
+
+_LOOKED_INTO = (Route.FETCH, Route.REWRITE_EXCHANGE)
+
+
+class ClientRequests:
+    """`stream` takes the client's bytes; it raises what the session ends the connection for.
+
+    `has_begun`: anything came but ApiVersions and steps of a login.
+    """
+
+    def __init__(
+        self,
+        parts: SessionParts,
+        state: SessionState,
+        ahead: AskingAhead,
+        answered_ahead: Callable[[GatheredFetch], None],
+    ) -> None:
+        """`answered_ahead` is called for a Fetch that the broker has answered already."""
+        self._parts = parts
+        self._state = state
+        self._ahead = ahead
+        self._answered_ahead = answered_ahead
+        self.has_begun = False
+        self.stream = FrameStream(self._begin, max_frame_bytes=parts.limits.request_bytes)
+
+    def _begin(self, data: memoryview, frame_bytes: int) -> FrameSink | None:
+        head = read_request_head(data, frame_bytes=frame_bytes)
+        if head is None:
+            return None
+        way = route(head)
+        self.has_begun = self.has_begun or not _is_beginning(head)
+        if way is Route.REFUSE_API_VERSIONS:
+            return self._gathered(frame_bytes, lambda _frame: self._refuse_api_versions(head))
+        if way in _LOOKED_INTO and self._state.login.is_missing:
+            raise ConnectionRefusedByGatewayError(
+                CloseReason.NOT_LOGGED_IN, f"api_key={head.api_key}"
+            )
+        if way is Route.FETCH:
+            return self._gathered(frame_bytes, lambda frame: self._fetch(head, frame))
+        if way is Route.REWRITE_EXCHANGE:
+            return self._gathered(frame_bytes, lambda frame: self._exchange(head, frame))
+        answered = has_answer(head, data, frame_bytes=frame_bytes)
+        if answered is None:
+            return None
+        if answered:
+            self._owe(_answer_of(head, way))
+        return Forwarded(lambda: self._state.actions, ToBroker, _nothing_more)
+
+    def _gathered(self, frame_bytes: int, handle: Callable[[memoryview], None]) -> Gathered:
+        return Gathered(
+            frame_bytes,
+            handle,
+            limit_bytes=self._parts.limits.gathered_request_bytes,
+            too_large=CloseReason.REQUEST_TOO_LARGE,
+        )
+
+    def _owe(self, answer: Pending) -> None:
+        self._state.pending.append(answer)
+        if len(self._state.pending) >= self._parts.limits.pipelined_count:
+            self.stream.stopped = True
+
+    def _refuse_api_versions(self, head: RequestHead) -> None:
+        parts = response_parts(API_VERSIONS, 0, REFUSED_VERSION, correlation_id=head.correlation_id)
+        self._owe(OwnAnswer(parts))
+        self._state.give_own_answers()
+
+    def _exchange(self, head: RequestHead, frame: memoryview) -> None:
+        rewrite = REWRITES[head.api_key]
+        assert isinstance(rewrite, ExchangeRewrite)
+        header, request = read_request(rewrite.api, head.api_version, frame)
+        context = self._parts.context()
+        if not rewrite.concerns(request, context):
+            self._owe(PassedOn(head.correlation_id))
+            self._send_frame(frame)
+            return
+        sent = None if rewrite.request is None else rewrite.request(request, context)
+        self._owe(
+            RewrittenExchange(
+                correlation_id=head.correlation_id,
+                version=head.api_version,
+                rewrite=rewrite,
+                request=request,
+                sent=sent,
+            )
+        )
+        if sent is None:
+            self._send_frame(frame)
+        else:
+            self._send(
+                request_frame(
+                    rewrite.api,
+                    head.api_version,
+                    sent,
+                    correlation_id=header.correlation_id,
+                    client_id=header.client_id,
+                    header_tags=header.unknown_tags,
+                )
+            )
+        if names := tuple(rewrite.names(request)):
+            ask_names(self._state, names)
+
+    def _fetch(self, head: RequestHead, frame: memoryview) -> None:
+        version = head.api_version
+        if self._ahead.is_frame_next(frame):
+            self._adopt(self._ahead.take(), head)
+            return
+        header, asked = read_request(FETCH, version, frame)
+        _refuse_replicas(asked)
+        request, limit_bytes = asked, self._parts.limits.fetch_max_bytes
+        if asked.max_bytes > limit_bytes:
+            request = replace(asked, max_bytes=limit_bytes)
+        if goes_on_with_session(request):
+            self._refuse_session(header, version)
+            return
+        if self._ahead.is_next(header, version, request):
+            self._adopt(self._ahead.take(), head)
+            return
+        self._ahead.give_up()
+        plan = self._parts.plan(request, version)
+        if self._is_told(plan, head):
+            return
+        exchange = self._gather(plan, head) if plan.remote else None
+        if exchange is None:
+            patches = FetchPatches(plan, self._parts.local_starts)
+            self._owe(
+                StreamedFetch(
+                    correlation_id=header.correlation_id, version=version, patches=patches
+                )
+            )
+        sent = plan.sent()
+        if sent == asked:
+            self._send_frame(frame)
+        else:
+            self._send_fetch(sent, header, version)
+        if exchange is not None:
+            self._expect(exchange)
+        if plan.remote and version < FIRST_VERSION_WITH_TOPIC_IDS:
+            ask_names(self._state, plan.names)
+
+    def _adopt(self, ahead: FetchAhead, head: RequestHead) -> None:
+        """Take what the broker was asked ahead as this request."""
+        fetch = GatheredFetch(
+            correlation_id=head.correlation_id,
+            version=head.api_version,
+            exchange=ahead.exchange,
+            asked_ms=ahead.asked_ms,
+            header_tags=ahead.header_tags,
+        )
+        if ahead.is_answered:
+            self._begin_answered(fetch)
+        else:
+            ahead.adopted = fetch
+            self._hold_others()
+
+    def _is_told(self, plan: FetchPlan, head: RequestHead) -> bool:
+        """Whether the broker has said lately what it would answer; then that is taken."""
+        if head.api_version < FIRST_VERSION or not is_asked_ahead_only(self._state.pending):
+            return False
+        now_ms = self._parts.clock.monotonic_ms()
+        told = self._state.verdicts.told(plan, head.client_id or "", now_ms)
+        if told is None:
+            return False
+        exchange = self._exchange_of(plan, head)
+        if exchange.answered(told.response, now_ms) is not None:
+            return False
+        self._begin_answered(
+            GatheredFetch(
+                correlation_id=head.correlation_id,
+                version=head.api_version,
+                exchange=exchange,
+                asked_ms=told.asked_ms,
+            )
+        )
+        return True
+
+    def _begin_answered(self, fetch: GatheredFetch) -> None:
+        """Of it the broker has nothing to say any more."""
+        self._hold_others()
+        self._state.pending.appendleft(fetch)
+        self._answered_ahead(fetch)
+
+    def _hold_others(self) -> None:
+        self._state.is_gathering = True
+        self.stream.stopped = True
+
+    def _expect(self, exchange: FetchExchange) -> None:
+        """While the broker works, so do we."""
+        expected = exchange.foreseen_reads(self._parts.clock.monotonic_ms())
+        if expected is not None:
+            self._state.actions.append(expected)
+
+    def _gather(self, plan: FetchPlan, head: RequestHead) -> FetchExchange:
+        exchange = self._exchange_of(plan, head)
+        now_ms = self._parts.clock.monotonic_ms()
+        question = exchange.foreseen_question(now_ms)
+        if question is not None:
+            ask_log_ends(self._state, exchange, question, is_behind_fetch=False)
+        self._owe(
+            GatheredFetch(
+                correlation_id=head.correlation_id,
+                version=head.api_version,
+                exchange=exchange,
+                asked_ms=now_ms,
+            )
+        )
+        self._hold_others()
+        return exchange
+
+    def _exchange_of(self, plan: FetchPlan, head: RequestHead) -> FetchExchange:
+        return self._parts.exchange(
+            plan,
+            head.api_version,
+            known_ends=self._state.known_ends,
+            client_id=head.client_id or "",
+        )
+
+    def _send_fetch(self, sent: FetchRequest, header: RequestHeader, version: int) -> None:
+        self._send(
+            request_frame(
+                FETCH,
+                version,
+                sent,
+                correlation_id=header.correlation_id,
+                client_id=header.client_id,
+                header_tags=header.unknown_tags,
+            )
+        )
+
+    def _refuse_session(self, header: RequestHeader, version: int) -> None:
+        """A session that the client has with the broker itself, from another connection, if any."""
+        refusal = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        parts = response_parts(FETCH, version, refusal, correlation_id=header.correlation_id)
+        self._owe(OwnAnswer(parts))
+        self._state.give_own_answers()
+
+    def _send_frame(self, frame: memoryview) -> None:
+        self._send(len(frame).to_bytes(SIZE_BYTES, "big") + frame)
+
+    def _send(self, data: bytes) -> None:
+        self._state.actions.append(ToBroker(data))
+
+
+def _is_beginning(head: RequestHead) -> bool:
+    return head.api_key == API_VERSIONS.key or is_login_step(head)
+
+
+def _answer_of(head: RequestHead, way: Route) -> Pending:
+    rewrite = REWRITES.get(head.api_key)
+    if way is Route.REWRITE_ANSWER and isinstance(rewrite, AnswerRewrite):
+        return RewrittenAnswer(
+            correlation_id=head.correlation_id, version=head.api_version, rewrite=rewrite
+        )
+    if way is Route.REWRITE_ANSWER and isinstance(rewrite, StreamRewrite):
+        return StreamedAnswer(
+            correlation_id=head.correlation_id, version=head.api_version, rewrite=rewrite
+        )
+    if is_login_step(head):
+        return LoginStep(
+            correlation_id=head.correlation_id, api_key=head.api_key, version=head.api_version
+        )
+    return PassedOn(head.correlation_id)
+
+
+def _refuse_replicas(request: FetchRequest) -> None:
+    """Followers must have the broker's own log, to the byte and to the offset."""
+    if max(request.replica_id, request.replica_state.replica_id) >= 0:
+        raise ConnectionRefusedByGatewayError(CloseReason.REPLICA_FETCH)
+
+
+def _nothing_more() -> None:
+    """A request that was passed on leaves nothing to do."""

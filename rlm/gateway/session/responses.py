@@ -1,0 +1,305 @@
+"""The half of a session that answers pass through, from the broker to the client. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from rlm.gateway.fetch.log_ends import LIST_OFFSETS_VERSION, LogEnd
+from rlm.gateway.fetch.remote_outcome import RemoteOutcome, release_all
+from rlm.gateway.model.actions import ExpectRead, RewriteExchange, ToClient
+from rlm.gateway.model.context import GatewayContext
+from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.rewrite import Exchange
+from rlm.gateway.rewriting.addresses import rewrite_leader_endpoints
+from rlm.gateway.session.broker_verdicts import FIRST_VERSION
+from rlm.gateway.session.frame_sinks import Forwarded, Gathered, Resized, Scanned
+from rlm.gateway.session.frames import FrameSink, FrameStream
+from rlm.gateway.session.in_flight import (
+    GatheredFetch,
+    LoginStep,
+    OwnAnswer,
+    OwnQuestion,
+    Pending,
+    RewrittenAnswer,
+    RewrittenExchange,
+    StreamedAnswer,
+    StreamedFetch,
+    TopicIdsQuestion,
+)
+from rlm.gateway.session.own_requests import ask_log_ends
+from rlm.gateway.session.session_state import SessionParts, SessionState
+from rlm.gateway.session.speculation import FetchAhead
+from rlm.gateway.session.speculative_fetch import AskingAhead, is_asked_ahead_only
+from rlm.gateway.session.topic_names import METADATA_VERSION, leader_epochs, topic_ids
+from rlm.wire.api.api_versions import API_VERSIONS
+from rlm.wire.api.fetch import FETCH
+from rlm.wire.api.list_offsets import LIST_OFFSETS
+from rlm.wire.api.metadata import METADATA
+from rlm.wire.error_codes import ErrorCode
+from rlm.wire.frame_heads import read_correlation_id
+from rlm.wire.frames import SIZE_BYTES, read_response, response_parts
+from rlm.wire.scanning.fetch_scanner import FetchResponseScanner
+from rlm.wire.schema import Buffer, Message
+from rsm.segment.errors import CorruptError
+
+_MAX_FRAME_BYTES = 0x7FFF_FFFF
+_BEHIND_CORRELATION_ID = 4
+
+
+class BrokerAnswers:
+    """`stream` takes the broker's bytes; it raises what the session ends the connection for.
+
+    At most one answer waits at a time, for the store or for a rewrite.
+    """
+
+    def __init__(self, parts: SessionParts, state: SessionState, ahead: AskingAhead) -> None:
+        self._parts = parts
+        self._state = state
+        self._asking_ahead = ahead
+        self._waiting: GatheredFetch | RewrittenExchange | None = None
+        # An exchange that was answered, but for what its names stood for.
+        self._unconfirmed: tuple[RewrittenExchange, Exchange[Message, Message]] | None = None
+        self.stream = FrameStream(self._begin, max_frame_bytes=_MAX_FRAME_BYTES)
+
+    def remote_read(self, outcomes: Sequence[RemoteOutcome]) -> None:
+        """Take what was read of the store."""
+        waiting = self._take_waiting()
+        assert isinstance(waiting, GatheredFetch)
+        self._finish_fetch(waiting, outcomes)
+
+    def answered_ahead(self, fetch: GatheredFetch) -> None:
+        """Take a Fetch that was answered before it came; it is owed, and nothing else is."""
+        self._read_remote(fetch)
+
+    def exchange_rewritten(self, response: Message) -> None:
+        """Take what the rewrite made."""
+        waiting = self._take_waiting()
+        assert isinstance(waiting, RewrittenExchange)
+        parts = response_parts(
+            waiting.rewrite.api,
+            waiting.version,
+            response,
+            correlation_id=waiting.correlation_id,
+            header_tags=waiting.header_tags,
+        )
+        self._give(parts)
+
+    def _take_waiting(self) -> GatheredFetch | RewrittenExchange | None:
+        waiting, self._waiting = self._waiting, None
+        self._state.is_working = False
+        return waiting
+
+    def _wait(self, waiting: GatheredFetch | RewrittenExchange) -> None:
+        self._waiting = waiting
+        self._state.is_working = True
+        self.stream.stopped = True
+
+    def _begin(self, data: memoryview, frame_bytes: int) -> FrameSink | None:
+        correlation_id = read_correlation_id(data)
+        if correlation_id is None:
+            if frame_bytes < _BEHIND_CORRELATION_ID:
+                raise CorruptError("an answer ends within its head", frame_bytes=frame_bytes)
+            return None
+        if not self._state.pending:
+            raise CorruptError("the broker answers what was not asked")
+        pending = self._state.pending[0]
+        assert not isinstance(pending, OwnAnswer)
+        if pending.correlation_id != correlation_id:
+            expected, found = pending.correlation_id, correlation_id
+            raise CorruptError("an answer is out of order", expected=expected, found=found)
+        if isinstance(pending, StreamedFetch):
+            scanner = FetchResponseScanner(
+                pending.version, frame_bytes=frame_bytes, visitor=pending.patches
+            )
+            return Scanned(lambda: self._state.actions, scanner, self._ended)
+        if isinstance(pending, StreamedAnswer):
+            answer = pending.rewrite.scanner(pending.version, frame_bytes, self._parts.context())
+            return Resized(lambda: self._state.actions, answer, self._ended)
+        handle = self._handler(pending)
+        if handle is not None:
+            return self._gathered(frame_bytes, handle)
+        return Forwarded(lambda: self._state.actions, ToClient, self._ended)
+
+    def _handler(self, pending: Pending | FetchAhead) -> Callable[[memoryview], None] | None:
+        """What takes the whole answer; None where that passes as it comes."""
+        match pending:
+            case LoginStep():
+                return lambda frame: self._login_step(pending, frame)
+            case RewrittenAnswer():
+                return lambda frame: self._rewrite(pending, frame)
+            case RewrittenExchange():
+                return lambda frame: self._exchange(pending, frame)
+            case GatheredFetch():
+                return lambda frame: self._fetch(pending, frame)
+            case FetchAhead():
+                return lambda frame: self._ahead(pending, frame)
+            case OwnQuestion():
+                return lambda frame: self._own_answer(pending, frame)
+            case TopicIdsQuestion():
+                return self._topic_ids
+            case _:
+                return None
+
+    def _gathered(self, frame_bytes: int, handle: Callable[[memoryview], None]) -> Gathered:
+        return Gathered(
+            frame_bytes,
+            handle,
+            limit_bytes=self._parts.limits.gathered_answer_bytes,
+            too_large=CloseReason.ANSWER_TOO_LARGE,
+        )
+
+    def _ended(self) -> None:
+        """The first of what is owed was answered."""
+        self._state.pending.popleft()
+        self._state.give_own_answers()
+
+    def _answered(self, ours: FetchAhead | OwnQuestion) -> None:
+        """What we asked was answered; a Fetch that was asked ahead may have come before it."""
+        self._state.pending.remove(ours)
+        self._state.give_own_answers()
+
+    def _give(self, parts: list[Buffer]) -> None:
+        self._state.answer(parts)
+        self._ended()
+
+    def _login_step(self, pending: LoginStep, frame: memoryview) -> None:
+        self._state.login.answered(pending.api_key, pending.version, frame)
+        self._pass_on(frame)
+
+    def _rewrite(self, pending: RewrittenAnswer, frame: memoryview) -> None:
+        api, version = pending.rewrite.api, pending.version
+        if api.key == API_VERSIONS.key and _is_refused(frame):
+            self._pass_on(frame)
+            return
+        header, response = read_response(api, version, frame)
+        changed = pending.rewrite.response(response, self._parts.context())
+        parts = response_parts(
+            api,
+            version,
+            changed,
+            correlation_id=header.correlation_id,
+            header_tags=header.unknown_tags,
+        )
+        self._give(parts)
+
+    def _pass_on(self, frame: memoryview) -> None:
+        self._give([len(frame).to_bytes(SIZE_BYTES, "big"), frame])
+
+    def _exchange(self, pending: RewrittenExchange, frame: memoryview) -> None:
+        header, response = read_response(pending.rewrite.api, pending.version, frame)
+        pending = replace(pending, header_tags=header.unknown_tags)
+        exchange = Exchange(
+            version=pending.version,
+            request=pending.request,
+            response=response,
+            sent=pending.sent,
+        )
+        if any(pending.rewrite.names(pending.request)):
+            # It stays owed, behind the question that was sent for its sake.
+            self._state.pending.popleft()
+            self._unconfirmed = pending, exchange
+        else:
+            self._rewrite_exchange(pending, exchange, self._parts.context())
+
+    def _rewrite_exchange(
+        self,
+        pending: RewrittenExchange,
+        exchange: Exchange[Message, Message],
+        context: GatewayContext,
+    ) -> None:
+        self._wait(pending)
+        context = replace(context, begun_ms=self._parts.clock.monotonic_ms())
+        self._state.actions.append(
+            RewriteExchange(rewrite=pending.rewrite, exchange=exchange, context=context)
+        )
+
+    def _topic_ids(self, frame: memoryview) -> None:
+        _, response = read_response(METADATA, METADATA_VERSION, frame)
+        ids = topic_ids(response)
+        pending = self._state.pending
+        pending.popleft()
+        if self._unconfirmed is None:
+            fetch = next(each for each in pending if isinstance(each, GatheredFetch))
+            fetch.exchange.names_answered(ids)
+            if fetch is pending[0]:
+                self._read_remote(fetch)
+            return
+        (waiting, exchange), self._unconfirmed = self._unconfirmed, None
+        pending.appendleft(waiting)
+        context = self._parts.context()
+        names = tuple(waiting.rewrite.names(waiting.request))
+        topics = context.topics.confirmed(names, ids)
+        exchange = replace(exchange, leader_epochs=leader_epochs(response))
+        self._rewrite_exchange(waiting, exchange, replace(context, topics=topics))
+
+    def _own_answer(self, pending: OwnQuestion, frame: memoryview) -> None:
+        _, response = read_response(LIST_OFFSETS, LIST_OFFSETS_VERSION, frame)
+        pending.question.answered(pending.end, response)
+        self._answered(pending)
+        if pending.end is not LogEnd.HIGH_WATERMARK:
+            return
+        now_ms = self._parts.clock.monotonic_ms()
+        pending.exchange.ends_answered(pending.question.ends(), now_ms)
+        if pending.is_behind_fetch:
+            fetch = self._state.pending[0]
+            assert isinstance(fetch, GatheredFetch)
+            self._read_remote(fetch)
+
+    def _fetch(self, pending: GatheredFetch, frame: memoryview) -> None:
+        header, response = read_response(FETCH, pending.version, frame)
+        if header.unknown_tags:
+            pending = replace(pending, header_tags=header.unknown_tags)
+        if pending.version >= FIRST_VERSION:
+            exchange = pending.exchange
+            self._state.verdicts.learned(
+                exchange.plan, exchange.client_id, response, pending.asked_ms
+            )
+        response = rewrite_leader_endpoints(response, self._parts.context())
+        question = pending.exchange.answered(response, self._parts.clock.monotonic_ms())
+        owed = self._state.pending
+        owed.popleft()
+        if question is None and is_asked_ahead_only(owed):
+            owed.appendleft(pending)
+            self._read_remote(pending)
+            return
+        # The Fetch stays owed, behind what is asked for its sake.
+        if question is not None:
+            ask_log_ends(self._state, pending.exchange, question, is_behind_fetch=True)
+        owed.append(pending)
+
+    def _ahead(self, pending: FetchAhead, frame: memoryview) -> None:
+        if pending.adopted is not None:
+            self._fetch(pending.adopted, frame)
+            return
+        self._answered(pending)
+        self._asking_ahead.broker_answered(pending, frame)
+
+    def _read_remote(self, fetch: GatheredFetch) -> None:
+        wanted = fetch.exchange.reads()
+        if wanted is None:
+            self._state.actions.append(ExpectRead(reads=(), read_committed=False))
+            self._finish_fetch(fetch, ())
+        else:
+            self._wait(fetch)
+            self._state.actions.append(wanted)
+
+    def _finish_fetch(self, fetch: GatheredFetch, outcomes: Sequence[RemoteOutcome]) -> None:
+        response = fetch.exchange.merged(outcomes)
+        parts = response_parts(
+            FETCH,
+            fetch.version,
+            response,
+            correlation_id=fetch.correlation_id,
+            header_tags=fetch.header_tags,
+        )
+        self._asking_ahead.answer_given(fetch, outcomes)
+        self._state.answer(parts, lambda: release_all(outcomes))
+        self._state.is_gathering = False
+        self._ended()
+
+
+def _is_refused(frame: memoryview) -> bool:
+    """A refused ApiVersions is answered in version 0, and says nothing of other APIs (KIP-511)."""
+    error = frame[_BEHIND_CORRELATION_ID : _BEHIND_CORRELATION_ID + 2]
+    return int.from_bytes(error, "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION

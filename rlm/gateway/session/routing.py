@@ -1,0 +1,67 @@
+"""Where a request goes, by its head alone. Pure."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from rlm.gateway.model.disconnect_cause import CloseReason, ConnectionRefusedByGatewayError
+from rlm.gateway.model.rewrite import ExchangeRewrite
+from rlm.gateway.rewriting.rewrite_table import REWRITES
+from rlm.wire.api.api_versions import API_VERSIONS
+from rlm.wire.api.fetch import FETCH
+from rlm.wire.api.produce import PRODUCE
+from rlm.wire.api.sasl_handshake import SASL_HANDSHAKE
+from rlm.wire.broker_apis import BROKER_APIS
+from rlm.wire.frame_heads import RequestHead, read_produce_acks
+
+_BARE_TOKENS_VERSION = 0  # behind this SaslHandshake come tokens that are no requests
+
+
+class Route(Enum):
+    """What is done with a request."""
+
+    PASS_ON = auto()
+    REWRITE_ANSWER = auto()
+    REWRITE_EXCHANGE = auto()
+    FETCH = auto()
+    REFUSE_API_VERSIONS = auto()
+
+
+def route(head: RequestHead) -> Route:
+    """Raises ConnectionRefusedByGatewayError for what was never offered."""
+    known = BROKER_APIS.get(head.api_key)
+    if known is None:
+        raise ConnectionRefusedByGatewayError(CloseReason.UNKNOWN_API, f"api_key={head.api_key}")
+    version = head.api_version
+    if head.api_key == API_VERSIONS.key and version not in known.versions:
+        return Route.REFUSE_API_VERSIONS
+    if not 0 <= version <= known.versions.last or _is_withheld(head):
+        raise ConnectionRefusedByGatewayError(
+            CloseReason.UNOFFERED_VERSION, f"api_key={head.api_key} version={version}"
+        )
+    if head.api_key == FETCH.key:
+        return Route.FETCH
+    rewrite = REWRITES.get(head.api_key)
+    if isinstance(rewrite, ExchangeRewrite):
+        return Route.REWRITE_EXCHANGE
+    if rewrite is not None and version in rewrite.api.versions and version in rewrite.versions:
+        return Route.REWRITE_ANSWER
+    return Route.PASS_ON
+
+
+def has_answer(head: RequestHead, data: memoryview, *, frame_bytes: int) -> bool | None:
+    """Whether the broker will answer; None until enough of the request has come."""
+    if head.api_key != PRODUCE.key:
+        return True
+    acks = read_produce_acks(data, head, frame_bytes=frame_bytes)
+    return None if acks is None else acks != 0
+
+
+def _is_withheld(head: RequestHead) -> bool:
+    """Old versions of what is changed in newer ones, which an old broker would still answer."""
+    if head.api_key == FETCH.key:
+        return head.api_version not in FETCH.versions
+    if head.api_key == SASL_HANDSHAKE.key:
+        return head.api_version == _BARE_TOKENS_VERSION
+    rewrite = REWRITES.get(head.api_key)
+    return isinstance(rewrite, ExchangeRewrite) and head.api_version not in rewrite.api.versions

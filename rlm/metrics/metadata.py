@@ -1,0 +1,167 @@
+"""What a process knows of the metadata, as metrics: read when they are scraped.
+
+So they are right also while the process is not ready and nothing else is done. A manager and a
+gateway have the same ones, each of its own copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from rlm.metrics.metrics import MetricDescription
+from rlmm.metrics import MetadataMetrics
+from rlmm.spi import NotReady
+
+# Values by their labels' values.
+Samples = Iterable[tuple[tuple[str, ...], float]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """A counter's name is scraped with `_total` behind it."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    meaning: str
+    samples: Callable[[MetadataMetrics], Samples]
+
+
+class MetadataCollector(Collector):
+    """Registered once with a registry; thread-safe. `counted` is asked at each scrape."""
+
+    def __init__(self, counted: Callable[[], MetadataMetrics]) -> None:
+        self._counted = counted
+
+    def describe(self) -> Iterable[Metric]:
+        return [_family(measure) for measure in _MEASURES]
+
+    def collect(self) -> Iterable[Metric]:
+        counted = self._counted()
+        for measure in _MEASURES:
+            family = _family(measure)
+            for labels, value in measure.samples(counted):
+                family.add_metric(labels, value)
+            yield family
+
+
+def metadata_descriptions() -> Sequence[MetricDescription]:
+    """All of them, as the documentation lists them."""
+    return tuple(
+        MetricDescription(
+            name=f"{measure.name}_total" if measure.kind == "counter" else measure.name,
+            kind=measure.kind,
+            labels=measure.labels,
+            meaning=measure.meaning,
+        )
+        for measure in _MEASURES
+    )
+
+
+def _family(measure: _Measure) -> CounterMetricFamily | GaugeMetricFamily:
+    kind = CounterMetricFamily if measure.kind == "counter" else GaugeMetricFamily
+    return kind(measure.name, measure.meaning, labels=measure.labels)
+
+
+def _gauge(name: str, meaning: str, value: Callable[[MetadataMetrics], float]) -> _Measure:
+    return _Measure(name, "gauge", (), meaning, lambda counted: [((), value(counted))])
+
+
+def _counter(name: str, meaning: str, value: Callable[[MetadataMetrics], float]) -> _Measure:
+    return _Measure(name, "counter", (), meaning, lambda counted: [((), value(counted))])
+
+
+def _by_reason(
+    name: str, meaning: str, values: Callable[[MetadataMetrics], Mapping[str, int]]
+) -> _Measure:
+    return _Measure(
+        name,
+        "counter",
+        ("reason",),
+        meaning,
+        lambda counted: [((reason,), count) for reason, count in values(counted).items()],
+    )
+
+
+_MEASURES = (
+    _counter(
+        "rlm_metadata_events_applied", "Metadata events accepted.", lambda m: m.applied_events_count
+    ),
+    _by_reason(
+        "rlm_metadata_events_refused",
+        "Metadata events read and not accepted.",
+        lambda m: m.refused_events_count,
+    ),
+    _by_reason(
+        "rlm_metadata_events_skipped",
+        "Records of the metadata topic that could not be read as an event.",
+        lambda m: m.skipped_events_count,
+    ),
+    _counter(
+        "rlm_metadata_rebuilds",
+        "Times the cache was begun anew from the topic.",
+        lambda m: m.rebuilds_count,
+    ),
+    _counter(
+        "rlm_metadata_failures",
+        "Times the topic could not be followed or the cache not be written; tried again each time.",
+        lambda m: m.failures_count,
+    ),
+    _gauge("rlm_metadata_ready", "1 while the metadata is ready.", lambda m: m.ready),
+    _Measure(
+        "rlm_metadata_not_ready",
+        "gauge",
+        ("reason",),
+        "1 for what keeps the metadata from being ready, else 0: "
+        + ", ".join(f"`{kind.value}`" for kind in NotReady)
+        + ".",
+        lambda m: [((kind.value,), kind.value == m.not_ready) for kind in NotReady],
+    ),
+    _gauge(
+        "rlm_metadata_lag_events",
+        "Records of the metadata topic not applied yet.",
+        lambda m: m.lag_events_count,
+    ),
+    _Measure(
+        "rlm_metadata_position",
+        "gauge",
+        ("metadata_partition",),
+        "Next offset to be applied; of the metadata partitions that are followed.",
+        lambda m: [((str(partition),), offset) for partition, offset in m.positions.items()],
+    ),
+    _gauge(
+        "rlm_metadata_partitions_catching_up",
+        "Metadata partitions followed that do not answer yet.",
+        lambda m: m.catching_up_count,
+    ),
+    _gauge(
+        "rlm_metadata_newer_records",
+        "Records that only a newer version understands; what they concern is left alone.",
+        lambda m: m.newer_records_count,
+    ),
+    _gauge(
+        "rlm_metadata_cache_segments",
+        "Segments in the cache, in any state; an estimate.",
+        lambda m: m.segments_count,
+    ),
+    _gauge(
+        "rlm_metadata_cache_rows",
+        "Rows of the cache, indexes included; an estimate.",
+        lambda m: m.rows_count,
+    ),
+    _gauge("rlm_metadata_cache_disk_bytes", "The cache on disk.", lambda m: m.disk_bytes),
+    _gauge(
+        "rlm_metadata_cache_block_cache_bytes",
+        "Memory that holds blocks of the cache.",
+        lambda m: m.block_cache_bytes,
+    ),
+    _gauge(
+        "rlm_metadata_cache_write_buffer_bytes",
+        "Memory that holds what the cache has not written to its tables yet.",
+        lambda m: m.write_buffer_bytes,
+    ),
+)

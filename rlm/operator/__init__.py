@@ -1,0 +1,1 @@
+"""Carries out operators' requests: offloads, pauses, retention runs, accepted losses, checks."""

@@ -1,0 +1,378 @@
+"""The end-to-end check: a canary topic goes through every manager and every gateway.
+
+The order of effects:
+
+    registrations read → canary topic created → tiered → one round of records written through each
+    gateway → stored and trimmed by each leader's manager → read through each gateway
+    → log starts moved to the ends, so that the managers delete all that is stored → topic deleted
+
+The topic is deleted however the check ends. A step that fails does not end the check: what can
+still be shown of the others is. Nothing but the canary topic is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+from uuid import UUID
+
+from rlm.broker.topics.canary_topics import CanaryRecord, CanaryTopics
+from rlm.broker.topics.topic_admin import TopicAdmin
+from rlm.operator.check_rows import POLL_MS, CheckRows, holds_within
+from rlm.policy.held import Held
+from rlm.policy.request.canary import (
+    MIN_ROUNDS,
+    CanaryTopic,
+    CheckRow,
+    abandoned_canaries,
+    canary_topic,
+    gateway_addresses,
+    missing_records,
+    registration_rows,
+)
+from rlm.policy.topic.policy_values import TRIM_MIN_AGE_MS
+from rlm.policy.topic.topic_policy import PolicyFlags
+from rlm.topics.enable import Tiering
+from rlmm.events.processes import ProcessRegistered, ProcessRole
+from rlmm.events.values import LogStartRequested
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.clock import Clock
+from rsm.segment.errors import RetriableError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState
+
+_CREATE_MS = 30_000
+_WRITE_MS = 15_000
+_READ_MS = 30_000
+_DELETE_MS = 60_000
+_WAKE_MS = 5_000
+# What an operator has set so that local data stays longer: no fault, but nothing is trimmed soon.
+_YOUNGER_THAN_MIN_AGE = "younger_than_min_age"
+_DELAYED_BY_CONFIGURATION = frozenset(
+    {"within_margin", "within_deletion_lag", _YOUNGER_THAN_MIN_AGE}
+)
+_LONGER_AGE = (
+    f". The managers' {TRIM_MIN_AGE_MS} is longer than this command's: "
+    "run the check with --config and the managers' file"
+)
+
+
+class Managers(Protocol):
+    """The managers of the cluster over HTTP, from this host. No call raises."""
+
+    def problem(self, manager: ProcessRegistered) -> str:
+        """Why it cannot be asked from here; empty if it can."""
+
+    def wake(self) -> None:
+        """Have those that can be reached look at their partitions now."""
+
+    def blocked(self, topic: str) -> Mapping[int, tuple[Held | None, Held | None]]:
+        """What blocks copies and trims, by partition; None where nothing does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSettings:
+    """`wait_ms` bounds the check without its clean-up; `keep` leaves the topic."""
+
+    wait_ms: int
+    keep: bool
+    unique: str
+    max_replicas: int
+    trim_min_age_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckTools:
+    """What the check works with."""
+
+    topics: TopicAdmin
+    canaries: CanaryTopics
+    tiering: Tiering
+    metadata: RemoteLogMetadataManager
+    managers: Managers
+    live: Callable[[ProcessRole], Sequence[ProcessRegistered]]
+    clock: Clock
+    new_id: Callable[[], UUID]
+
+
+@dataclass(slots=True)
+class _Canary:
+    """The topic under way: what was written where."""
+
+    topic: CanaryTopic
+    partitions: tuple[TopicIdPartition, ...] = ()
+    written: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    stored: set[int] = field(default_factory=set)
+    created: bool = False
+
+    @property
+    def ends(self) -> Mapping[int, int]:
+        """Behind the last record of each partition."""
+        return {
+            number: max((o for p, o in self.written if p == number), default=-1) + 1
+            for number in range(len(self.topic.leaders))
+        }
+
+    def target(self, partition: TopicIdPartition) -> str:
+        """A partition as it is shown: by the broker whose manager it tries."""
+        leader = self.topic.leaders[partition.partition]
+        return f"broker {leader} (partition {partition.partition})"
+
+
+class EndToEndCheck:
+    """One check. One thread's; `report` is given each row as soon as it is known."""
+
+    def __init__(
+        self, tools: CheckTools, settings: CheckSettings, report: Callable[[CheckRow], None]
+    ) -> None:
+        self._tools = tools
+        self._settings = settings
+        self._rows = CheckRows(tools.clock, report)
+        self._deadline_ms = tools.clock.monotonic_ms() + settings.wait_ms
+
+    def registrations(self) -> tuple[CheckRow, ...]:
+        """Check who is registered, and whether the managers can be asked; changes nothing.
+
+        Raises RetriableError if the cluster cannot be asked.
+        """
+        view = self._tools.topics.view(())
+        managers = self._tools.live(ProcessRole.MANAGER)
+        hosts = {node_id: broker.host for node_id, broker in view.brokers.items()}
+        for row in registration_rows(hosts, managers, self._tools.live(ProcessRole.GATEWAY)):
+            self._rows.add(row)
+        for manager in managers:
+            if manager.http_address:
+                target = f"manager of broker {manager.broker_id} at {manager.http_address}"
+                with self._rows.step("reached", target):
+                    _require(self._tools.managers.problem(manager))
+        return self._rows.all
+
+    def run(self) -> tuple[CheckRow, ...]:
+        """The whole check. Raises as `registrations`; a failing step is a row."""
+        self.registrations()
+        gateways = gateway_addresses(self._tools.live(ProcessRole.GATEWAY))
+        canary = _Canary(topic=self._new_topic(rounds=max(MIN_ROUNDS, len(gateways))))
+        reserve_ms = min(self._settings.wait_ms // 3, _READ_MS * len(gateways))
+        try:
+            if self._create(canary) and self._tier(canary):
+                self._write(canary, gateways)
+                for partition in canary.partitions:
+                    self._await_stored(canary, partition, reserve_ms)
+                for partition in canary.partitions:
+                    self._await_trimmed(canary, partition, reserve_ms)
+                self._read(canary, gateways)
+        finally:
+            self._clean_up(canary)
+        return self._rows.all
+
+    def _new_topic(self, *, rounds: int) -> CanaryTopic:
+        return canary_topic(
+            self._tools.topics.view(()).brokers,
+            unique=self._settings.unique,
+            now_ms=self._tools.clock.wall_ms(),
+            rounds=rounds,
+            max_replicas=self._settings.max_replicas,
+            trim_min_age_ms=self._settings.trim_min_age_ms,
+        )
+
+    def _create(self, canary: _Canary) -> bool:
+        topic = canary.topic
+        with self._rows.step("created", topic.name) as step:
+            canary.created = True  # an unanswered request may have created it
+            self._create_with(topic, topic.config_choices)
+            self._await_known(topic.name)
+        return step.passed
+
+    def _create_with(self, topic: CanaryTopic, choices: Sequence[Mapping[str, str]]) -> None:
+        """Create it with the first configs whose names the brokers know."""
+        first, *others = choices
+        limit_ms = self._limit(_CREATE_MS)
+        try:
+            self._tools.canaries.create(topic.name, topic.replicas, first, limit_ms)
+        except RetriableError as error:
+            if not others or error.context.get("error") != "INVALID_CONFIG":
+                raise
+            self._create_with(topic, others)
+
+    def _tier(self, canary: _Canary) -> bool:
+        topic = canary.topic
+        with self._rows.step("tiered", topic.name) as step:
+            policy = self._tools.tiering.enable(
+                topic.name,
+                PolicyFlags(local_retention_ms=1, retention_ms=topic.retention_ms),
+                timeout_ms=self._limit(_CREATE_MS),
+            )
+            canary.partitions = tuple(
+                TopicIdPartition(topic_id=policy.topic_id, topic=topic.name, partition=number)
+                for number in range(len(topic.leaders))
+            )
+        return step.passed
+
+    def _await_known(self, name: str) -> None:
+        """Return when the cluster shows the topic with leaders. RetriableError."""
+
+        def has_leaders() -> bool:
+            found = self._tools.topics.view((name,)).topics.get(name)
+            return found is not None and all(
+                each.leader_id is not None for each in found.partitions
+            )
+
+        if not holds_within(self._tools.clock, self._limit(_CREATE_MS), has_leaders):
+            raise RetriableError("the topic has no leaders", topic=name)
+
+    def _write(self, canary: _Canary, gateways: Sequence[str]) -> None:
+        """A round through each gateway; through the brokers what a gateway did not take."""
+        now_ms = self._tools.clock.wall_ms()
+        for number in range(max(MIN_ROUNDS, len(gateways))):
+            records: Sequence[CanaryRecord] = canary.topic.round(number, now_ms)
+            if number < len(gateways):
+                with self._rows.step("written through", gateways[number]):
+                    records = self._write_at(gateways[number], canary, records)
+            if records and self._write_at(None, canary, records):
+                return  # the row of the partition that is not stored says so
+
+    def _write_at(
+        self, address: str | None, canary: _Canary, records: Sequence[CanaryRecord]
+    ) -> Sequence[CanaryRecord]:
+        """Those that were not written. RetriableError naming why, at a gateway's address."""
+        limit_ms = self._limit(_WRITE_MS)
+        done = self._tools.canaries.write(address, canary.topic.name, records, limit_ms)
+        canary.written.update(done.places)
+        if address is not None:
+            _require(done.problem)
+        written = {place[0] for place in done.places}
+        return [each for each in records if each.partition not in written]
+
+    def _await_stored(self, canary: _Canary, partition: TopicIdPartition, reserve_ms: int) -> None:
+        with self._rows.step("stored", canary.target(partition)):
+            wanted = canary.ends[partition.partition] - 1  # the last record's segment is active
+            leader = canary.topic.leaders[partition.partition]
+            if wanted < 1:
+                raise RetriableError("its broker took no records")
+            if all(each.broker_id != leader for each in self._tools.live(ProcessRole.MANAGER)):
+                raise RetriableError("no live manager is registered")
+            if not self._until_woken(lambda: self._stored_end(partition) >= wanted, reserve_ms):
+                raise RetriableError(self._not_stored(partition, wanted))
+            canary.stored.add(partition.partition)
+
+    def _stored_end(self, partition: TopicIdPartition) -> int:
+        records = self._tools.metadata.list_remote_log_segments(
+            partition, states=(SegmentState.COPY_SEGMENT_FINISHED,)
+        )
+        return max((each.metadata.offsets.end_offset for each in records), default=0)
+
+    def _not_stored(self, partition: TopicIdPartition, wanted: int) -> str:
+        if self._tools.metadata.partition_state(partition).owner is None:
+            return "no manager has claimed the partition"
+        blocked, _ = self._blocked(partition)
+        reason = f": copies are blocked by {_shown(blocked)}" if blocked else ""
+        return f"stored to offset {self._stored_end(partition)} of {wanted}{reason}"
+
+    def _await_trimmed(self, canary: _Canary, partition: TopicIdPartition, reserve_ms: int) -> None:
+        with self._rows.step("trimmed", canary.target(partition)) as step:
+            if partition.partition not in canary.stored:
+                step.skipped = True
+                raise RetriableError("it is not stored")
+            if not self._until_woken(lambda: self._local_start(partition) > 0, reserve_ms):
+                _, blocked = self._blocked(partition)
+                if blocked is None:
+                    raise RetriableError("the broker still has offset 0")
+                step.skipped = blocked.reason in _DELAYED_BY_CONFIGURATION
+                advice = _LONGER_AGE if blocked.reason == _YOUNGER_THAN_MIN_AGE else ""
+                raise RetriableError(
+                    f"the broker still has offset 0: trims are blocked by {_shown(blocked)}{advice}"
+                )
+
+    def _blocked(self, partition: TopicIdPartition) -> tuple[Held | None, Held | None]:
+        """What blocks its copies and its trims."""
+        blocked = self._tools.managers.blocked(partition.topic)
+        return blocked.get(partition.partition, (None, None))
+
+    def _local_start(self, partition: TopicIdPartition) -> int:
+        view = self._tools.topics.view((partition.topic,)).topic(partition.topic)
+        return self._tools.topics.log_spans(view, 0)[partition].local_start_offset
+
+    def _read(self, canary: _Canary, gateways: Sequence[str]) -> None:
+        for gateway in gateways:
+            with self._rows.step("read through", gateway):
+                done = self._tools.canaries.read(
+                    gateway, canary.topic.name, canary.ends, self._limit(_READ_MS)
+                )
+                _require(done.problem)
+                late = [n for n, low in done.earliest.items() if low > 0]
+                if late:
+                    raise RetriableError(
+                        f"it gives a later earliest offset for partition {late[0]}"
+                    )
+                _require(missing_records(canary.written, done.found))
+
+    def _clean_up(self, canary: _Canary) -> None:
+        if self._settings.keep or not canary.created:
+            return
+        self._deadline_ms = self._tools.clock.monotonic_ms() + _DELETE_MS
+        if canary.stored:
+            with self._rows.step("deleted from the store", canary.topic.name):
+                self._move_log_starts(canary)
+                if not self._until_woken(lambda: not self._left(canary), 0):
+                    left = self._left(canary)
+                    raise RetriableError(f"{left} segments are still stored; managers delete them")
+        with self._rows.step("deleted", canary.topic.name):
+            self._tools.canaries.delete(canary.topic.name, _CREATE_MS)
+            for name in self._abandoned():
+                self._tools.canaries.delete(name, _CREATE_MS)
+
+    def _move_log_starts(self, canary: _Canary) -> None:
+        """What a client's DeleteRecords through a gateway asks for: delete all there is."""
+        view = self._tools.topics.view((canary.topic.name,)).topic(canary.topic.name)
+        for partition, span in self._tools.topics.log_spans(view, 0).items():
+            self._tools.metadata.publish(
+                LogStartRequested(
+                    event_id=self._tools.new_id(),
+                    topic_id_partition=partition,
+                    offset=span.high_watermark,
+                )
+            )
+
+    def _abandoned(self) -> tuple[str, ...]:
+        names = self._tools.canaries.names(_CREATE_MS)
+        return abandoned_canaries(names, self._tools.clock.wall_ms())
+
+    def _left(self, canary: _Canary) -> int:
+        metadata = self._tools.metadata
+        return sum(1 for tip in canary.partitions for _ in metadata.list_remote_log_segments(tip))
+
+    def _until_woken(self, done: Callable[[], bool], reserve_ms: int) -> bool:
+        """Wait for the managers, waking them now and then; False when the time is over.
+
+        `reserve_ms` of the check's time is left for what comes after.
+        """
+        woken_ms: int | None = None
+
+        def asked() -> bool:
+            nonlocal woken_ms
+            if done():
+                return True
+            now_ms = self._tools.clock.monotonic_ms()
+            if woken_ms is None or now_ms - woken_ms >= _WAKE_MS:
+                woken_ms = now_ms
+                self._tools.managers.wake()
+            return False
+
+        left_ms = self._deadline_ms - self._tools.clock.monotonic_ms()
+        return holds_within(self._tools.clock, left_ms - reserve_ms, asked)
+
+    def _limit(self, limit_ms: int) -> int:
+        """What is left of the check's time, up to a limit; at least a poll."""
+        left_ms = self._deadline_ms - self._tools.clock.monotonic_ms()
+        return max(POLL_MS, min(limit_ms, left_ms))
+
+
+def _require(problem: str) -> None:
+    if problem:
+        raise RetriableError(problem)
+
+
+def _shown(held: Held) -> str:
+    values = " ".join(f"{name}={value}" for name, value in held.values.items())
+    return f"{held.reason} ({values})" if values else held.reason

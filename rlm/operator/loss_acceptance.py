@@ -1,0 +1,157 @@
+"""Accepts the loss of one damaged segment for an operator (rlm topic resolve --lost-segment).
+
+Only puts it on record. The leader's manager records the gap and deletes the segment, after its own
+check of the objects, and never while a repair is possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from rlm.policy.request.lost_segment import segment_loss
+from rlm.tasks.integrity.anomaly_check import report_fault
+from rlmm.events.anomaly import LOST_RANGES_MAX_COUNT, Anomaly, AnomalyKind, AnomalyReported
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.clock import Clock
+from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.ranges import OffsetRange
+from rsm.spi import CopyAttempt, ObjectFault, RemoteStorageManager
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptableLoss:
+    """A damaged segment that nothing can repair: what is lost with it, and its damaged objects.
+
+    `lost` is what one acceptance gives up. `later_count` further ranges are lost too; they can be
+    given up when the gap of `lost` is on record.
+    """
+
+    segment_id: RemoteLogSegmentId
+    lost: tuple[OffsetRange, ...]
+    later_count: int
+    faults: Mapping[str, ObjectFault]
+
+
+class LossAcceptance:
+    """One command's."""
+
+    def __init__(
+        self,
+        metadata: RemoteLogMetadataManager,
+        storage: RemoteStorageManager | None,
+        clock: Clock,
+        new_id: Callable[[], UUID],
+    ) -> None:
+        """`storage` None: the store cannot be asked here, and the anomalies on record count."""
+        self._metadata = metadata
+        self._storage = storage
+        self._clock = clock
+        self._new_id = new_id
+
+    def examine(
+        self, segment_id: RemoteLogSegmentId, local_start_offset: int, attempt: CopyAttempt
+    ) -> AcceptableLoss:
+        """What would be lost. `local_start_offset` is the leader's.
+
+        NotFoundError if the segment is not stored. InvalidConfigError if there is nothing to
+        accept: its objects are whole, or a repair is possible. RetriableError if the store cannot
+        be asked.
+        """
+        tip = segment_id.topic_id_partition
+        record = self._metadata.segment(segment_id)
+        if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
+            raise NotFoundError(
+                "cannot accept the loss: the partition has no such finished segment, "
+                "see `rlm explain`",
+                segment_id=segment_id,
+                state="none" if record is None else record.metadata.state.name,
+            )
+        faults = self._faults(record.metadata, attempt)
+        if not faults:
+            raise InvalidConfigError(
+                "cannot accept the loss: the segment's objects are as recorded, readers get them",
+                segment_id=segment_id,
+            )
+        segments = [each.metadata for each in self._metadata.list_remote_log_segments(tip)]
+        state = self._metadata.partition_state(tip)
+        loss = segment_loss(segment_id.id, state, segments, local_start_offset)
+        if loss.on_broker:
+            raise InvalidConfigError(
+                "cannot accept the loss: the broker still has the records, and the manager beside "
+                "the leader copies them again, at least once an hour: see its log",
+                segment_id=segment_id,
+                on_broker=_text(loss.on_broker),
+            )
+        if not loss.lost:
+            raise InvalidConfigError(
+                "cannot accept the loss: nothing is lost, other segments hold the readable offsets",
+                segment_id=segment_id,
+                held_by=",".join(str(each) for each in loss.held_by) or "none is readable",
+            )
+        lost = loss.lost[:LOST_RANGES_MAX_COUNT]
+        return AcceptableLoss(
+            segment_id=segment_id,
+            lost=lost,
+            later_count=len(loss.lost) - len(lost),
+            faults=faults,
+        )
+
+    def accept(self, loss: AcceptableLoss) -> None:
+        """Put the loss of each damaged object on record, with its offsets. RetriableError.
+
+        Nothing else is given up, even if more is lost before the leader's manager acts.
+        """
+        tip = loss.segment_id.topic_id_partition
+        now_ms = self._clock.wall_ms()
+        for fault in loss.faults.values():
+            report_fault(self._metadata, loss.segment_id, fault, self._clock, self._new_id)
+            accepted = Anomaly(
+                segment=loss.segment_id.id,
+                object_key=fault.object_key,
+                kind=AnomalyKind.LOSS_ACCEPTED,
+                first_ms=now_ms,
+                last_ms=now_ms,
+                attempts=1,
+                lost=loss.lost,
+            )
+            event = AnomalyReported(
+                event_id=self._new_id(), topic_id_partition=tip, anomaly=accepted
+            )
+            result = self._metadata.publish(event)
+            if not result.accepted:
+                raise RetriableError(
+                    "cannot accept the loss: the metadata refused the record",
+                    segment_id=loss.segment_id,
+                    reason=result.refusal,
+                )
+
+    def _faults(
+        self, metadata: RemoteLogSegmentMetadata, attempt: CopyAttempt
+    ) -> Mapping[str, ObjectFault]:
+        """Damaged objects by key: as the store has them, or as they are on record."""
+        anomalies = [
+            each
+            for each in self._metadata.partition_state(metadata.topic_id_partition).anomalies
+            if each.segment == metadata.segment_id.id
+        ]
+        if self._storage is not None:
+            is_corrupt = any(each.kind is AnomalyKind.CORRUPT for each in anomalies)
+            found = self._storage.check_objects(metadata, read=is_corrupt, attempt=attempt)
+            return {each.object_key: each for each in found}
+        return {
+            each.object_key: ObjectFault(
+                object_key=each.object_key,
+                is_missing=each.kind is AnomalyKind.MISSING,
+                reason="on record",
+            )
+            for each in anomalies
+            if each.kind is not AnomalyKind.LOSS_ACCEPTED
+        }
+
+
+def _text(offsets: tuple[OffsetRange, ...]) -> str:
+    return ",".join(str(each) for each in offsets)

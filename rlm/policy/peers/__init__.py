@@ -1,0 +1,1 @@
+"""The other processes of the cluster: their hosts and addresses. Pure."""

@@ -1,0 +1,125 @@
+"""Whether clients may be given the address that a gateway advertises.
+
+Clients follow the address of a broker's gateway from any host. So they must not be given
+
+- a loopback address while the cluster has another host: there it leads to another gateway, or to
+  none;
+- an address that a live gateway of another broker advertises: it leads to one of the two, and the
+  partitions that the other's broker leads can be neither read nor written.
+
+Of two gateways with one address the later registration yields. Where both registered before either
+saw the other, the gateway of the higher broker id yields, by the same rule in both processes. The
+processes of one gateway share its address, and so does a predecessor of the same broker.
+
+Gateways of no broker may share an address behind a load balancer. One that listens on a loopback
+address has clients of its own host only, for whom that address is right.
+
+Pure: registrations and the brokers' clock in, a problem out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rlm.policy.peers.other_hosts import OtherHost
+from rlmm.events.processes import NO_BROKER, ProcessRegistered, ProcessRole
+from rlmm.registration import is_live
+from rlmm.spi import Registration
+
+_OTHERS_NAMED_COUNT = 3
+_FIXED_KEY = "gateway.node.addresses"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnGateway:
+    """The gateway that asks. `key` is the setting that `address`, a host:port, comes from.
+
+    `is_loopback`: each host finds itself at that address. `listens_on_loopback`: only clients of
+    this host can connect. `fixed_loopback`: an entry of `gateway.node.addresses` that is a loopback
+    address, empty if none is.
+    """
+
+    broker_id: int
+    address: str
+    key: str
+    is_loopback: bool
+    listens_on_loopback: bool
+    fixed_loopback: str = ""
+
+
+def address_problem(
+    own: OwnGateway,
+    *,
+    registrations: Iterable[Registration],
+    others: Iterable[OtherHost],
+    broker_time_ms: int,
+) -> str | None:
+    """Why clients must not be given the address, with the setting to change; None if they may.
+
+    `others` are the processes and brokers on other hosts (rlm.policy.peers.other_hosts).
+    """
+    elsewhere = tuple(others)
+    if elsewhere and not _has_local_clients_only(own):
+        named = ", ".join(map(str, elsewhere[:_OTHERS_NAMED_COUNT]))
+        if own.is_loopback:
+            return (
+                "clients cannot be accepted: the gateway advertises a loopback address, and the "
+                f"cluster has another host ({own.key}={own.address} other_host={named}). "
+                f"{_advice(own)}"
+            )
+        if own.fixed_loopback:
+            return (
+                "clients cannot be accepted: the gateway leads them to a loopback address, and the "
+                f"cluster has another host ({_FIXED_KEY}={own.fixed_loopback} other_host={named}). "
+                f"Set {_FIXED_KEY} to addresses at which clients on other hosts reach the brokers."
+            )
+    live = [each.process for each in registrations if _is_live_gateway(each, broker_time_ms)]
+    rival = _first_rival(own, live)
+    if rival is None:
+        return None
+    return (
+        "clients cannot be accepted: a live gateway of another broker advertises the same address "
+        f"({own.key}={own.address} broker_id={rival.broker_id}). "
+        "Give each broker's gateway an address of its own: " + _advice(own)
+    )
+
+
+def _has_local_clients_only(own: OwnGateway) -> bool:
+    return own.broker_id == NO_BROKER and own.listens_on_loopback
+
+
+def _advice(own: OwnGateway) -> str:
+    if own.key == "gateway.listener":
+        return (
+            "Set gateway.listener to this host's own address, or to 0.0.0.0 with "
+            "gateway.advertised.listener as the address that clients reach."
+        )
+    return f"Set {own.key} to the address at which clients on other hosts reach this gateway."
+
+
+def _first_rival(own: OwnGateway, live: Iterable[ProcessRegistered]) -> ProcessRegistered | None:
+    """The gateway of another broker that this one must yield to; that of the lowest id."""
+    if own.broker_id == NO_BROKER:
+        return None
+    processes = tuple(live)
+    is_registered = any(
+        each.broker_id == own.broker_id and _advertises(each, own.address) for each in processes
+    )
+    rivals = [
+        each
+        for each in processes
+        if each.broker_id not in (NO_BROKER, own.broker_id)
+        and _advertises(each, own.address)
+        and (not is_registered or each.broker_id < own.broker_id)
+    ]
+    return min(rivals, key=lambda each: each.broker_id, default=None)
+
+
+def _is_live_gateway(registration: Registration, broker_time_ms: int) -> bool:
+    is_gateway = registration.process.role is ProcessRole.GATEWAY
+    return is_gateway and is_live(registration, broker_time_ms)
+
+
+def _advertises(process: ProcessRegistered, address: str) -> bool:
+    return process.gateway_address.lower() == address.lower()

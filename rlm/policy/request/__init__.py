@@ -1,0 +1,1 @@
+"""Decisions on operators' requests: checks, dead letters, lost segments. Pure."""

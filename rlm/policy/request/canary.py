@@ -1,0 +1,245 @@
+"""The canary topic of the end-to-end check: its shape, its records, and what registrations show.
+
+A canary topic has one partition for each broker, led by that broker, so that every manager stores
+and trims one. Each record fills a segment: a broker rolls a segment when a record's timestamp is
+`segment.ms` later than the segment's first. So the check waits for no clock, and its records can be
+older than the minimum trim age. They are a week older at least, because the managers may have a
+longer minimum age than the command. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from rlm.broker.topics.canary_topics import CanaryRecord
+from rlm.config.host_address import is_loopback, is_unspecified
+from rlmm.events.processes import NO_BROKER, ProcessReadiness, ProcessRegistered
+
+CANARY_PREFIX = "rlm-canary-"
+MIN_ROUNDS = 4
+"""Of each partition the newest rolled and the active segment stay local: two are left to trim."""
+
+_SEGMENT_MS = 60_000
+_DAY_MS = 24 * 3_600_000
+_MIN_AGE_MS = 7 * _DAY_MS
+_ABANDONED_AFTER_MS = 3_600_000
+
+
+class CheckResult(Enum):
+    """Of one row. SKIPPED rows do not fail the check; their `problem` says why they were."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRow:
+    """What was checked of which process, partition or address, and what came of it."""
+
+    check: str
+    target: str
+    result: CheckResult
+    duration_ms: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryTopic:
+    """`leaders` are node ids by partition; `replicas` has the leader of each partition first."""
+
+    name: str
+    leaders: tuple[int, ...]
+    replicas: tuple[tuple[int, ...], ...]
+    age_ms: int
+
+    @property
+    def config_choices(self) -> Sequence[Mapping[str, str]]:
+        """Of the topic when it is created, the best first: brokers refuse names of later versions.
+
+        A cluster may refuse old timestamps by default: `message.timestamp.before.max.ms` since
+        Kafka 3.6, `message.timestamp.difference.max.ms` before 4.0 (KIP-937). The first one counts
+        where both exist, unless it has its default, so the value here is not the greatest one.
+        """
+        configs = {
+            "cleanup.policy": "delete",
+            "message.timestamp.type": "CreateTime",
+            "min.insync.replicas": "1",
+            "retention.ms": str(self.retention_ms),
+            "segment.ms": str(_SEGMENT_MS),
+        }
+        limit_ms = str(self.retention_ms)
+        return (
+            {**configs, "message.timestamp.before.max.ms": limit_ms},
+            {**configs, "message.timestamp.difference.max.ms": limit_ms},
+        )
+
+    @property
+    def retention_ms(self) -> int:
+        """Of the tiered topic: what an interrupted check leaves expires by itself."""
+        return self.age_ms + _DAY_MS
+
+    def round(self, number: int, now_ms: int) -> tuple[CanaryRecord, ...]:
+        """One record for each partition; rounds are numbered from 0 and written in order."""
+        timestamp_ms = now_ms - self.age_ms + number * 2 * _SEGMENT_MS
+        return tuple(
+            CanaryRecord(
+                partition=partition,
+                value=f"{self.name}/{partition}/{number}".encode(),
+                timestamp_ms=timestamp_ms,
+            )
+            for partition in range(len(self.leaders))
+        )
+
+
+def canary_topic(
+    broker_ids: Iterable[int],
+    *,
+    unique: str,
+    now_ms: int,
+    rounds: int,
+    max_replicas: int,
+    trim_min_age_ms: int,
+) -> CanaryTopic:
+    """The topic of a check that begins now and writes that many rounds."""
+    leaders = tuple(sorted(broker_ids))
+    count = min(max(1, max_replicas), len(leaders))
+    return CanaryTopic(
+        name=f"{CANARY_PREFIX}{now_ms}-{unique}",
+        leaders=leaders,
+        replicas=tuple(
+            tuple(leaders[(first + n) % len(leaders)] for n in range(count))
+            for first in range(len(leaders))
+        ),
+        age_ms=max(_MIN_AGE_MS, 2 * trim_min_age_ms) + rounds * 2 * _SEGMENT_MS,
+    )
+
+
+def abandoned_canaries(topics: Iterable[str], now_ms: int) -> tuple[str, ...]:
+    """Canary topics of checks that were killed: their names hold when they began."""
+    found = []
+    for name in topics:
+        begun_ms, dash, unique = name.removeprefix(CANARY_PREFIX).partition("-")
+        is_canary = name.startswith(CANARY_PREFIX) and begun_ms.isdecimal() and dash and unique
+        if is_canary and now_ms - int(begun_ms) > _ABANDONED_AFTER_MS:
+            found.append(name)
+    return tuple(sorted(found))
+
+
+def missing_records(
+    expected: Mapping[tuple[int, int], bytes], found: Mapping[tuple[int, int], bytes]
+) -> str:
+    """How a reader's records, by partition and offset, differ from those written; empty if not."""
+    absent = sorted(place for place in expected if place not in found)
+    wrong = sorted(
+        place for place in expected if found.get(place, expected[place]) != expected[place]
+    )
+    problems = []
+    if absent:
+        partitions = ", ".join(str(number) for number in sorted({place[0] for place in absent}))
+        problems.append(
+            f"{len(absent)} of {len(expected)} records missing in partitions {partitions}"
+        )
+    if wrong:
+        problems.append(f"other bytes at partition {wrong[0][0]} offset {wrong[0][1]}")
+    return ", ".join(problems)
+
+
+def registration_rows(
+    brokers: Mapping[int, str],
+    managers: Sequence[ProcessRegistered],
+    gateways: Sequence[ProcessRegistered],
+) -> tuple[CheckRow, ...]:
+    """A row for each broker's manager and gateway, and for each gateway of no broker.
+
+    `brokers` are the advertised hosts by node id; the processes are those whose heartbeat is young.
+    """
+    spread = any(not is_loopback(host) for host in brokers.values())
+    rows = []
+    for broker_id in sorted(brokers):
+        manager = [each for each in managers if each.broker_id == broker_id]
+        rows.append(
+            _row(f"manager of broker {broker_id}", _manager_problem(manager, spread=spread))
+        )
+        own = [each for each in gateways if each.broker_id == broker_id]
+        rows.append(
+            _row(f"gateway of broker {broker_id}", _gateway_problem(own, gateways, spread=spread))
+        )
+    rows += [
+        _row(f"gateway {each.gateway_address}", _gateway_problem([each], gateways, spread=spread))
+        for each in gateways
+        if each.broker_id == NO_BROKER
+    ]
+    return tuple(rows)
+
+
+def gateway_addresses(gateways: Iterable[ProcessRegistered]) -> tuple[str, ...]:
+    """Where clients find the gateways, each address once."""
+    return tuple(sorted({each.gateway_address for each in gateways if each.gateway_address}))
+
+
+def _row(target: str, problem: str) -> CheckRow:
+    result = CheckResult.FAILED if problem else CheckResult.PASSED
+    return CheckRow(check="registered", target=target, result=result, problem=problem)
+
+
+def _manager_problem(found: Sequence[ProcessRegistered], *, spread: bool) -> str:
+    if not found:
+        return "no live manager is registered. Start `rlm run` on the broker's host."
+    (process, *_) = found
+    if (unready := _unready(process)) or not process.http_address:
+        return unready or "it has registered no HTTP address. Set rest.listener on its host."
+    if _cannot_be_reached(process.http_address, spread=spread):
+        return (
+            f"its HTTP address is {process.http_address}, which other hosts cannot reach. "
+            "Set rest.listener or rest.advertised.listener on its host."
+        )
+    return ""
+
+
+def _gateway_problem(
+    found: Sequence[ProcessRegistered], gateways: Sequence[ProcessRegistered], *, spread: bool
+) -> str:
+    if not found:
+        return "no live gateway is registered. Set gateway.listener and start `rlm run` there."
+    (process, *_) = found
+    if unready := _unready(process):
+        return unready
+    address = process.gateway_address
+    if not address:
+        return "it gives clients no address. `/readyz` on its host says why."
+    if _cannot_be_reached(address, spread=spread):
+        return (
+            f"it gives clients the address {address}, which other hosts cannot reach. "
+            "Set gateway.listener or gateway.advertised.listener on its host."
+        )
+    others = sorted(
+        {
+            each.broker_id
+            for each in gateways
+            if each.gateway_address == address
+            and NO_BROKER not in {each.broker_id, process.broker_id}
+            and each.broker_id != process.broker_id
+        }
+    )
+    if others:
+        shown = ", ".join(map(str, others))
+        return (
+            f"it gives clients the address {address}, as the gateway of broker {shown} does. "
+            "Set gateway.listener or gateway.advertised.listener on each host."
+        )
+    return ""
+
+
+def _unready(process: ProcessRegistered) -> str:
+    if process.readiness is not ProcessReadiness.NOT_READY:
+        return ""
+    return "not ready: " + ("; ".join(process.unready_reasons) or "`/readyz` on its host says why.")
+
+
+def _cannot_be_reached(address: str, *, spread: bool) -> bool:
+    """Whether nobody can connect to a host:port, or, of several hosts, only its own."""
+    host, _, port = address.rpartition(":")
+    return port == "0" or is_unspecified(host) or (spread and is_loopback(host))

@@ -1,0 +1,1 @@
+"""Decisions on a whole topic: its policy, and whether tiering may end. Pure."""

@@ -1,0 +1,1 @@
+"""Reports of partitions and processes for people, commands and metrics. Pure."""

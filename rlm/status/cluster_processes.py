@@ -1,0 +1,165 @@
+"""Brokers, managers and gateways of a cluster: where they are, and whether they do their work.
+
+The brokers come from the cluster, the others from their registrations in the metadata topic. A
+process is dead if its last heartbeat is too old (rlmm.registration).
+
+A dead process is listed for a day, unless a live one of the same role and broker has replaced it.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rlmm.events.processes import NO_BROKER, ProcessReadiness, ProcessRegistered, ProcessRole
+from rlmm.registration import is_live
+from rlmm.spi import Registration
+from rsm.segment.ids import id_to_text
+
+BROKER, MANAGER, GATEWAY = "broker", "manager", "gateway"
+_ROLES = {ProcessRole.MANAGER: MANAGER, ProcessRole.GATEWAY: GATEWAY}
+_ORDER = (BROKER, MANAGER, GATEWAY)
+
+_DEAD_SHOWN_MS = 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessStatus:
+    """One broker, manager or gateway. Empty texts and None are not known, or do not apply.
+
+    `address` is where Kafka clients connect: none for a manager, nor for a gateway that clients
+    must not be led to. `is_live`: listed by the cluster, or its heartbeat is young. `is_ready` is
+    its own account at that heartbeat.
+    """
+
+    role: str
+    broker_id: int
+    address: str
+    is_live: bool
+    is_ready: bool | None = None
+    reasons: tuple[str, ...] = ()
+    http_address: str = ""
+    version: str = ""
+    heartbeat_age_ms: int | None = None
+    process_id: str = ""
+    boot_id: str = ""
+    network_namespace: str = ""
+
+    @property
+    def state(self) -> str:
+        """In one word: dead, ready, not ready, or unknown (version 0.1.0 does not register it)."""
+        if not self.is_live:
+            return "dead"
+        if self.is_ready is None:
+            return "unknown"
+        return "ready" if self.is_ready else "not ready"
+
+
+def cluster_processes(
+    brokers: Mapping[int, str],
+    registrations: Iterable[Registration],
+    *,
+    now_ms: int,
+    lists_all: bool = False,
+) -> tuple[ProcessStatus, ...]:
+    """All of them: brokers first, then managers and gateways, each by broker id.
+
+    `brokers` are the addresses of the live ones. `lists_all`: dead processes too, however old.
+    """
+    known = [(each, is_live(each, now_ms)) for each in registrations]
+    served = {(each.process.role, each.process.broker_id) for each, is_live in known if is_live}
+    shown = [
+        (each, is_live)
+        for each, is_live in known
+        if lists_all or is_live or _is_missed(each, served, now_ms)
+    ]
+    away_ids = _away_ids((each for each, _ in shown), brokers)
+    rows = [
+        *(_broker(node_id, address, served) for node_id, address in brokers.items()),
+        *(_away(broker_id) for broker_id in away_ids),
+        *(_process(each, now_ms, is_live=is_live) for each, is_live in shown),
+    ]
+    return tuple(
+        sorted(rows, key=lambda row: (_ORDER.index(row.role), row.broker_id, row.process_id))
+    )
+
+
+def process_as_json(status: ProcessStatus) -> Mapping[str, object]:
+    """A row as `rlm processes --json` prints it; null is not known, or does not apply."""
+    return {
+        "role": status.role,
+        "broker_id": None if status.broker_id == NO_BROKER else status.broker_id,
+        "address": status.address or None,
+        "http_address": status.http_address or None,
+        "version": status.version or None,
+        "heartbeat_age_ms": status.heartbeat_age_ms,
+        "live": status.is_live,
+        "ready": status.is_ready if status.is_live else False,
+        "reasons": list(status.reasons),
+        "process_id": status.process_id or None,
+        "boot_id": status.boot_id or None,
+        "network_namespace": status.network_namespace or None,
+    }
+
+
+def _is_missed(
+    registration: Registration, served: set[tuple[ProcessRole, int]], now_ms: int
+) -> bool:
+    """Whether a dead process has no successor, and died a short time ago."""
+    process = registration.process
+    is_replaced = process.broker_id != NO_BROKER and (process.role, process.broker_id) in served
+    return not is_replaced and now_ms - registration.heartbeat_ms < _DEAD_SHOWN_MS
+
+
+def _broker(node_id: int, address: str, served: set[tuple[ProcessRole, int]]) -> ProcessStatus:
+    """A gateway is optional: its absence is no reason."""
+    has_manager = (ProcessRole.MANAGER, node_id) in served
+    return ProcessStatus(
+        role=BROKER,
+        broker_id=node_id,
+        address=address,
+        is_live=True,
+        is_ready=True,
+        reasons=() if has_manager else ("no live manager is registered for it",),
+    )
+
+
+def _away_ids(shown: Iterable[Registration], brokers: Mapping[int, str]) -> list[int]:
+    ids = {each.process.broker_id for each in shown} - {NO_BROKER}
+    return sorted(ids - brokers.keys())
+
+
+def _away(broker_id: int) -> ProcessStatus:
+    return ProcessStatus(
+        role=BROKER,
+        broker_id=broker_id,
+        address="",
+        is_live=False,
+        reasons=("the cluster has no live broker of this id",),
+    )
+
+
+def _process(registration: Registration, now_ms: int, *, is_live: bool) -> ProcessStatus:
+    process = registration.process
+    return ProcessStatus(
+        role=_ROLES[process.role],
+        broker_id=process.broker_id,
+        address=process.gateway_address,
+        is_live=is_live,
+        is_ready=_is_ready(process),
+        reasons=process.unready_reasons if is_live else ("its heartbeats ended",),
+        http_address=process.http_address,
+        version=process.version,
+        heartbeat_age_ms=max(0, now_ms - registration.heartbeat_ms),
+        process_id=id_to_text(process.process_id),
+        boot_id=process.boot_id,
+        network_namespace=process.network_namespace,
+    )
+
+
+def _is_ready(process: ProcessRegistered) -> bool | None:
+    if process.readiness is ProcessReadiness.UNKNOWN:
+        return None
+    return process.readiness is ProcessReadiness.READY

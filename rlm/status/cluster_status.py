@@ -1,0 +1,220 @@
+"""What the whole cluster's tiering looks like: one row per partition, from three sources.
+
+The brokers tell where each log begins and ends, the metadata what is stored, the managers what they
+are about to do. A source that does not answer leaves None, never a guess. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rlm.broker.list_offsets import PartitionOffsets
+from rlm.policy.anomalies import anomaly_as_json, open_anomalies
+from rlm.policy.gaps import gap_as_json
+from rlmm.events.anomaly import Anomaly
+from rlmm.events.values import PolicyState, RecordedGap, TopicPolicy
+from rlmm.partition_state import PartitionState, ReadLease
+from rlmm.spi import SegmentRecord
+from rsm.segment.coverage import covered_end, stored_end, stored_ranges
+from rsm.segment.ids import TopicIdPartition, id_to_text
+from rsm.segment.metadata import SegmentState
+
+LEADER, FOLLOWER, NONE = "leader", "follower", "none"
+NO_OFFSET = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedPartition:
+    """A partition by the brokers' word; `offsets` None: its leader, if any, could not be asked."""
+
+    topic_id_partition: TopicIdPartition
+    leader_id: int | None
+    leader_epoch: int
+    offsets: PartitionOffsets | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPartition:
+    """A partition by the metadata's word. `policy` None: never tiered.
+
+    `leases` are held now: nothing of what they name expires before they end.
+    """
+
+    policy: TopicPolicy | None
+    state: PartitionState
+    segments: tuple[SegmentRecord, ...]
+    leases: tuple[ReadLease, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerWord:
+    """A partition by the word of one broker's manager; all but the role only if it leads it."""
+
+    role: str
+    lag_bytes: int | None = None
+    lag_segments: int | None = None
+    copy_held: Mapping[str, object] | None = None
+    trim_held: Mapping[str, object] | None = None
+    diverged: bool | None = None
+    external_start: bool | None = None
+    future_timestamps: Mapping[str, object] | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionStatus:
+    """One row. Offsets are -1 where there is none, None where they are not known.
+
+    `last_tiered_offset` is the last stored offset of the log's lineage, `pending_upload_offset` the
+    first that is not stored and is to be; `gaps` are recorded ones. `role` and `said` are the word
+    of the leader's manager, None where it does not answer. Remote bytes are those of finished
+    segments' logs. `anomalies` are stored objects that are missing or corrupt, `leases` the read
+    leases that hold expiry.
+    """
+
+    topic_id_partition: TopicIdPartition
+    policy_state: str | None
+    role: str | None
+    leader_id: int | None
+    leader_epoch: int
+    gaps: tuple[RecordedGap, ...]
+    log_start_offset: int | None
+    local_start_offset: int | None
+    last_tiered_offset: int
+    pending_upload_offset: int | None
+    last_stable_offset: int | None
+    high_watermark: int | None
+    remote_bytes: int
+    remote_segments: int
+    said: ManagerWord
+    anomalies: tuple[Anomaly, ...] = ()
+    leases: tuple[ReadLease, ...] = ()
+
+
+def partition_status(
+    led: LedPartition, stored: StoredPartition, words: Mapping[int, ManagerWord]
+) -> PartitionStatus:
+    """Join what the three sources say; `words` are those of managers that host it, by broker id."""
+    finished = [
+        record.metadata
+        for record in stored.segments
+        if record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED
+    ]
+    ranges = stored_ranges(stored.state.lineage, finished)
+    end_offset = stored_end(ranges)
+    word = None if led.leader_id is None else words.get(led.leader_id)
+    said = word if word is not None and word.role == LEADER else None
+    managed = stored.policy is not None and stored.policy.state is not PolicyState.DISABLED
+    unheard = None if managed else NONE
+    role = unheard if word is None else word.role
+    offsets = led.offsets
+    local_start = None if offsets is None else offsets.log_start_offset
+    starts = [s for s in (local_start, *(r.offsets.start_offset for r in ranges)) if s is not None]
+    recorded = stored.state.log_start_offset
+    log_start = min(starts, default=None) if recorded is None else recorded
+    gaps = tuple(gap.offsets for gap in stored.state.gaps)
+    pending = None if log_start is None else covered_end(ranges, log_start, gaps=gaps)
+    return PartitionStatus(
+        topic_id_partition=led.topic_id_partition,
+        policy_state=None if stored.policy is None else stored.policy.state.name,
+        role=role,
+        leader_id=led.leader_id,
+        leader_epoch=led.leader_epoch,
+        gaps=stored.state.gaps,
+        log_start_offset=log_start,
+        local_start_offset=local_start,
+        last_tiered_offset=NO_OFFSET if end_offset is None else end_offset - 1,
+        pending_upload_offset=_pending(stored.policy, offsets, pending),
+        last_stable_offset=None if offsets is None else offsets.last_stable_offset,
+        high_watermark=None if offsets is None else offsets.high_watermark,
+        remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
+        remote_segments=len(finished),
+        said=ManagerWord(role=NONE) if said is None else said,
+        anomalies=open_anomalies(stored.state, finished),
+        leases=stored.leases,
+    )
+
+
+def is_tiered(policy: TopicPolicy | None, segments: Iterable[SegmentRecord]) -> bool:
+    """Whether there is anything to tell of a topic: it is tiered, or something of it is stored."""
+    return policy is not None and (
+        policy.state is not PolicyState.DISABLED or any(True for _ in segments)
+    )
+
+
+def held_text(held: Mapping[str, object] | None) -> str:
+    """What blocks a copy or a trim, as a table shows it: the reason, and the error behind it."""
+    if held is None:
+        return ""
+    texts = (held.get("reason"), held.get("cause"))
+    return ": ".join(str(text) for text in texts if text)
+
+
+def _lease_as_json(lease: ReadLease) -> Mapping[str, object]:
+    return {
+        "holder": lease.holder,
+        "start_offset": lease.offsets.start_offset,
+        "end_offset": lease.offsets.end_offset,
+        "expires_ms": lease.expires_ms,
+    }
+
+
+def brokers_with_tiered_leaders(
+    leds: Iterable[LedPartition], stored: Mapping[TopicIdPartition, StoredPartition]
+) -> frozenset[int]:
+    """The brokers that need a manager, because they lead partitions of tiered topics.
+
+    A topic that is DISABLED needs none, though something of it is stored.
+    """
+    return frozenset(
+        led.leader_id
+        for led in leds
+        if led.leader_id is not None
+        and (policy := stored[led.topic_id_partition].policy) is not None
+        and policy.state is not PolicyState.DISABLED
+    )
+
+
+def status_as_json(status: PartitionStatus) -> Mapping[str, object]:
+    """A row as `rlm status --json` shows it."""
+    tip = status.topic_id_partition
+    return {
+        "topic": tip.topic,
+        "topic_id": id_to_text(tip.topic_id),
+        "partition": tip.partition,
+        "role": status.role,
+        "leader_epoch": status.leader_epoch,
+        "log_start_offset": status.log_start_offset,
+        "local_start_offset": status.local_start_offset,
+        "last_tiered_offset": status.last_tiered_offset,
+        "pending_upload_offset": status.pending_upload_offset,
+        "last_stable_offset": status.last_stable_offset,
+        "high_watermark": status.high_watermark,
+        "lag_bytes": status.said.lag_bytes,
+        "lag_segments": status.said.lag_segments,
+        "remote_bytes": status.remote_bytes,
+        "remote_segments": status.remote_segments,
+        "copy_held": status.said.copy_held,
+        "trim_held": status.said.trim_held,
+        "gaps": [gap_as_json(gap) for gap in status.gaps],
+        "leader_id": status.leader_id,
+        "policy_state": status.policy_state,
+        "diverged": status.said.diverged,
+        "external_start": status.said.external_start,
+        "future_timestamps": status.said.future_timestamps,
+        "problem": status.said.problem,
+        "anomalies": [anomaly_as_json(each) for each in status.anomalies],
+        "read_leases": [_lease_as_json(each) for each in status.leases],
+    }
+
+
+def _pending(
+    policy: TopicPolicy | None, offsets: PartitionOffsets | None, covered_end_offset: int | None
+) -> int | None:
+    """The first offset that is not stored; none if nothing is to be, or all that there is was."""
+    if policy is None or policy.state is PolicyState.DISABLED:
+        return NO_OFFSET
+    if covered_end_offset is None or offsets is None:
+        return covered_end_offset
+    return covered_end_offset if covered_end_offset < offsets.high_watermark else NO_OFFSET

@@ -1,0 +1,190 @@
+"""Where a record is, and why it is or is not on the broker any more. Pure.
+
+The answer for people to what the gates decide: it asks the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rlm.broker.list_offsets import PartitionOffsets
+from rlm.policy.gaps import gap_as_json
+from rlm.policy.held import Held
+from rlm.policy.trim_gate import over_local_retention, segment_held, trim_forbidden
+from rlm.policy.view import PartitionView
+from rlm.source.log_source import LocalSegment
+from rlmm.events.values import RecordedGap
+from rlmm.partition_state import PartitionState
+from rlmm.spi import SegmentRecord
+from rsm.segment.coverage import stored_ranges
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import id_to_text
+from rsm.segment.ranges import OffsetRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldingSegment:
+    """A stored segment whose offsets hold the record's; `readable`: None if out of the lineage."""
+
+    record: SegmentRecord
+    readable: OffsetRange | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whereabouts:
+    """`place`: local, remote, both, below_log_start, above_high_watermark, gap or nowhere.
+
+    `gap` is the one that the offset is in, if that is its place.
+    """
+
+    offset: int
+    place: str
+    leader_epoch: int | None
+    log_start_offset: int | None
+    local_start_offset: int
+    high_watermark: int
+    segments: tuple[HoldingSegment, ...]
+    gap: RecordedGap | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalCopy:
+    """What becomes of the record's place in the local log.
+
+    `state`: trimmed, active_segment, not_committed (if it is there at all), within_local_retention,
+    held or due. `offsets` are the rolled segment's; None where it is in none. `values` are what the
+    rule compared.
+    """
+
+    state: str
+    reason: str = ""
+    offsets: OffsetRange | None = None
+    values: Mapping[str, int | str] = field(default_factory=dict)
+
+
+def whereabouts(
+    offset: int,
+    *,
+    state: PartitionState,
+    lineage: Lineage,
+    offsets: PartitionOffsets,
+    segments: Sequence[SegmentRecord],
+) -> Whereabouts:
+    """By the metadata and the leader's word."""
+    ranges = {
+        part.metadata.segment_id: part.offsets
+        for part in stored_ranges(lineage, (record.metadata for record in segments))
+    }
+    holding = tuple(
+        HoldingSegment(record=record, readable=ranges.get(record.metadata.segment_id))
+        for record in segments
+        if offset in record.metadata.offsets
+    )
+    is_remote = any(each.readable is not None and offset in each.readable for each in holding)
+    is_local = offsets.log_start_offset <= offset
+    log_start = state.first_readable_offset
+    gap: RecordedGap | None = None
+    if log_start is not None and offset < log_start:
+        place = "below_log_start"
+    elif offset >= offsets.high_watermark:
+        place = "above_high_watermark"
+    elif is_local or is_remote:
+        place = "both" if is_local and is_remote else "local" if is_local else "remote"
+    else:
+        gap = next((each for each in state.gaps if offset in each.offsets), None)
+        place = "nowhere" if gap is None else "gap"
+    return Whereabouts(
+        offset=offset,
+        place=place,
+        leader_epoch=lineage.epoch_for_offset(offset),
+        log_start_offset=log_start,
+        local_start_offset=offsets.log_start_offset,
+        high_watermark=offsets.high_watermark,
+        segments=holding,
+        gap=gap,
+    )
+
+
+def local_copy(view: PartitionView, offset: int, held_elsewhere: Held | None) -> LocalCopy:
+    """Why the local log still has, or has no more, the record.
+
+    `held_elsewhere` is what held the last trim that the gate would have allowed (share groups).
+    """
+    if offset < view.local_start_offset:
+        return LocalCopy(state="trimmed", values={"local_start_offset": view.local_start_offset})
+    segment = next((each for each in view.local.rolled if offset in each.offsets), None)
+    if segment is None:
+        committed = offset < view.offsets.high_watermark
+        return LocalCopy(state="active_segment" if committed else "not_committed")
+    over = over_local_retention(view)
+    if all(each is not segment for each, _ in over):
+        values = {
+            "local_retention_ms": view.policy.effective_local_retention_ms,
+            "local_retention_bytes": view.policy.effective_local_retention_bytes,
+            "age_ms": view.moment.retention_ms - segment.max_timestamp_ms,
+        }
+        return LocalCopy(state="within_local_retention", offsets=segment.offsets, values=values)
+    held = trim_forbidden(view) or _first_held(view, [each for each, _ in over], segment)
+    held = held or held_elsewhere
+    if held is None:
+        return LocalCopy(state="due", offsets=segment.offsets)
+    return LocalCopy(
+        state="held", reason=held.reason, offsets=segment.offsets, values=dict(held.values)
+    )
+
+
+def whereabouts_as_json(found: Whereabouts) -> Mapping[str, object]:
+    """As `rlm explain --json` and the manager's HTTP API show it."""
+    return {
+        "offset": found.offset,
+        "place": found.place,
+        "leader_epoch": found.leader_epoch,
+        "log_start_offset": found.log_start_offset,
+        "local_start_offset": found.local_start_offset,
+        "high_watermark": found.high_watermark,
+        "segments": [_segment_as_json(each) for each in found.segments],
+        "gap": None if found.gap is None else gap_as_json(found.gap),
+    }
+
+
+def local_copy_as_json(copy: LocalCopy) -> Mapping[str, object]:
+    """The same of the local copy."""
+    offsets = copy.offsets
+    return {
+        "state": copy.state,
+        "reason": copy.reason,
+        "base_offset": None if offsets is None else offsets.start_offset,
+        "end_offset": None if offsets is None else offsets.end_offset,
+        "values": dict(copy.values),
+    }
+
+
+def _first_held(
+    view: PartitionView, over: Sequence[LocalSegment], segment: LocalSegment
+) -> Held | None:
+    """What keeps the segment, or the first of those that would have to go with it."""
+    for each in over:
+        held = segment_held(view, each)
+        if held is not None:
+            return held
+        if each is segment:
+            break
+    return None
+
+
+def _segment_as_json(holding: HoldingSegment) -> Mapping[str, object]:
+    metadata, readable = holding.record.metadata, holding.readable
+    return {
+        "id": id_to_text(metadata.segment_id.id),
+        "state": metadata.state.name,
+        "base_offset": metadata.offsets.start_offset,
+        "end_offset": metadata.offsets.end_offset,
+        "readable_from": None if readable is None else readable.start_offset,
+        "readable_to": None if readable is None else readable.end_offset,
+        "size_bytes": metadata.segment_size_bytes,
+        "max_timestamp_ms": metadata.max_timestamp_ms,
+        "state_since_ms": holding.record.changed_ms,
+        "dead_lettered": holding.record.dead_lettered,
+        "objects": [each.key for each in metadata.objects],
+    }

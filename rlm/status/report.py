@@ -1,0 +1,161 @@
+"""What a manager says of a partition that its broker hosts: its role, its lag, and what waits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from rlm.policy.anomalies import open_anomalies
+from rlm.policy.candidates import copy_held, lag, offload_end_offset
+from rlm.policy.held import Held
+from rlm.policy.trim_gate import TrimDecision
+from rlm.policy.view import CopyFailure, PartitionView
+from rlm.status.future_timestamps import FutureTimestamps, future_timestamps
+from rlmm.events.anomaly import Anomaly
+from rsm.segment.ids import TopicIdPartition, id_to_text
+from rsm.segment.metadata import SegmentState
+
+LEADER = "leader"
+FOLLOWER = "follower"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionReport:
+    """One hosted partition of a tiered topic as of the last cycle; offsets -1 where unknown.
+
+    `policy_state` is the topic's as that cycle saw it: whoever waits for what a change of it brings
+    about knows by it that the report is not from before. `problem` says why a led partition could
+    not be looked at; its lag is then unknown. What is rolled ends at `rolled_end_offset`, of that
+    is stored without a hole to `stored_end_offset`; `offload_offset` is a request to store that
+    was seen, and is met once all is stored below `offload_end_offset`. `anomalies` are the damaged
+    objects on record. `repair_failure` is what the last attempts to copy damaged segments again
+    failed of.
+    """
+
+    topic_id_partition: TopicIdPartition
+    role: str
+    leader_epoch: int
+    claimed: bool
+    policy_state: str = ""
+    lag_segments: int | None = None
+    lag_bytes: int | None = None
+    rolled_end_offset: int | None = None
+    stored_end_offset: int | None = None
+    offload_offset: int = -1
+    offload_end_offset: int = 0
+    remote_segments: int = 0
+    remote_bytes: int = 0
+    copy_held: Held | None = None
+    trim_held: Held | None = None
+    expiry_held: Held | None = None
+    copying: bool = False
+    diverged: bool = False
+    external_start: bool = False
+    future_timestamps: FutureTimestamps | None = None
+    anomalies: tuple[Anomaly, ...] = ()
+    repair_failure: CopyFailure | None = None
+    problem: str = ""
+
+
+def leader_report(
+    view: PartitionView,
+    decision: TrimDecision,
+    expiry_held: Held | None = None,
+    repair_failure: CopyFailure | None = None,
+) -> PartitionReport:
+    """Report a led partition from the view that was just decided on."""
+    behind = lag(view)
+    finished = [
+        record.metadata
+        for record in view.segments
+        if record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED
+    ]
+    return PartitionReport(
+        topic_id_partition=view.topic_id_partition,
+        role=LEADER,
+        leader_epoch=view.writer.leader_epoch,
+        claimed=view.owned,
+        policy_state=view.policy.state.name,
+        lag_segments=behind.segments,
+        lag_bytes=behind.bytes,
+        rolled_end_offset=view.local.active_base_offset,
+        stored_end_offset=view.covered_end_offset,
+        offload_offset=-1
+        if view.state.offload_requested_offset is None
+        else view.state.offload_requested_offset,
+        offload_end_offset=offload_end_offset(view),
+        remote_segments=len(finished),
+        remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
+        copy_held=copy_held(view),
+        trim_held=decision.held,
+        expiry_held=expiry_held,
+        copying=bool(view.in_flight),
+        diverged=view.diverged,
+        external_start=view.external_start,
+        future_timestamps=future_timestamps(view),
+        anomalies=open_anomalies(view.state, finished),
+        repair_failure=repair_failure,
+        problem=_problem(view),
+    )
+
+
+def _problem(view: PartitionView) -> str:
+    if not view.owned:
+        return "another process beside this broker owns the partition"
+    if view.newer is not None:
+        return (
+            "the metadata has a record that needs a newer version of this program: "
+            "nothing is copied, trimmed or deleted"
+        )
+    return ""
+
+
+def waiting_report(
+    tip: TopicIdPartition, leader_epoch: int, *, claimed: bool, problem: str
+) -> PartitionReport:
+    """Report a led partition that could not be looked at in this cycle."""
+    return PartitionReport(
+        topic_id_partition=tip,
+        role=LEADER,
+        leader_epoch=leader_epoch,
+        claimed=claimed,
+        problem=problem,
+    )
+
+
+def follower_report(tip: TopicIdPartition) -> PartitionReport:
+    """Report a partition that another broker leads; its metadata is followed here all the same."""
+    return PartitionReport(topic_id_partition=tip, role=FOLLOWER, leader_epoch=-1, claimed=False)
+
+
+def report_as_json(report: PartitionReport) -> Mapping[str, object]:
+    """A report as the manager's HTTP API shows it."""
+    tip = report.topic_id_partition
+    held, kept, waits = report.trim_held, report.expiry_held, report.copy_held
+    future = report.future_timestamps
+    return {
+        "topic": tip.topic,
+        "topic_id": id_to_text(tip.topic_id),
+        "partition": tip.partition,
+        "role": report.role,
+        "leader_epoch": report.leader_epoch,
+        "claimed": report.claimed,
+        "policy_state": report.policy_state,
+        "lag_segments": report.lag_segments,
+        "lag_bytes": report.lag_bytes,
+        "rolled_end_offset": report.rolled_end_offset,
+        "stored_end_offset": report.stored_end_offset,
+        "offload_offset": report.offload_offset,
+        "offload_end_offset": report.offload_end_offset,
+        "remote_segments": report.remote_segments,
+        "remote_bytes": report.remote_bytes,
+        "copy_held": None if waits is None else {"reason": waits.reason, **waits.values},
+        "trim_held": None if held is None else {"reason": held.reason, **held.values},
+        "expiry_held": None if kept is None else {"reason": kept.reason, **kept.values},
+        "copying": report.copying,
+        "diverged": report.diverged,
+        "external_start": report.external_start,
+        "future_timestamps": None if future is None else asdict(future),
+        "repair_failure": None if report.repair_failure is None else asdict(report.repair_failure),
+        "problem": report.problem,
+    }

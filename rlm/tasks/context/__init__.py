@@ -1,0 +1,1 @@
+"""What each task receives: ports, lanes, retry pauses, and log lines written once."""

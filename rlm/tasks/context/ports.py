@@ -1,0 +1,32 @@
+"""Everything outside that tasks act on, in one value, so that a test world is one value too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from rlm.broker.dead_letters.dead_letters import DeadLetterTopic
+from rlm.broker.groups.share_groups import ShareGroups
+from rlm.broker.spi import Broker
+from rlm.source.log_source import LogSource
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.clock import Clock
+from rsm.spi import RemoteStorageManager
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The broker, its disk, the store, the metadata, the dead letters; time and fresh ids.
+
+    `share_groups` are those of the whole cluster.
+    """
+
+    broker: Broker
+    source: LogSource
+    storage: RemoteStorageManager
+    metadata: RemoteLogMetadataManager
+    dead_letters: DeadLetterTopic
+    share_groups: ShareGroups
+    clock: Clock
+    new_id: Callable[[], UUID]

@@ -1,0 +1,1 @@
+"""Copies segments to the store: order of effects, lanes, pace and rate."""

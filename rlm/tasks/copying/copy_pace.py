@@ -1,0 +1,93 @@
+"""Sets how many copies run at once by what they move: counts bytes, and judges windows of time.
+
+Owns the windows; what follows from one is `rlm.policy.resources.copy_concurrency`'s. A window is
+judged by whoever moves the first piece after its end, or by the cycle where nothing moves.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from threading import Lock
+
+from rlm.policy.resources.copy_concurrency import CopyConcurrency, CopyWindow, adjusted
+from rlm.tasks.context.lanes import Lanes
+from rsm.segment.clock import Clock
+from rsm.segment.local_segment import ContentSource, WrappedSource
+
+_log = logging.getLogger(__name__)
+
+# A window is as long as it takes to tell a rate: in many pieces, or in this time at the most.
+_LEAST_WINDOW_MS = 500
+_LONGEST_WINDOW_MS = 2_000
+_WINDOW_BYTES = 32 << 20
+
+
+class CopyPace:
+    """Thread-safe. `changed` is told each new number, the first one included."""
+
+    def __init__(
+        self, clock: Clock, lanes: Lanes, *, most: int, changed: Callable[[int], None]
+    ) -> None:
+        """`most` copies run at once in any case."""
+        self._clock = clock
+        self._lanes = lanes
+        self._changed = changed
+        self._now = CopyConcurrency.beginning(most)
+        self._lock = Lock()
+        self._begin_window()
+        lanes.set_limit(self._now.limit)
+        changed(self._now.limit)
+
+    def moved(self, size_bytes: int) -> None:
+        """So many bytes have gone on their way to the store."""
+        with self._lock:
+            self._moved_bytes += size_bytes
+        self.judge()
+
+    def refused(self) -> None:
+        """The store failed an attempt in a way that may pass."""
+        with self._lock:
+            self._refused = True
+
+    def judge(self) -> None:
+        """Draw the consequence of a window that has ended; nothing before."""
+        with self._lock:
+            elapsed_ms = self._clock.monotonic_ms() - self._began_ms
+            is_plenty = self._moved_bytes >= _WINDOW_BYTES
+            if elapsed_ms < (_LEAST_WINDOW_MS if is_plenty else _LONGEST_WINDOW_MS):
+                return
+            before = self._now.limit
+            window = CopyWindow(
+                moved_bytes=self._moved_bytes,
+                elapsed_ms=elapsed_ms,
+                pressed=self._began_pressed and self._lanes.pressed(),
+                refused=self._refused,
+            )
+            self._now = adjusted(self._now, window)
+            limit = self._now.limit
+            self._begin_window()
+        if limit != before:
+            self._lanes.set_limit(limit)
+            self._changed(limit)
+            _log.debug("copies at once", extra={"limit": limit, "before": before})
+
+    def _begin_window(self) -> None:
+        self._began_ms = self._clock.monotonic_ms()
+        self._moved_bytes = 0
+        self._refused = False
+        self._began_pressed = self._lanes.pressed()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PacedContent(WrappedSource):
+    """A source that tells the pace what was taken of it."""
+
+    source: ContentSource
+    pace: CopyPace
+
+    def chunks(self) -> Iterator[memoryview]:
+        for view in self.source.chunks():
+            yield view
+            self.pace.moved(len(view))

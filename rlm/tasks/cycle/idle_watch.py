@@ -1,0 +1,62 @@
+"""Finds logs of which every record is past its retention, the segment still being written too.
+
+A broker deletes the records of an idle partition by rolling their segment first; while we keep its
+retention off it does neither. Files do not tell how young the newest record of a segment is that is
+being written, so the broker is asked, and only where all that is rolled is past the retention.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from rlm.policy.retention import may_be_past_retention
+from rlm.policy.view import PartitionView
+from rlm.tasks.context.ports import Ports
+from rsm.segment.errors import TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+
+_log = logging.getLogger(__name__)
+
+_ASK_INTERVAL_MS = 300_000  # as often as brokers look themselves (log.retention.check.interval.ms)
+
+
+class IdleWatch:
+    """One thread's. Memory: one entry per partition that was asked about lately."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._broker = ports.broker
+        self._clock = ports.clock
+        self._asked_ms: dict[TopicIdPartition, int] = {}
+
+    def look(self, view: PartitionView) -> PartitionView:
+        """The view, with whether no record is younger than the retention, if that matters."""
+        tip = view.topic_id_partition
+        if not may_be_past_retention(view):
+            self._asked_ms.pop(tip, None)
+            return view
+        now_ms = self._clock.monotonic_ms()
+        asked_ms = self._asked_ms.get(tip)
+        if asked_ms is not None and now_ms - asked_ms < _ASK_INTERVAL_MS:
+            return view
+        self._asked_ms[tip] = now_ms
+        try:
+            return replace(view, is_past_retention=self._is_past(view))
+        except TieredStorageError as error:
+            _log.info(
+                "age of the newest record is not known",
+                extra={"topic_partition": tip, "error": error},
+            )
+            return view
+
+    def _is_past(self, view: PartitionView) -> bool:
+        """Not where no record has a time at all: then there is none to go by."""
+        young_from_ms = view.moment.retention_ms - view.policy.retention_ms
+        return young_from_ms > 0 and not self._has_any(view, young_from_ms) and self._has_any(view)
+
+    def _has_any(self, view: PartitionView, since_ms: int = 0) -> bool:
+        tip = view.topic_id_partition
+        answer = self._broker.first_offsets_since({tip: view.writer.leader_epoch}, since_ms)
+        if tip in answer.failed:
+            raise answer.failed[tip]
+        return answer.succeeded[tip] is not None

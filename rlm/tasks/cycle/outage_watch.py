@@ -1,0 +1,147 @@
+"""What outages do to the broker's disks: how long there is room, and what is to be given up.
+
+While the store takes nothing the broker keeps what is not stored. This tells how full each disk is
+and when it will be full; and above the threshold it names, for topics whose outage policy is to
+shed, how far their oldest data is to go. One step per disk and interval, because a broker removes
+files only with its next retention check: what was released and is there still counts as gone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+
+from rlm.metrics.metrics import Metrics
+from rlm.policy.candidates import lag
+from rlm.policy.resources.disk_forecast import DiskSample, full_in_ms
+from rlm.policy.shedding import Sheddable, choose_shed, released_but_there_bytes, sheddable
+from rlm.policy.view import PartitionView
+from rlm.source.local_disks import DiskUsage, LocalDisks
+from rlm.tasks.context.changed_words import ChangedWords
+from rsm.segment.clock import Clock
+from rsm.segment.errors import TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+
+_log = logging.getLogger(__name__)
+
+_SAMPLE_COUNT = 20
+_HOUR_MS = 3_600_000
+_SPANS = ((_HOUR_MS, "within an hour"), (24 * _HOUR_MS, "within a day"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutageLimits:
+    """From how much of a disk on topics are shed, and how often at the most."""
+
+    disk_threshold_percent: int = 85
+    shed_interval_ms: int = 360_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shed:
+    """How far a partition is to go, and the rule with its values."""
+
+    offset: int
+    rule: str
+
+
+@dataclass(slots=True)
+class _Disk:
+    """One disk in one cycle."""
+
+    usage: DiskUsage
+    released_bytes: int = 0
+    behind_bytes: int = 0
+    sheddable: list[Sheddable] = field(default_factory=list)
+
+
+class OutageWatch:
+    """One thread's: in each cycle `see` all partitions, then `choose` once.
+
+    Memory: what may be given up, while there is an outage; some samples of each disk.
+    """
+
+    def __init__(
+        self, disks: LocalDisks, clock: Clock, *, limits: OutageLimits, metrics: Metrics
+    ) -> None:
+        self._disks = disks
+        self._clock = clock
+        self._limits = limits
+        self._metrics = metrics
+        self._seen: dict[str, _Disk] = {}
+        self._samples: dict[str, deque[DiskSample]] = {}
+        self._shed_at_ms: dict[str, int] = {}
+        self._words = ChangedWords()
+
+    def see(self, view: PartitionView) -> None:
+        """Take a led partition into account."""
+        try:
+            usage = self._disks.usage(view.topic_id_partition)
+        except TieredStorageError as error:
+            _log.debug("disk not seen", extra={"error": error})
+            return
+        disk = self._seen.setdefault(usage.name, _Disk(usage))
+        disk.released_bytes += released_but_there_bytes(view)
+        if view.store_takes_nothing:
+            disk.behind_bytes += lag(view).bytes
+        found = sheddable(view)
+        if found is not None:
+            disk.sheddable.append(found)
+
+    def choose(self) -> Mapping[TopicIdPartition, Shed]:
+        """Show the disks, alarm, and name what is to be given up now."""
+        chosen: dict[TopicIdPartition, Shed] = {}
+        for disk in self._seen.values():
+            self._show(disk)
+            chosen.update(self._shed_of(disk))
+        self._seen.clear()
+        return chosen
+
+    def _show(self, disk: _Disk) -> None:
+        usage = disk.usage
+        samples = self._samples.setdefault(usage.name, deque(maxlen=_SAMPLE_COUNT))
+        samples.append(DiskSample(self._clock.monotonic_ms(), usage.used_bytes))
+        left_ms = full_in_ms(samples, usage.total_bytes)
+        self._metrics.local_disk_used_ratio.labels(usage.name).set(
+            usage.used_bytes / usage.total_bytes
+        )
+        self._metrics.local_disk_full_seconds.labels(usage.name).set(
+            float("inf") if left_ms is None else left_ms / 1000
+        )
+        if not disk.behind_bytes:
+            if self._words.ended(usage.name):
+                _log.info("the store takes data again", extra={"disk": usage.name})
+            return
+        spans = (words for limit_ms, words in _SPANS if left_ms is not None and left_ms < limit_ms)
+        words = next(islice(spans, 1), "not soon")
+        if self._words.are_new(usage.name, words):
+            fields = {
+                "disk": usage.name,
+                "behind_bytes": disk.behind_bytes,
+                "used_percent": usage.used_bytes * 100 // usage.total_bytes,
+                "full": words,
+                "full_in_s": None if left_ms is None else left_ms // 1000,
+            }
+            _log.warning(
+                "the store takes nothing, the broker keeps what is not stored", extra=fields
+            )
+
+    def _shed_of(self, disk: _Disk) -> Mapping[TopicIdPartition, Shed]:
+        usage, limits = disk.usage, self._limits
+        threshold_bytes = usage.total_bytes * limits.disk_threshold_percent // 100
+        excess_bytes = usage.used_bytes - disk.released_bytes - threshold_bytes
+        now_ms = self._clock.monotonic_ms()
+        shed_at_ms = self._shed_at_ms.get(usage.name)
+        too_soon = shed_at_ms is not None and now_ms < shed_at_ms + limits.shed_interval_ms
+        if excess_bytes <= 0 or too_soon or not disk.sheddable:
+            return {}
+        self._shed_at_ms[usage.name] = now_ms
+        rule = (
+            f"outage policy shed: disk={usage.name} used_bytes={usage.used_bytes} "
+            f"released_bytes={disk.released_bytes} threshold_bytes={threshold_bytes}"
+        )
+        offsets = choose_shed(disk.sheddable, excess_bytes)
+        return {tip: Shed(offset=offset, rule=rule) for tip, offset in offsets.items()}

@@ -1,0 +1,52 @@
+"""What is known of share groups: asked for all partitions at once, and kept for a few seconds."""
+
+from __future__ import annotations
+
+import logging
+
+from rlm.broker.groups.share_groups import ShareGroups, ShareGroupStart
+from rlm.broker.partition_results import PartitionResults
+from rlm.tasks.context.changed_words import ChangedWords
+from rsm.segment.clock import Clock
+from rsm.segment.errors import TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+
+_log = logging.getLogger(__name__)
+
+_KEPT_MS = 2_000
+
+
+class ShareGroupWatch:
+    """Remembers the newest answer, or why there was none. One thread's."""
+
+    def __init__(self, groups: ShareGroups, clock: Clock) -> None:
+        self._groups = groups
+        self._clock = clock
+        self._answer: PartitionResults[ShareGroupStart] | TieredStorageError | None = None
+        self._answered_at_ms = 0
+        self._logged = ChangedWords()
+
+    def start_of(self, partition: TopicIdPartition) -> ShareGroupStart | TieredStorageError | None:
+        """The lowest start of any group in a partition; why it is not known; None without one."""
+        answer = self._known()
+        if isinstance(answer, TieredStorageError):
+            return answer
+        return answer.failed.get(partition) or answer.succeeded.get(partition)
+
+    def _known(self) -> PartitionResults[ShareGroupStart] | TieredStorageError:
+        now_ms = self._clock.monotonic_ms()
+        if self._answer is None or now_ms - self._answered_at_ms >= _KEPT_MS:
+            self._answer = self._ask()
+            self._answered_at_ms = self._clock.monotonic_ms()
+        return self._answer
+
+    def _ask(self) -> PartitionResults[ShareGroupStart] | TieredStorageError:
+        try:
+            answer = self._groups.starts()
+        except TieredStorageError as error:
+            if self._logged.are_new(ShareGroupWatch, error.message):
+                _log.warning("share groups are not known, trims wait", extra={"error": error})
+            return error
+        if self._logged.ended(ShareGroupWatch):
+            _log.info("share groups are known again")
+        return answer

@@ -1,0 +1,1 @@
+"""Removes data, each effect in its order: trims, expires, and cleans up deleted topics."""

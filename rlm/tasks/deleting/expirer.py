@@ -1,0 +1,183 @@
+"""Deletes one segment: the order of effects, written once.
+
+    DELETE_SEGMENT_STARTED accepted → objects deleted → DELETE_SEGMENT_FINISHED
+
+The started event names the state it was decided on and is refused if that changed, so a copy that
+has just finished is never deleted as one that had not. A deletion that fails is tried again after a
+growing pause; after the last attempt, or where too many are failing, it becomes a dead letter and
+the segment stays as it is: where nothing can be deleted, the topic grows and not our memory.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from rlm.metrics.metrics import Metrics
+from rlm.policy.peers.gateways import live_gateways
+from rlm.policy.plan import DeleteSegment
+from rlm.policy.read_leases import lease_on
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.context.retry_pauses import Failures, RetryPauses
+from rlmm.dead_letters.dead_letter import DeadLetter
+from rlmm.events.values import SegmentDeadLettered, SegmentEvent
+from rsm.segment.errors import FencedError, TieredStorageError
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
+
+_log = logging.getLogger(__name__)
+
+
+class Expirer:
+    """Deletes segments of one store. Thread-safe: one call per segment at a time.
+
+    Memory: one entry per segment between its first and its last failed attempt, `max_failing` at
+    most.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        *,
+        metrics: Metrics,
+        max_attempts: int,
+        first_pause_ms: int,
+        max_failing: int = 1_000,
+    ) -> None:
+        self._storage = ports.storage
+        self._metadata = ports.metadata
+        self._dead_letters = ports.dead_letters
+        self._clock = ports.clock
+        self._new_id = ports.new_id
+        self._metrics = metrics
+        self._max_attempts = max_attempts
+        self._max_failing = max_failing
+        self._burying = False
+        self._pauses = RetryPauses(ports.clock, first_pause_ms=first_pause_ms)
+
+    def delete(self, action: DeleteSegment, writer: Writer) -> bool:
+        """Carry a deletion as far as it goes now; true if the segment is gone.
+
+        Raises FencedError if the decision was refused, RetriableError if the metadata topic can't
+        be written. A store that refuses is not an error here: it is counted, retried, and becomes
+        a dead letter.
+        """
+        if self._pauses.pausing(action.record.metadata.segment_id.id):
+            return False
+        started = self._start(action, writer)
+        if self._is_read(action) or self._is_news(action):
+            return False
+        self._metrics.remote_delete_requests.labels(
+            action.record.metadata.topic_id_partition.topic
+        ).inc()
+        try:
+            self._storage.delete_log_segment_data(started)
+        except TieredStorageError as error:
+            self._failed_again(started, error)
+            return False
+        finished = started.in_state(
+            SegmentState.DELETE_SEGMENT_FINISHED,
+            event_timestamp_ms=self._clock.wall_ms(),
+            writer=writer,
+        )
+        result = self._metadata.publish(SegmentEvent(event_id=self._new_id(), metadata=finished))
+        self._pauses.ended(started.segment_id.id)
+        self._burying = False
+        _log.info(
+            "deleted segment",
+            extra={
+                "segment_id": started.segment_id,
+                "base_offset": started.offsets.start_offset,
+                "end_offset": started.offsets.end_offset,
+                "size_bytes": started.segment_size_bytes,
+                "rule": action.reason,
+                "accepted": result.accepted,
+            },
+        )
+        return True
+
+    def _is_read(self, action: DeleteSegment) -> bool:
+        """Whether somebody took a lease on it before the started event, and after the decision.
+
+        The objects wait for it; the segment no longer answers anyone who looks it up now.
+        """
+        metadata = action.record.metadata
+        if metadata.state is SegmentState.COPY_SEGMENT_STARTED:
+            return False
+        state = self._metadata.partition_state(metadata.topic_id_partition)
+        leases = state.leases_held(self._metadata.broker_time_ms())
+        return lease_on(leases, metadata.offsets) is not None
+
+    def _is_news(self, action: DeleteSegment) -> bool:
+        """Whether a gateway may still take what was finished a moment ago for stored.
+
+        The objects wait until it has heard of the started event.
+        """
+        if action.record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
+            return False
+        broker_ms = self._metadata.broker_time_ms()
+        return bool(live_gateways(self._metadata.registrations(), broker_ms))
+
+    def _start(self, action: DeleteSegment, writer: Writer) -> RemoteLogSegmentMetadata:
+        metadata = action.record.metadata
+        if metadata.state is SegmentState.DELETE_SEGMENT_STARTED:
+            return metadata
+        started = metadata.in_state(
+            SegmentState.DELETE_SEGMENT_STARTED,
+            event_timestamp_ms=self._clock.wall_ms(),
+            writer=writer,
+        )
+        result = self._metadata.publish(
+            SegmentEvent(event_id=self._new_id(), metadata=started, expected_state=metadata.state)
+        )
+        if not result.accepted:
+            raise FencedError(
+                "deletion refused by the metadata",
+                segment=metadata.segment_id,
+                reason=result.refusal,
+            )
+        return started
+
+    def _failed_again(self, metadata: RemoteLogSegmentMetadata, error: TieredStorageError) -> None:
+        segment = metadata.segment_id
+        self._metrics.remote_delete_errors.labels(segment.topic_id_partition.topic).inc()
+        failures = self._pauses.failed(segment.id)
+        _log.warning(
+            "deletion failed",
+            extra={"segment_id": segment, "attempts": failures.count, "error": error},
+        )
+        if self._spills():
+            self._pauses.forget_left()
+        if failures.count >= self._max_attempts or self._spills():
+            self._bury(metadata, failures, error)
+
+    def _spills(self) -> bool:
+        return self._pauses.failing_count > self._max_failing
+
+    def _bury(
+        self, metadata: RemoteLogSegmentMetadata, failures: Failures, error: TieredStorageError
+    ) -> None:
+        record, topic = self._metadata.segment(metadata.segment_id), self._metadata.identity
+        self._dead_letters.publish(
+            DeadLetter(
+                metadata=metadata,
+                reason=str(error),
+                attempts=failures.count,
+                first_attempt_ms=failures.first_ms,
+                last_attempt_ms=self._clock.wall_ms(),
+                delete_started=None if record is None else record.changed_at,
+                metadata_topic_id="" if topic is None else topic.topic_id,
+            )
+        )
+        self._metadata.publish(
+            SegmentDeadLettered(
+                event_id=self._new_id(), segment_id=metadata.segment_id, attempts=failures.count
+            )
+        )
+        self._pauses.ended(metadata.segment_id.id)
+        self._metrics.dead_letters.labels(metadata.topic_id_partition.topic).inc()
+        # One alarm for a store that deletes nothing; the letters say the rest.
+        _log.log(
+            logging.INFO if self._burying else logging.ERROR,
+            "deletion given up, dead letter written",
+            extra={"segment_id": metadata.segment_id, "attempts": failures.count, "error": error},
+        )
+        self._burying = True

@@ -1,0 +1,198 @@
+"""Moves a partition's log start, clears what lies below it, and forgets what is gone.
+
+A plan may wait for its turn, and a store may take long: before each act of it is asked whether the
+topic's policy, and what is paused of it, are still those that it was made by. What is left of it is
+dropped if not, and the next cycle plans anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from threading import Event
+
+from rlm.policy.leftovers import never_finished
+from rlm.policy.plan import AdvanceLogStart, Plan
+from rlm.policy.repair import AcceptedLoss
+from rlm.policy.view import PartitionView
+from rlm.tasks.context.changed_words import ChangedWords
+from rlm.tasks.context.lanes import Lanes
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.context.retry_pauses import RetryPauses
+from rlm.tasks.deleting.expirer import Expirer
+from rlm.tasks.integrity.damage_proof import DamageProof
+from rlm.tasks.leadership.leadership import Leadership
+from rlm.tasks.leadership.partition_lead import PartitionLead
+from rlmm.events.values import LogStartAdvanced, PausableTask, TopicPolicy
+from rlmm.spi import SegmentRecord
+from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+
+_log = logging.getLogger(__name__)
+
+# The last check before a damaged segment is deleted may read the whole segment.
+_FIRST_PROOF_PAUSE_MS = 60_000
+_LONGEST_PROOF_PAUSE_MS = 3_600_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Basis:
+    """As whom a plan is carried out, and what it was made by."""
+
+    lead: PartitionLead
+    policy: TopicPolicy
+    paused: frozenset[PausableTask]
+
+
+class ExpiryLanes:
+    """Log starts and deletions of all led partitions, one partition's in order. Thread-safe."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        *,
+        lanes: Lanes,
+        expirer: Expirer,
+        leadership: Leadership,
+        stopping: Event,
+        proof: DamageProof | None = None,
+    ) -> None:
+        """`proof` None: as it is by itself."""
+        self._lanes = lanes
+        self._proof = proof or DamageProof(ports, stopping)
+        self._expirer = expirer
+        self._storage = ports.storage
+        self._metadata = ports.metadata
+        self._leadership = leadership
+        self._new_id = ports.new_id
+        self._stopping = stopping
+        self._words = ChangedWords()
+        self._proof_pauses = RetryPauses(
+            ports.clock,
+            first_pause_ms=_FIRST_PROOF_PAUSE_MS,
+            longest_pause_ms=_LONGEST_PROOF_PAUSE_MS,
+        )
+        self._policies: dict[TopicIdPartition, TopicPolicy] = {}
+        self._proven: dict[TopicIdPartition, frozenset[RemoteLogSegmentId]] = {}
+
+    def offer(self, lead: PartitionLead, view: PartitionView, plan: Plan) -> None:
+        """Carry out a plan's log start, deletions and forgets unless this partition is busy.
+
+        `view` is what it was made by. By one thread only.
+        """
+        tip = lead.topic_id_partition
+        is_something = plan.log_start or plan.losses or plan.deletions or plan.forgets
+        if not is_something or self._lanes.is_busy(tip):
+            return
+        basis = _Basis(lead=lead, policy=view.policy, paused=view.paused)
+        self._policies[tip] = view.policy
+        self._lanes.offer(tip, lambda: self._carry_out(basis, plan))
+
+    def take_proven(
+        self, tip: TopicIdPartition, losses: Iterable[AcceptedLoss]
+    ) -> tuple[AcceptedLoss, ...]:
+        """Those of the losses whose objects were found damaged once more; each look counts once."""
+        proven = self._proven.pop(tip, frozenset())
+        return tuple(each for each in losses if each.record.metadata.segment_id in proven)
+
+    def policy_under_way(self, tip: TopicIdPartition) -> TopicPolicy | None:
+        """By which policy a plan is being carried out, or waits for it; None if there is none."""
+        return self._policies.get(tip)
+
+    def _carry_out(self, basis: _Basis, plan: Plan) -> None:
+        tip = basis.lead.topic_id_partition
+        self._proof_pauses.forget_left()
+        try:
+            if plan.log_start is not None:
+                self._require_unchanged(basis)
+                self._advance(basis.lead, plan.log_start)
+            self._prove_losses(basis, plan.losses)
+            for action in plan.deletions:
+                self._require_unchanged(basis)
+                if self._is_proven(action.record.metadata, partial(self._proof.require, action)):
+                    self._expirer.delete(action, basis.lead.writer)
+            for record in plan.forgets:
+                self._require_unchanged(basis)
+                self._forget(record)
+        except FencedError as error:
+            _log.info("expiry given up", extra={"topic_partition": tip, "error": error})
+        except TieredStorageError as error:
+            if self._words.are_new(tip, error.message):
+                _log.warning("expiry given up", extra={"topic_partition": tip, "error": error})
+        else:
+            self._words.ended(tip)
+        finally:
+            del self._policies[tip]
+
+    def _prove_losses(self, basis: _Basis, losses: Iterable[AcceptedLoss]) -> None:
+        """Look at given-up segments once more; the next cycle records the gaps."""
+        proven = set()
+        for loss in losses:
+            self._require_unchanged(basis)
+            metadata = loss.record.metadata
+            if self._is_proven(metadata, partial(self._proof.require_damaged, metadata)):
+                proven.add(metadata.segment_id)
+        if proven:
+            self._proven[basis.lead.topic_id_partition] = frozenset(proven)
+
+    def _is_proven(self, metadata: RemoteLogSegmentMetadata, require: Callable[[], None]) -> bool:
+        """Whether a segment may be deleted or given up now; if not, others are not delayed."""
+        segment_id = metadata.segment_id
+        if self._proof_pauses.pausing(segment_id):
+            return False
+        try:
+            require()
+        except (FencedError, RetriableError) as error:
+            attempts = self._proof_pauses.failed(segment_id).count
+            if attempts == 1:
+                extra = {"segment_id": segment_id, "error": error}
+                _log.info("damaged segment not deleted yet", extra=extra)
+            return False
+        self._proof_pauses.ended(segment_id)
+        return True
+
+    def _forget(self, record: SegmentRecord) -> None:
+        """Remove a segment's records; not yet if the store does not let its objects go."""
+        segment_id = record.metadata.segment_id
+        if never_finished(record):  # what its writer wrote after the deletion
+            try:
+                self._storage.delete_log_segment_data(record.metadata)
+            except RetriableError as error:
+                if self._words.are_new((segment_id.topic_id_partition, "forget"), error.message):
+                    extra = {"segment_id": segment_id, "error": error}
+                    _log.warning("leftovers of a copy can't be deleted", extra=extra)
+                return
+        self._metadata.retire(segment_id)
+
+    def _require_unchanged(self, basis: _Basis) -> None:
+        """FencedError if the lead is lost, or something else is wanted by now."""
+        topic_id = basis.policy.topic_id
+        if self._stopping.is_set() or not self._leadership.still_leads(basis.lead):
+            raise FencedError("the process stops or no longer leads")
+        if self._metadata.topic_policy(topic_id) != basis.policy:
+            raise FencedError("the policy has changed")
+        if self._metadata.paused_tasks(topic_id) != basis.paused:
+            raise FencedError("what is paused has changed")
+
+    def _advance(self, lead: PartitionLead, action: AdvanceLogStart) -> None:
+        result = self._metadata.publish(
+            LogStartAdvanced(
+                event_id=self._new_id(),
+                topic_id_partition=lead.topic_id_partition,
+                writer=lead.writer,
+                offset=action.offset,
+                reason=action.reason,
+            )
+        )
+        moved = {
+            "topic_partition": lead.topic_id_partition,
+            "offset": action.offset,
+            "rule": action.reason,
+        }
+        if result.accepted:
+            _log.info("moved the log start", extra=moved)
+        else:
+            _log.warning("log start refused", extra={**moved, "refusal": result.refusal})

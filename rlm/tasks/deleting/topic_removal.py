@@ -1,0 +1,249 @@
+"""Deletes what is stored of topics that were deleted, in whatever state they were tiered.
+
+    policy without its topic, for the whole grace → its partitions, as the metadata knows them
+    → each partition as rlm.policy.removal says → policy dropped
+
+Each step is written to the metadata before the next, so that whoever carries on, a later run or
+another broker's manager, carries on where it ended. A topic created anew under the old name has
+another id, and is another topic.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from threading import Event
+from uuid import UUID
+
+from rlm.policy.peers.gateways import live_gateways
+from rlm.policy.removal import PartitionRemains, RemovalPlan, plan_removal, removed_by
+from rlm.policy.view import Moment
+from rlm.tasks.context.changed_words import ChangedWords
+from rlm.tasks.context.lanes import Lanes
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.deleting.expirer import Expirer
+from rlmm.events.values import (
+    LeadershipClaimed,
+    PausableTask,
+    RemotePartitionDeleteMetadata,
+    RemotePartitionDeleteState,
+    TopicPolicy,
+)
+from rsm.segment.errors import TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState, Writer
+
+_log = logging.getLogger(__name__)
+
+_FINISHED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
+
+FindDeleted = Callable[[Mapping[UUID, str]], frozenset[UUID]]
+"""Those of these topics, names by id, that the cluster no longer has. RetriableError if it can't
+be said now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovalWork:
+    """What deletes segments, what it runs on, and what ends it."""
+
+    expirer: Expirer
+    lanes: Lanes
+    stopping: Event
+
+
+class TopicRemoval:
+    """One thread's; deletions run on the lanes' pool. Memory: one entry per topic seen missing."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        *,
+        find_deleted: FindDeleted,
+        work: RemovalWork,
+        incarnation: UUID,
+        drop_originals: Callable[[str, UUID], None],
+        grace_ms: int,
+        orphan_grace_ms: int,
+    ) -> None:
+        """`grace_ms`: how long a topic has to be missing before anything is done.
+
+        `drop_originals` takes what the store keeps of the topic itself away; idempotent.
+        """
+        self._node_id = ports.broker.node_id
+        self._source = ports.source
+        self._storage = ports.storage
+        self._metadata = ports.metadata
+        self._clock = ports.clock
+        self._new_id = ports.new_id
+        self._find_deleted = find_deleted
+        self._expirer = work.expirer
+        self._lanes = work.lanes
+        self._stopping = work.stopping
+        self._incarnation = incarnation
+        self._drop_originals = drop_originals
+        self._grace_ms = grace_ms
+        self._orphan_grace_ms = orphan_grace_ms
+        self._missing_since_ms: dict[UUID, int] = {}
+        self._words = ChangedWords()
+
+    def step(self) -> None:
+        """Look once, start what is due, wait for nothing.
+
+        Raises RetriableError if the cluster, the log dirs or the metadata can't be asked now; then
+        nothing is taken for deleted that was not before.
+        """
+        policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
+        deleted = [policies[topic_id] for topic_id in self._confirmed(policies)]
+        own = [policy for policy in deleted if self._is_due_here(policy)]
+        self._metadata.follow_topics([policy.topic_id for policy in own])
+        for policy in own:
+            try:
+                self._remove(policy)
+            except TieredStorageError as error:
+                if self._words.are_new((policy.topic_id, "waits"), error.message):
+                    _log.info(
+                        "removal of a deleted topic waits",
+                        extra={"topic": policy.topic, "topic_id": policy.topic_id, "error": error},
+                    )
+            else:
+                self._words.ended((policy.topic_id, "waits"))
+
+    def _confirmed(self, policies: Mapping[UUID, TopicPolicy]) -> list[UUID]:
+        """The topics that have been missing for the whole grace, looked at again and again."""
+        missing = self._find_deleted({each: policy.topic for each, policy in policies.items()})
+        if missing:
+            missing -= {tip.topic_id for tip in self._source.partitions()}
+        now_ms = self._clock.monotonic_ms()
+        for topic_id in missing - self._missing_since_ms.keys():
+            _log.warning(
+                "a tiered topic is gone from the cluster; what is stored of it will be deleted",
+                extra={
+                    "topic": policies[topic_id].topic,
+                    "topic_id": topic_id,
+                    "grace_ms": self._grace_ms,
+                },
+            )
+        self._missing_since_ms = {
+            each: self._missing_since_ms.get(each, now_ms) for each in missing
+        }
+        return [
+            topic_id
+            for topic_id, since_ms in self._missing_since_ms.items()
+            if now_ms - since_ms >= self._grace_ms
+        ]
+
+    def _is_due_here(self, policy: TopicPolicy) -> bool:
+        """Whether it is ours to remove, and nobody has paused that."""
+        topic_id = policy.topic_id
+        if PausableTask.DELETE in self._metadata.paused_tasks(topic_id):
+            if self._words.are_new(topic_id, "paused"):
+                _log.warning(
+                    "removal of a deleted topic is paused (rlm resume)",
+                    extra={"topic": policy.topic, "topic_id": topic_id},
+                )
+            return False
+        self._words.ended(topic_id)
+        remover = removed_by(
+            topic_id,
+            self._metadata.registrations(),
+            own_id=self._node_id,
+            broker_ms=self._metadata.broker_time_ms(),
+        )
+        return remover == self._node_id
+
+    def _remove(self, policy: TopicPolicy) -> None:
+        done = True
+        for tip in self._metadata.partitions_of(policy.topic_id, policy.topic):
+            if self._metadata.newer_record(tip) is not None:
+                done = False  # a newer version's record may say that this must not be
+            elif self._is_removed(tip):
+                self._metadata.retire_partition(tip)
+            else:
+                done = False
+                self._lanes.offer(tip, partial(self._carry_on, tip))
+        if done:
+            self._drop_originals(policy.topic, policy.topic_id)
+            self._metadata.retire_policy(policy.topic_id)
+            _log.info(
+                "nothing is left of a deleted topic",
+                extra={"topic": policy.topic, "topic_id": policy.topic_id},
+            )
+
+    def _is_removed(self, tip: TopicIdPartition) -> bool:
+        records = self._metadata.list_remote_log_segments(tip, states=tuple(SegmentState))
+        finished = self._metadata.partition_state(tip).deletion is _FINISHED
+        return finished and next(iter(records), None) is None
+
+    def _carry_on(self, tip: TopicIdPartition) -> None:
+        """Take a partition's removal as far as it goes now."""
+        try:
+            while not self._stopping.is_set():
+                remains = self._remains(tip)
+                if not self._carry_out(tip, plan_removal(remains), remains):
+                    return
+        except TieredStorageError as error:
+            # The partitions of a topic mostly fail of the same; that one is done ends nothing.
+            if self._words.are_new((tip.topic_id, "given up"), error.message):
+                _log.warning(
+                    "removal of a deleted partition given up for now",
+                    extra={"topic_partition": tip, "error": error},
+                )
+
+    def _remains(self, tip: TopicIdPartition) -> PartitionRemains:
+        records = self._metadata.list_remote_log_segments(tip, states=tuple(SegmentState))
+        state = self._metadata.partition_state(tip)
+        epoch = 0 if state.owner is None else state.owner.leader_epoch
+        return PartitionRemains(
+            state=state,
+            segments=tuple(records),
+            writer=Writer(
+                broker_id=self._node_id, leader_epoch=epoch, incarnation=self._incarnation
+            ),
+            moment=Moment(wall_ms=self._clock.wall_ms(), broker_ms=self._metadata.broker_time_ms()),
+            orphan_grace_ms=self._orphan_grace_ms,
+            gateways=live_gateways(self._metadata.registrations(), self._metadata.broker_time_ms()),
+        )
+
+    def _carry_out(
+        self, tip: TopicIdPartition, plan: RemovalPlan, remains: PartitionRemains
+    ) -> bool:
+        """Whether it has come further, so that there may be more to do at once."""
+        if plan.claims:
+            claim = LeadershipClaimed(
+                event_id=self._new_id(),
+                topic_id_partition=tip,
+                writer=remains.writer,
+                lineage=remains.state.lineage,
+            )
+            if not self._metadata.publish(claim).accepted:
+                return False
+        gone_count = 0
+        for action in plan.deletions:
+            if self._stopping.is_set():
+                return False
+            gone_count += self._expirer.delete(action, remains.writer)
+        for record in plan.sweeps:
+            self._storage.delete_log_segment_data(record.metadata)
+        if plan.next_state is not None:
+            return self._enter(tip, plan.next_state)
+        for record in plan.forgets:
+            self._metadata.retire(record.metadata.segment_id)
+        return bool(plan.deletions) and gone_count == len(plan.deletions)
+
+    def _enter(self, tip: TopicIdPartition, state: RemotePartitionDeleteState) -> bool:
+        result = self._metadata.publish(
+            RemotePartitionDeleteMetadata(
+                event_id=self._new_id(),
+                topic_id_partition=tip,
+                state=state,
+                event_timestamp_ms=self._clock.wall_ms(),
+                broker_id=self._node_id,
+            )
+        )
+        _log.info(
+            "removal of a deleted partition",
+            extra={"topic_partition": tip, "state": state.name, "accepted": result.accepted},
+        )
+        return result.accepted

@@ -1,0 +1,182 @@
+"""Trims local logs: the order of effects, written once.
+
+    LocalLogTrimmed accepted (it carries the whole lineage) → own claim still the newest
+    → broker confirms the lead in our epoch → plan still young → all of it still stored
+    → DeleteRecords, one request for many partitions
+
+DeleteRecords carries no leader epoch. So it goes to our own broker only, right after that broker
+has answered an epoch-checked question, and never from a plan that has grown old: a process that was
+paused must not delete what an unclean leader wrote meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rlm.broker.delete_records import RecordDeletion
+from rlm.policy.anomalies import undamaged
+from rlm.tasks.context.changed_words import ChangedWords, log_level
+from rlm.tasks.context.ports import Ports
+from rlmm.events.values import LocalLogTrimmed
+from rlmm.log_starts import LogStart
+from rsm.segment.coverage import covered_end, stored_ranges
+from rsm.segment.epochs import Lineage
+from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState, Writer
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrimPlan:
+    """A trim as decided at `planned_at_ms` (monotonic), by whom and by which rule.
+
+    `is_stored`: all of it was, and must be; else it is what goes with a gap, or is expired.
+    """
+
+    writer: Writer
+    offset: int
+    lineage: Lineage
+    rule: str
+    planned_at_ms: int
+    is_stored: bool
+
+
+class Trimmer:
+    """Trims the partitions that one broker leads. One thread's."""
+
+    def __init__(self, ports: Ports, *, plan_max_age_ms: int) -> None:
+        self._broker = ports.broker
+        self._metadata = ports.metadata
+        self._clock = ports.clock
+        self._new_id = ports.new_id
+        self._plan_max_age_ms = plan_max_age_ms
+        self._words = ChangedWords()
+
+    def is_due(self, plans: Mapping[TopicIdPartition, TrimPlan]) -> bool:
+        """Whether the first of the plans, the oldest, is half as old as it may become."""
+        first = next(iter(plans.values()), None)
+        if first is None:
+            return False
+        return 2 * (self._clock.monotonic_ms() - first.planned_at_ms) > self._plan_max_age_ms
+
+    def trim(self, plans: Mapping[TopicIdPartition, TrimPlan]) -> Mapping[TopicIdPartition, int]:
+        """Carry out trims; the new local start of each partition that was trimmed.
+
+        A partition that fails any check is left out: it is planned anew in the next cycle. Raises
+        RetriableError if the broker can't be asked.
+        """
+        trimmed: dict[TopicIdPartition, int] = {}
+        recorded: dict[TopicIdPartition, TrimPlan] = {}
+        for tip, plan in plans.items():
+            if self._record(tip, plan):
+                recorded[tip] = plan
+            if self.is_due(recorded):
+                trimmed.update(self._cut(recorded))
+                recorded.clear()
+        trimmed.update(self._cut(recorded))
+        return trimmed
+
+    def _cut(self, recorded: Mapping[TopicIdPartition, TrimPlan]) -> Mapping[TopicIdPartition, int]:
+        confirmed = self._confirm(recorded)
+        if not confirmed:
+            return {}
+        results = self._broker.delete_records(
+            {
+                tip: RecordDeletion(
+                    before_offset=plan.offset, leader_epoch=plan.writer.leader_epoch
+                )
+                for tip, plan in confirmed.items()
+            }
+        )
+        for tip, error in results.failed.items():
+            self._log_failure("trim failed", tip, error)
+        for tip, local_start_offset in results.succeeded.items():
+            self._words.ended(tip)
+            _log.info(
+                "trimmed local log",
+                extra={
+                    "topic_partition": tip,
+                    "offset": confirmed[tip].offset,
+                    "local_start_offset": local_start_offset,
+                    "rule": confirmed[tip].rule,
+                },
+            )
+        return results.succeeded
+
+    def _record(self, tip: TopicIdPartition, plan: TrimPlan) -> bool:
+        """Have the trim and the whole lineage in the metadata before anything is cut."""
+        state = self._metadata.partition_state(tip)
+        epoch = plan.writer.leader_epoch
+        own = (trim.offset for trim in state.trims if trim.leader_epoch == epoch)
+        trim = LogStart(max((plan.offset, *own)), epoch)
+        if trim in state.trims and state.lineage == plan.lineage:
+            return True
+        try:
+            result = self._metadata.publish(
+                LocalLogTrimmed(
+                    event_id=self._new_id(),
+                    topic_id_partition=tip,
+                    writer=plan.writer,
+                    offset=trim.offset,
+                    lineage=plan.lineage,
+                )
+            )
+        except RetriableError as error:
+            self._warn("trim not recorded", tip, error.message)
+            return False
+        if not result.accepted:
+            self._warn("trim refused", tip, str(result.refusal))
+        return result.accepted
+
+    def _confirm(
+        self, plans: Mapping[TopicIdPartition, TrimPlan]
+    ) -> Mapping[TopicIdPartition, TrimPlan]:
+        """The plans that still hold, a moment before the cut."""
+        if not plans:
+            return {}
+        offsets = self._broker.offsets({t: p.writer.leader_epoch for t, p in plans.items()})
+        now_ms = self._clock.monotonic_ms()
+        given_up = "trim given up"
+        confirmed = {}
+        for tip, plan in plans.items():
+            if tip in offsets.failed:
+                self._log_failure(given_up, tip, offsets.failed[tip])
+            elif plan.offset > offsets.succeeded[tip].high_watermark:
+                self._warn(given_up, tip, "above the high watermark")
+            elif now_ms - plan.planned_at_ms > self._plan_max_age_ms:
+                self._warn(given_up, tip, "the plan has grown too old")
+            elif self._metadata.partition_state(tip).owner != plan.writer:
+                self._warn(given_up, tip, "another claim is newer")
+            elif not self._still_stored(tip, plan, offsets.succeeded[tip].log_start_offset):
+                self._warn(given_up, tip, "not all of it is stored and undamaged any more")
+            else:
+                confirmed[tip] = plan
+        return confirmed
+
+    def _still_stored(self, tip: TopicIdPartition, plan: TrimPlan, local_start_offset: int) -> bool:
+        """By all that was in the metadata topic before the trim's own record.
+
+        What is below the log start need not be stored. A damaged segment does not count.
+        """
+        state = self._metadata.partition_state(tip)
+        start_offset = max(local_start_offset, state.log_start_offset or 0)
+        if not plan.is_stored or start_offset >= plan.offset:
+            return True
+        records = self._metadata.list_remote_log_segments(
+            tip, states=(SegmentState.COPY_SEGMENT_FINISHED,), from_offset=start_offset
+        )
+        sound = undamaged(state, (record.metadata for record in records))
+        return covered_end(stored_ranges(plan.lineage, sound), start_offset) >= plan.offset
+
+    def _log_failure(self, what: str, tip: TopicIdPartition, error: TieredStorageError) -> None:
+        level = log_level(self._words, tip, what, error)
+        _log.log(level, what, extra={"topic_partition": tip, "reason": error})
+
+    def _warn(self, what: str, tip: TopicIdPartition, reason: str) -> None:
+        """Once, until the partition is trimmed or something else keeps it from that."""
+        if self._words.are_new(tip, f"{what}: {reason}"):
+            _log.warning(what, extra={"topic_partition": tip, "reason": reason})

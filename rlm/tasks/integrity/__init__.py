@@ -1,0 +1,1 @@
+"""Compares stored objects with their records: scrub, anomaly checks, proof of damage."""

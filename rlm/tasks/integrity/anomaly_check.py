@@ -1,0 +1,302 @@
+"""Checks each stored object that somebody reported as missing or corrupt.
+
+Covers the partitions that this manager leads. An object that is whole ends its anomaly, and so does
+a segment that is not finished. The cycle copies damaged segments again (rlm/policy/repair.py). The
+check also reads segments with the same offsets: only one that it found whole can replace a damaged
+one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from threading import Event
+from uuid import UUID
+
+from rlm.policy.view import Damage
+from rlm.tasks.context.changed_words import ChangedWords
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.context.retry_pauses import RetryPauses
+from rlm.tasks.copying.copy_throttle import CopyThrottle
+from rlm.tasks.integrity.object_check import ObjectCheck
+from rlmm.events.anomaly import Anomaly, AnomalyKind, AnomalyReported
+from rlmm.partition_room import NoAnomalyRoomError
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.clock import Clock
+from rsm.segment.errors import FencedError, RetriableError
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.spi import ObjectFault
+
+_log = logging.getLogger(__name__)
+
+_FIRST_PAUSE_MS = 60_000
+_LONGEST_READ_PAUSE_MS = 3_600_000
+_PAUSE_AFTER_WHOLE_MS = 3_600_000
+_CHECK_TIMEOUT_MS = 600_000
+
+_Faults = dict[RemoteLogSegmentId, tuple[ObjectFault, ...]]
+
+
+class AnomalyCheck:
+    """One thread's, but for `damage_of`.
+
+    Memory: one entry per segment that is damaged now, one per segment with the same offsets, and
+    one per segment that was read in the last two hours.
+
+    A look asks the store for length and checksum, at most once a minute for each segment. Where
+    bytes were corrupt the objects are read as well, after pauses that grow to an hour, and not
+    within an hour after they were whole. Only a look of this manager ends what it has found.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        *,
+        led: Callable[[], Iterable[TopicIdPartition]],
+        stopping: Event,
+        throttle: CopyThrottle | None = None,
+    ) -> None:
+        """`led` are the partitions that this manager leads now; `throttle` None: reads at once."""
+        self._metadata = ports.metadata
+        self._clock = ports.clock
+        self._led = led
+        self._stopping = stopping
+        self._check = ObjectCheck(ports, stopping, timeout_ms=_CHECK_TIMEOUT_MS, throttle=throttle)
+        self._looks = RetryPauses(
+            ports.clock, first_pause_ms=_FIRST_PAUSE_MS, longest_pause_ms=_FIRST_PAUSE_MS
+        )
+        self._reads = RetryPauses(
+            ports.clock, first_pause_ms=_FIRST_PAUSE_MS, longest_pause_ms=_LONGEST_READ_PAUSE_MS
+        )
+        self._read_whole = RetryPauses(
+            ports.clock,
+            first_pause_ms=_PAUSE_AFTER_WHOLE_MS,
+            longest_pause_ms=_PAUSE_AFTER_WHOLE_MS,
+        )
+        self._new_id = ports.new_id
+        self._words = ChangedWords()
+        self._damaged: dict[TopicIdPartition, _Faults] = {}
+        self._whole: dict[TopicIdPartition, set[RemoteLogSegmentId]] = {}
+        self._found: dict[TopicIdPartition, Damage] = {}
+
+    def damage_of(self, tip: TopicIdPartition) -> Damage:
+        """What the last checks of a partition found. Thread-safe."""
+        return self._found.get(tip, Damage())
+
+    def step(self) -> None:
+        """Look at what is due. RetriableError if the metadata topic cannot be written.
+
+        A partition whose records cannot be written delays no other partition.
+        """
+        led = tuple(self._led())
+        for tip in self._found.keys() - led:
+            self._forget_partition(tip)
+        self._read_whole.forget_left()
+        problem: RetriableError | None = None
+        for tip in led:
+            try:
+                self._look_at(tip)
+            except RetriableError as error:
+                problem = problem or error
+            self._publish(tip)
+        if problem is not None:
+            raise problem
+
+    def _look_at(self, tip: TopicIdPartition) -> None:
+        """Look at what is reported of a partition, what was found there, and what replaces it."""
+        reported = _by_segment(self._metadata.partition_state(tip).anomalies)
+        damaged = self._damaged.get(tip, {})
+        if not reported and not damaged:
+            return
+        known = {RemoteLogSegmentId(topic_id_partition=tip, id=each) for each in reported}
+        for segment_id in (*known, *(damaged.keys() - known)):
+            if self._stopping.is_set():
+                return
+            self._look(segment_id, reported.get(segment_id.id, ()))
+        self._look_around(tip)
+
+    def _publish(self, tip: TopicIdPartition) -> None:
+        damaged, whole = self._damaged.get(tip), self._whole.get(tip)
+        if not damaged and not whole:
+            self._forget_partition(tip)
+            return
+        self._found[tip] = Damage(
+            damaged=frozenset(each.id for each in damaged or ()),
+            whole=frozenset(each.id for each in whole or ()),
+        )
+
+    def _look_around(self, tip: TopicIdPartition) -> None:
+        """Check the segments that may replace a damaged one."""
+        around: dict[RemoteLogSegmentId, RemoteLogSegmentMetadata] = {}
+        for segment_id in self._damaged.get(tip, {}):
+            around.update((each.segment_id, each) for each in self._overlapping(segment_id))
+        whole = self._whole.setdefault(tip, set())
+        for segment_id in whole - around.keys():
+            whole.discard(segment_id)
+            self._looks.ended(segment_id)
+        for segment_id, metadata in around.items():
+            if not self._stopping.is_set() and not self._looks.pausing(segment_id):
+                self._look_at_whole(metadata, whole)
+
+    def _overlapping(self, segment_id: RemoteLogSegmentId) -> Iterator[RemoteLogSegmentMetadata]:
+        """Finished segments with offsets of a damaged one that are not known as damaged."""
+        record = self._metadata.segment(segment_id)
+        if record is None:
+            return
+        damaged = self._damaged[segment_id.topic_id_partition]
+        offsets = record.metadata.offsets
+        for other in self._metadata.list_remote_log_segments(
+            segment_id.topic_id_partition,
+            states=(SegmentState.COPY_SEGMENT_FINISHED,),
+            from_offset=offsets.start_offset,
+        ):
+            if other.metadata.offsets.start_offset >= offsets.end_offset:
+                return
+            if other.metadata.segment_id not in damaged:
+                yield other.metadata
+
+    def _look_at_whole(
+        self, metadata: RemoteLogSegmentMetadata, whole: set[RemoteLogSegmentId]
+    ) -> None:
+        """Read it the first time, then ask for length and checksum; report what is damaged."""
+        segment_id = metadata.segment_id
+        is_read = segment_id not in whole
+        if is_read and self._reads.pausing(segment_id):
+            return
+        self._looks.failed(segment_id)
+        if is_read:
+            self._reads.failed(segment_id)
+        faults = self._faults(metadata, read=is_read)
+        if faults is None:
+            return
+        if not faults:
+            whole.add(segment_id)
+            self._reads.ended(segment_id)
+            return
+        whole.discard(segment_id)
+        self._report(segment_id, faults)
+
+    def _look(self, segment_id: RemoteLogSegmentId, anomalies: tuple[Anomaly, ...]) -> None:
+        record = self._metadata.segment(segment_id)
+        if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
+            self._forget(segment_id)
+            self._clear(segment_id, anomalies)
+            return
+        found = self._damaged.get(segment_id.topic_id_partition, {}).get(segment_id, ())
+        is_corrupt = any(each.kind is AnomalyKind.CORRUPT for each in anomalies) or any(
+            not fault.is_missing for fault in found
+        )
+        if found and not anomalies and not is_corrupt:
+            self._looks.ended(segment_id)  # a reader had it back: see now
+        if self._is_pausing(segment_id, is_corrupt=is_corrupt, is_found=bool(found)):
+            self._report(segment_id, found)
+            return
+        (self._reads if is_corrupt else self._looks).failed(segment_id)
+        faults = self._faults(record.metadata, read=is_corrupt)
+        if faults is None:
+            return
+        self._judge(segment_id, faults)
+        if not faults and is_corrupt:
+            self._read_whole.failed(segment_id)
+        damaged_keys = {fault.object_key for fault in faults}
+        self._clear(segment_id, (a for a in anomalies if a.object_key not in damaged_keys))
+        self._report(segment_id, faults)
+
+    def _is_pausing(
+        self, segment_id: RemoteLogSegmentId, *, is_corrupt: bool, is_found: bool
+    ) -> bool:
+        """Whether it is too early for a look; one that reads all waits longer."""
+        if not is_corrupt:
+            return self._looks.pausing(segment_id)
+        was_whole = not is_found and self._read_whole.pausing(segment_id)
+        return was_whole or self._reads.pausing(segment_id)
+
+    def _judge(self, segment_id: RemoteLogSegmentId, faults: tuple[ObjectFault, ...]) -> None:
+        """Remember what a look has found."""
+        if not faults:
+            self._forget(segment_id)
+            return
+        damaged = self._damaged.setdefault(segment_id.topic_id_partition, {})
+        if segment_id not in damaged:
+            for fault in faults:
+                extra = {
+                    "segment_id": segment_id,
+                    "object": fault.object_key,
+                    "reason": fault.reason,
+                }
+                _log.warning("found a damaged stored object", extra=extra)
+        damaged[segment_id] = faults
+
+    def _report(self, segment_id: RemoteLogSegmentId, faults: Iterable[ObjectFault]) -> None:
+        """Record what is damaged and not on record: a reader of one place may have cleared it."""
+        tip = segment_id.topic_id_partition
+        try:
+            for fault in faults:
+                report_fault(self._metadata, segment_id, fault, self._clock, self._new_id)
+        except NoAnomalyRoomError as error:
+            if self._words.are_new(tip, error.message):
+                extra = {"topic_partition": tip, "error": error}
+                _log.warning("damaged object not recorded", extra=extra)
+
+    def _faults(
+        self, metadata: RemoteLogSegmentMetadata, *, read: bool
+    ) -> tuple[ObjectFault, ...] | None:
+        """The damaged objects; None if that cannot be said now."""
+        try:
+            return self._check.faults(metadata, read=read)
+        except (FencedError, RetriableError) as error:
+            extra = {"segment_id": metadata.segment_id, "error": error}
+            _log.info("stored objects not checked", extra=extra)
+            return None
+
+    def _clear(self, segment_id: RemoteLogSegmentId, anomalies: Iterable[Anomaly]) -> None:
+        for anomaly in anomalies:
+            self._metadata.clear_anomaly(segment_id.topic_id_partition, anomaly.id)
+            extra = {"segment_id": segment_id, "object": anomaly.object_key}
+            _log.info("cleared the anomaly of a stored object", extra=extra)
+
+    def _forget(self, segment_id: RemoteLogSegmentId) -> None:
+        self._damaged.get(segment_id.topic_id_partition, {}).pop(segment_id, None)
+        self._looks.ended(segment_id)
+        self._reads.ended(segment_id)
+
+    def _forget_partition(self, tip: TopicIdPartition) -> None:
+        damaged, whole = self._damaged.pop(tip, {}), self._whole.pop(tip, ())
+        for segment_id in (*damaged, *whole):
+            self._looks.ended(segment_id)
+            self._reads.ended(segment_id)
+        self._words.ended(tip)
+        self._found.pop(tip, None)
+
+
+def report_fault(
+    metadata: RemoteLogMetadataManager,
+    segment_id: RemoteLogSegmentId,
+    fault: ObjectFault,
+    clock: Clock,
+    new_id: Callable[[], UUID],
+) -> None:
+    """Record an object that the manager found damaged, unless it is on record."""
+    now_ms = clock.wall_ms()
+    anomaly = Anomaly(
+        segment=segment_id.id,
+        object_key=fault.object_key,
+        kind=AnomalyKind.MISSING if fault.is_missing else AnomalyKind.CORRUPT,
+        first_ms=now_ms,
+        last_ms=now_ms,
+        attempts=1,
+    )
+    tip = segment_id.topic_id_partition
+    known = {each.id for each in metadata.partition_state(tip).anomalies}
+    if anomaly.id not in known:
+        metadata.publish(
+            AnomalyReported(event_id=new_id(), topic_id_partition=tip, anomaly=anomaly)
+        )
+
+
+def _by_segment(anomalies: Iterable[Anomaly]) -> Mapping[UUID, tuple[Anomaly, ...]]:
+    found: dict[UUID, tuple[Anomaly, ...]] = {}
+    for anomaly in anomalies:
+        found[anomaly.segment] = (*found.get(anomaly.segment, ()), anomaly)
+    return found

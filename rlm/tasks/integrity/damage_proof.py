@@ -1,0 +1,57 @@
+"""The last check before a damaged segment is deleted or its loss recorded: it may be whole again.
+
+Between a look at objects and a deletion the damaged object may have been restored, and one of the
+segments that hold its records may have been damaged. Then nothing is deleted.
+"""
+
+from __future__ import annotations
+
+from threading import Event
+
+from rlm.policy.plan import DeleteSegment
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.integrity.object_check import ObjectCheck
+from rlmm.events.anomaly import AnomalyKind
+from rsm.segment.errors import FencedError
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+
+_TIMEOUT_MS = 600_000
+
+
+class DamageProof:
+    """Thread-safe. Asks the store for lengths and checksums; reads a segment that was corrupt."""
+
+    def __init__(self, ports: Ports, stopping: Event) -> None:
+        self._metadata = ports.metadata
+        self._check = ObjectCheck(ports, stopping, timeout_ms=_TIMEOUT_MS)
+
+    def require(self, action: DeleteSegment) -> None:
+        """FencedError if a segment that is to go is whole, or one that holds its records is not.
+
+        Nothing is asked for other deletions. RetriableError if the store cannot say.
+        """
+        if not action.is_damaged:
+            return
+        self.require_damaged(action.record.metadata)
+        for segment_id in action.replaced_by:
+            self._require_whole(segment_id)
+
+    def require_damaged(self, metadata: RemoteLogSegmentMetadata) -> None:
+        """FencedError if all objects of a segment are whole. RetriableError as `require`."""
+        state = self._metadata.partition_state(metadata.topic_id_partition)
+        is_corrupt = any(
+            each.segment == metadata.segment_id.id and each.kind is AnomalyKind.CORRUPT
+            for each in state.anomalies
+        )
+        if not self._check.faults(metadata, read=is_corrupt):
+            raise FencedError("the objects are whole again", segment_id=metadata.segment_id)
+
+    def _require_whole(self, segment_id: RemoteLogSegmentId) -> None:
+        record = self._metadata.segment(segment_id)
+        if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
+            raise FencedError("what replaces a segment is not stored", segment_id=segment_id)
+        for fault in self._check.faults(record.metadata, read=False):
+            raise FencedError(
+                "what replaces a segment is damaged", segment_id=segment_id, object=fault.object_key
+            )

@@ -1,0 +1,1 @@
+"""Which partitions this process leads or follows, and its heartbeat."""

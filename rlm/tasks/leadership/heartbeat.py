@@ -1,0 +1,152 @@
+"""Registers this process in the metadata topic, again and again, as long as it lives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from uuid import UUID
+
+from rlm.policy.peers.other_hosts import HostIdentity
+from rlmm.events.processes import (
+    AppliedPosition,
+    ProcessReadiness,
+    ProcessRegistered,
+    ProcessRole,
+    bounded_reasons,
+)
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.clock import Clock
+
+_MISSED_ROUND_TRIPS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessCard:
+    """What a process says of itself in every heartbeat."""
+
+    process_id: UUID
+    role: ProcessRole
+    broker_id: int
+    http_address: str
+    heartbeat_interval_ms: int
+    version: str
+    host: HostIdentity = field(default_factory=HostIdentity)
+    incarnation: UUID | None = None
+    serves_https: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessState:
+    """What a process says of itself as of now. Empty or UNKNOWN: not known.
+
+    `http_address` None: that of the card.
+
+    `gateway_address`: where clients find a gateway; empty if they must not be led to it.
+    """
+
+    http_address: str | None = None
+    broker_address: str = ""
+    readiness: ProcessReadiness = ProcessReadiness.UNKNOWN
+    unready_reasons: Sequence[str] = ()
+    gateway_address: str = ""
+
+
+_NOTHING_KNOWN = ProcessState()
+
+
+class Heartbeat:
+    """Publishes a registration at each step."""
+
+    def __init__(
+        self,
+        metadata: RemoteLogMetadataManager,
+        card: ProcessCard,
+        new_id: Callable[[], UUID],
+        applied: Callable[[], Mapping[int, int]] = dict,
+    ) -> None:
+        """`applied`: the next offset of each metadata partition, for processes that say so."""
+        self._metadata = metadata
+        self._card = card
+        self._new_id = new_id
+        self._applied = applied
+
+    def step(self, state: ProcessState = _NOTHING_KNOWN) -> None:
+        """Register once, with the state as of now. RetriableError if the topic can't be written."""
+        card = self._card
+        self._metadata.publish(
+            ProcessRegistered(
+                event_id=self._new_id(),
+                process_id=card.process_id,
+                role=card.role,
+                broker_id=card.broker_id,
+                http_address=(
+                    card.http_address if state.http_address is None else state.http_address
+                ),
+                heartbeat_interval_ms=card.heartbeat_interval_ms,
+                version=card.version,
+                gateway_address=state.gateway_address,
+                applied=tuple(
+                    AppliedPosition(partition=partition, offset=offset)
+                    for partition, offset in sorted(self._applied().items())
+                ),
+                boot_id=card.host.boot_id,
+                network_namespace=card.host.network_namespace,
+                broker_address=state.broker_address,
+                readiness=state.readiness,
+                unready_reasons=bounded_reasons(state.unready_reasons),
+                incarnation=card.incarnation,
+                serves_https=card.serves_https,
+            )
+        )
+
+
+class HeartbeatWatch:
+    """Knows for how long no heartbeat has come back through the metadata topic. Thread-safe.
+
+    A round trip is missed if none was completed within an interval of when it was due. After two
+    the others take this process for gone, too.
+    """
+
+    def __init__(self, clock: Clock, interval_ms: int) -> None:
+        self._clock = clock
+        self._allowed_ms = (1 + _MISSED_ROUND_TRIPS) * interval_ms
+        self._last_ms: int | None = None
+        self._lock = Lock()
+
+    def begin(self) -> None:
+        """Expect heartbeats from now on, if none was expected yet."""
+        with self._lock:
+            if self._last_ms is None:
+                self._last_ms = self._clock.monotonic_ms()
+
+    def came_back(self) -> None:
+        """Note that a heartbeat was written and read back."""
+        with self._lock:
+            self._last_ms = self._clock.monotonic_ms()
+
+    def with_problems(
+        self, reasons: Sequence[str], failure: Exception | None, *, is_metadata_ready: bool
+    ) -> tuple[str, ...]:
+        """Reasons why a process is not ready, each once; missing heartbeats after the others.
+
+        `failure` is what the last heartbeat raised.
+        """
+        found = (*reasons, self.problem(is_metadata_ready=is_metadata_ready), failure)
+        return tuple(dict.fromkeys(str(each) for each in found if each is not None))
+
+    def problem(self, *, is_metadata_ready: bool) -> str | None:
+        """Say that heartbeats are missing; None if one came back in time.
+
+        This proves that the cluster cannot be reached only if this process itself can use the
+        metadata: a full disk, for example, keeps it from reading what it has written.
+        """
+        with self._lock:
+            last_ms = self._last_ms
+        if last_ms is None:
+            return None
+        silent_ms = self._clock.monotonic_ms() - last_ms
+        if silent_ms <= self._allowed_ms:
+            return None
+        silence = f"no heartbeat has come back through the metadata topic for {silent_ms // 1000} s"
+        return f"the cluster cannot be reached: {silence}" if is_metadata_ready else silence

@@ -1,0 +1,49 @@
+"""Tells the metadata which partitions of tiered topics our broker hosts, so that it follows these.
+
+What the broker leads is its own word, the rest is what its log dirs show. While they can't be read
+nothing is taken for gone: an offline log dir must not keep us from what is led.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from uuid import UUID
+
+from rlm.source.log_source import LogSource
+from rlm.tasks.context.changed_words import ChangedWords
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.errors import RetriableError
+from rsm.segment.ids import TopicIdPartition
+
+_log = logging.getLogger(__name__)
+
+
+class HostedPartitions:
+    """One thread's. Memory: the partitions that are hosted."""
+
+    def __init__(self, source: LogSource, metadata: RemoteLogMetadataManager) -> None:
+        self._source = source
+        self._metadata = metadata
+        self._hosted: frozenset[TopicIdPartition] = frozenset()
+        self._words = ChangedWords()
+
+    def step(
+        self, led: Collection[TopicIdPartition], tiered: Collection[UUID]
+    ) -> tuple[TopicIdPartition, ...]:
+        """Look once, for the topics of these ids; what is hosted and not led, if it can be seen."""
+        try:
+            here = self._source.partitions()
+        except RetriableError as error:
+            if self._words.are_new("log dirs", str(error)):
+                _log.warning("log dirs can't be listed", extra={"error": error})
+            self._hosted |= frozenset(led)
+            self._metadata.on_partition_leadership_changes(led, ())
+            return ()
+        self._words.ended("log dirs")
+        followed = tuple(tip for tip in here if tip.topic_id in tiered and tip not in led)
+        hosted = frozenset((*led, *followed))
+        self._metadata.on_partition_leadership_changes(led, followed)
+        self._metadata.on_stop_partitions(self._hosted - hosted)
+        self._hosted = hosted
+        return followed

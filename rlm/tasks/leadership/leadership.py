@@ -1,0 +1,201 @@
+"""Claims the partitions that our broker leads.
+
+A leader decides nothing before its own claim has come back through the metadata topic: then it has
+seen all that was decided before it. A claim carries the whole lineage, joined from what is stored
+and the broker's checkpoint. A claim that another run of our process overtook in the same epoch is
+not repeated while that one lives: two processes beside one broker would claim for ever.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, wait
+from contextlib import contextmanager
+from functools import partial
+from threading import Lock, Timer
+from uuid import UUID
+
+from rlm.tasks.context.changed_words import ChangedWords
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.leadership.partition_lead import PartitionLead
+from rlmm.events.values import LeadershipClaimed
+from rsm.segment.epochs import stitch
+from rsm.segment.errors import TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import Writer
+
+_log = logging.getLogger(__name__)
+
+_NOTICE_AFTER_MS = 5_000
+_NAMED_COUNT = 5
+
+
+class Leadership:
+    """The partitions that this run of the process leads.
+
+    Claims and drops are one thread's, everything else is thread-safe.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        *,
+        incarnation: UUID,
+        alone: Callable[[], bool],
+        executor: Executor | None = None,
+        notice_after_ms: int = _NOTICE_AFTER_MS,
+    ) -> None:
+        """`alone`: whether no other live manager is known beside our broker.
+
+        `executor` publishes claims side by side; None: one after the other. Claims that take
+        longer than `notice_after_ms` are logged.
+        """
+        self._notice_after_ms = notice_after_ms
+        self._executor = executor
+        self._broker_id = ports.broker.node_id
+        self._incarnation = incarnation
+        self._alone = alone
+        self._metadata = ports.metadata
+        self._source = ports.source
+        self._new_id = ports.new_id
+        self._leads: dict[TopicIdPartition, PartitionLead] = {}
+        self._words = ChangedWords()
+        self._lock = Lock()
+
+    def keep_only(self, leader_epochs: Mapping[TopicIdPartition, int]) -> tuple[PartitionLead, ...]:
+        """Drop the leads that the broker has lost; the claims that are missing, in no order."""
+        # The metadata is asked without the lock: copies ask `still_leads` between any two pieces.
+        held = {
+            lead.topic_id_partition: lead
+            for lead in self.leads()
+            if leader_epochs.get(lead.topic_id_partition) == lead.writer.leader_epoch
+            and not self._abandoned(lead)
+        }
+        with self._lock:
+            self._leads = held
+        return tuple(
+            PartitionLead(
+                topic_id_partition=tip,
+                writer=Writer(
+                    broker_id=self._broker_id, leader_epoch=epoch, incarnation=self._incarnation
+                ),
+            )
+            for tip, epoch in leader_epochs.items()
+            if tip not in held
+        )
+
+    def _abandoned(self, lead: PartitionLead) -> bool:
+        """Whether our claim was overtaken in its own epoch by a process that is gone by now."""
+        owner = self._metadata.partition_state(lead.topic_id_partition).owner
+        if owner is None or owner == lead.writer:
+            return False
+        if owner.leader_epoch != lead.writer.leader_epoch or not self._alone():
+            tip, rival = lead.topic_id_partition, owner.incarnation
+            self._tell(logging.WARNING, "another process owns what we lead", tip, owner=rival)
+            return False
+        return True
+
+    def claim_all(self, leads: Iterable[PartitionLead]) -> None:
+        """Claim all together; what fails is logged and claimed again in the next cycle.
+
+        One question tells for all of them whether the metadata is caught up with.
+        """
+        wanted = {lead.topic_id_partition: lead for lead in leads}
+        if not wanted:
+            return
+        with _call_if_late(lambda: self._log_slow(wanted), self._notice_after_ms):
+            self._claim_all(wanted)
+
+    def _claim_all(self, wanted: Mapping[TopicIdPartition, PartitionLead]) -> None:
+        caught_up = self._metadata.those_caught_up(wanted)
+        for tip in wanted.keys() - caught_up:
+            self._tell(logging.INFO, "claim waits for the metadata topic", tip)
+        claims = [partial(self._try_claim, wanted[tip]) for tip in caught_up]
+        if self._executor is None:
+            for claim in claims:
+                claim()
+            return
+        try:
+            wait([self._executor.submit(claim) for claim in claims])
+        except RuntimeError:
+            _log.info("no claims any more: the process stops")
+
+    def _log_slow(self, wanted: Mapping[TopicIdPartition, PartitionLead]) -> None:
+        with self._lock:
+            waiting = sorted(tip for tip, lead in wanted.items() if self._leads.get(tip) != lead)
+        _log.info(
+            "claims wait for the metadata topic",
+            extra={
+                "waiting_ms": self._notice_after_ms,
+                "partitions": len(waiting),
+                "among_them": [f"{tip.topic}:{tip.partition}" for tip in waiting[:_NAMED_COUNT]],
+            },
+        )
+
+    def _try_claim(self, lead: PartitionLead) -> None:
+        try:
+            self.claim(lead)
+        except TieredStorageError as error:
+            tip = lead.topic_id_partition
+            self._tell(logging.WARNING, "claim failed", tip, error=error.message)
+
+    def claim(self, lead: PartitionLead) -> None:
+        """Publish a claim; on return the partition is led, unless the claim was refused.
+
+        The metadata is caught up with: all that was decided before is known.
+        """
+        tip = lead.topic_id_partition
+        stored = self._metadata.partition_state(tip).lineage
+        joined = stitch(stored, self._source.local_log(tip).checkpoint)
+        contradicted = joined.conflict_offset is not None
+        result = self._metadata.publish(
+            LeadershipClaimed(
+                event_id=self._new_id(),
+                topic_id_partition=tip,
+                writer=lead.writer,
+                # A contradiction must stay visible, so what it contradicts stays on record.
+                lineage=stored if contradicted else joined.lineage,
+            )
+        )
+        if not result.accepted:
+            self._tell(logging.WARNING, "claim refused", tip, reason=result.refusal)
+            return
+        with self._lock:
+            self._leads[tip] = lead
+        self._words.ended(tip)
+        _log.info(
+            "claimed leadership",
+            extra={"topic_partition": tip, "leader_epoch": lead.writer.leader_epoch},
+        )
+
+    def _tell(self, level: int, what: str, tip: TopicIdPartition, **fields: object) -> None:
+        """Once, until something else is to be told of the partition."""
+        if self._words.are_new(tip, f"{what} {fields}"):
+            _log.log(level, what, extra={"topic_partition": tip, **fields})
+
+    def led_partitions(self) -> tuple[TopicIdPartition, ...]:
+        """The partitions of `leads`."""
+        return tuple(lead.topic_id_partition for lead in self.leads())
+
+    def leads(self) -> tuple[PartitionLead, ...]:
+        """The partitions whose claim has come back, in no order."""
+        with self._lock:
+            return tuple(self._leads.values())
+
+    def still_leads(self, lead: PartitionLead) -> bool:
+        """Whether nothing has been seen yet that ends this lead."""
+        with self._lock:
+            return self._leads.get(lead.topic_id_partition) == lead
+
+
+@contextmanager
+def _call_if_late(notice: Callable[[], None], after_ms: int) -> Iterator[None]:
+    """Call `notice` once, on a thread of its own, if the block takes that long."""
+    timer = Timer(after_ms / 1000, notice)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

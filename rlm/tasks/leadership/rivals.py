@@ -1,0 +1,27 @@
+"""Other managers that run beside the same broker by mistake, as their registrations tell. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from rlmm.events.processes import ProcessRole
+from rlmm.registration import is_live
+from rlmm.spi import Registration
+
+
+def live_rivals(
+    registrations: Iterable[Registration], *, broker_id: int, process_id: UUID, broker_ms: int
+) -> tuple[Registration, ...]:
+    """Managers of this broker other than `process_id` whose heartbeat is not long past.
+
+    Judged by the brokers' clock: a replayed registration does not revive the dead.
+    """
+    return tuple(
+        each
+        for each in registrations
+        if each.process.role is ProcessRole.MANAGER
+        and each.process.broker_id == broker_id
+        and each.process.process_id != process_id
+        and is_live(each, broker_ms)
+    )

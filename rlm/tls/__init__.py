@@ -1,0 +1,1 @@
+"""TLS from PEM files: keys, certificates, and contexts that follow changed files."""

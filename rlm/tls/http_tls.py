@@ -1,0 +1,65 @@
+"""TLS at the managers' HTTP API: the server's certificate, and whom commands trust.
+
+Both are PEM files, read as the gateway reads its own (rlm.tls.keystore). A changed keystore is
+taken for new connections, without a restart.
+"""
+
+from __future__ import annotations
+
+import ssl
+
+from rlm.config.rest_tls import (
+    REST_KEY_PASSWORD_KEY,
+    REST_KEYSTORE_KEY,
+    REST_TRUSTSTORE_KEY,
+    RestTlsConfig,
+)
+from rlm.tls.fresh_context import FreshContext
+from rlm.tls.keystore import Keystore, trust
+from rsm.segment.clock import Clock
+
+
+def server_context(config: RestTlsConfig, clock: Clock) -> ssl.SSLContext | None:
+    """For the API; None if it speaks plain HTTP. InvalidConfigError naming key and file.
+
+    One server's: it follows the files from that server's thread.
+    """
+    keystore = config.keystore
+    if keystore is None:
+        return None
+    fresh = FreshContext(
+        lambda: _with_certificate(config), (keystore,), clock, renewed=lambda _is_good: None
+    )
+    context = fresh.current()
+
+    def take_current(
+        connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _context: ssl.SSLContext
+    ) -> None:
+        connection.context = fresh.current()
+
+    context.sni_callback = take_current
+    return context
+
+
+def client_context(config: RestTlsConfig) -> ssl.SSLContext:
+    """For commands. InvalidConfigError naming key and file."""
+    if config.truststore is None:
+        return ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    trust(context, config.truststore, location_key=REST_TRUSTSTORE_KEY)
+    return context
+
+
+def _with_certificate(config: RestTlsConfig) -> ssl.SSLContext:
+    assert config.keystore is not None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    Keystore(
+        path=config.keystore,
+        password=config.revealed_key_password,
+        location_key=REST_KEYSTORE_KEY,
+        password_key=REST_KEY_PASSWORD_KEY,
+    ).load_into(context)
+    return context

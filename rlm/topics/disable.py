@@ -1,0 +1,220 @@
+"""Disabling a topic's tiering.
+
+The order of effects:
+
+    DISABLING accepted (trims stop, copying goes on) → what is rolled is stored
+    → refused if records are at risk, unless forced: back to ACTIVE
+    → the broker's retention restored → DISABLED (copying stops)
+
+Whoever stops in between leaves DISABLING: nothing is trimmed, and the same command finishes it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from rlm.broker.topics.default_retention import DefaultRetention
+from rlm.broker.topics.topic_admin import LogSpan, TopicAdmin, TopicOnReplicas
+from rlm.broker.topics.topic_configs import RETENTION_BYTES, RETENTION_MS
+from rlm.policy.candidates import Lag
+from rlm.policy.topic.disable_gate import LocalExtent, RecordsAtRisk, RiskReason, records_at_risk
+from rlm.topics.broker_retention import BrokerRetention
+from rlm.topics.enable import Progress, Tiering
+from rlm.topics.policy_writer import PolicyWriter
+from rlmm.events.values import UNLIMITED, PolicyState, TopicPolicy
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.clock import Clock
+from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.ids import TopicIdPartition
+
+logger = logging.getLogger(__name__)
+
+_POLL_INTERVAL_MS = 1000  # each poll asks every manager and every leader
+_BEING_COPIED = frozenset({RiskReason.NOT_STORED, RiskReason.NOT_KNOWN, RiskReason.DAMAGED})
+
+
+class RolledLags(Protocol):
+    """What the managers beside the leaders say of rolled segments that are not stored."""
+
+    def lags(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Lag]:
+        """As of a look at the partition under this very policy; left out where none tells."""
+
+    def silence(self, tip: TopicIdPartition) -> str:
+        """Why `lags` left a partition out the last time, and what to do."""
+
+
+class TieringEnd:
+    """Takes policies out of force. Each call is restartable from any point it stopped at."""
+
+    def __init__(
+        self,
+        tiering: Tiering,
+        policies: PolicyWriter,
+        retention: BrokerRetention,
+        *,
+        topics: TopicAdmin,
+        metadata: RemoteLogMetadataManager,
+        lags: RolledLags,
+        clock: Clock,
+        progress: Progress,
+    ) -> None:
+        self._tiering = tiering
+        self._policies = policies
+        self._retention = retention
+        self._topics = topics
+        self._metadata = metadata
+        self._lags = lags
+        self._clock = clock
+        self._progress = progress
+
+    def disable(
+        self, topic: str, *, delete_remote: bool, force: bool, timeout_ms: int
+    ) -> TopicPolicy:
+        """End a topic's tiering; the DISABLED policy when the broker's retention is restored.
+
+        With `force`, what is still at risk when the time is over is given up. Raises
+        InvalidConfigError if the topic is not tiered, RetriableError if records are at risk (it is
+        ACTIVE again then), else as `Tiering.enable`.
+        """
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        found = self._retention.find(topic, deadline_ms=deadline_ms)
+        policy = self._tiered(found)
+        if policy.state is PolicyState.DISABLED:
+            disabled = replace(policy, delete_remote=policy.delete_remote or delete_remote)
+            self._policies.write(disabled)
+            return disabled
+        restored = self._restored(policy, found)
+        disabling = replace(policy, state=PolicyState.DISABLING, delete_remote=delete_remote)
+        self._policies.write(disabling)
+        self._progress(
+            "policy is DISABLING, trims have stopped; if records are not stored within "
+            f"{max(1, timeout_ms // 1000)} s, the topic goes back to ACTIVE"
+        )
+        risks = self._await_stored(disabling, found, restored, deadline_ms=deadline_ms)
+        if risks and not force:
+            self._back(disabling, timeout_ms=timeout_ms)
+            raise self._refusal(topic, risks)
+        for risk in risks:
+            logger.warning("records given up topic=%s at_risk=%s", topic, risk)
+        self._policies.require(disabling)
+        self._retention.restore(disabling)
+        self._progress("broker's retention restored")
+        self._policies.require(disabling)
+        disabled = replace(disabling, state=PolicyState.DISABLED)
+        self._policies.write(disabled)
+        return disabled
+
+    def preview(
+        self, topic: str, *, timeout_ms: int
+    ) -> tuple[TopicPolicy, tuple[RecordsAtRisk, ...]]:
+        """The policy, and what would be at risk if it were disabled now; changes nothing."""
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        found = self._retention.find(topic, deadline_ms=deadline_ms)
+        policy = self._tiered(found)
+        return policy, self._risks(policy, found, self._restored(policy, found))
+
+    def _tiered(self, found: TopicOnReplicas) -> TopicPolicy:
+        policy = self._policies.current(found.topic.topic_id)
+        if policy is None:
+            raise InvalidConfigError("topic is not tiered", topic=found.topic.topic)
+        return policy
+
+    def _restored(self, policy: TopicPolicy, found: TopicOnReplicas) -> DefaultRetention:
+        """The limits that restoring would put in force: the originals, over the broker's own."""
+        default = self._topics.default_retention(found.leader_id)
+        given = {o.name: int(o.value) for o in policy.originals if o.value is not None}
+        return DefaultRetention(
+            retention_ms=given.get(RETENTION_MS, default.retention_ms),
+            retention_bytes=given.get(RETENTION_BYTES, default.retention_bytes),
+        )
+
+    def _refusal(self, topic: str, risks: Sequence[RecordsAtRisk]) -> RetriableError:
+        """Why tiering does not end. Nobody is led to give up records of which nothing is known."""
+        unknown = [risk for risk in risks if risk.reason is RiskReason.NOT_KNOWN]
+        if unknown:
+            return RetriableError(
+                "the topic is ACTIVE again: what is not stored is not known, "
+                "because managers do not answer",
+                topic=topic,
+                waits_for="; ".join(map(self._told, unknown)),
+            )
+        return RetriableError(
+            "the topic is ACTIVE again: records would be lost (--force gives them up)",
+            topic=topic,
+            at_risk="; ".join(map(str, risks)),
+        )
+
+    def _told(self, risk: RecordsAtRisk) -> str:
+        if risk.reason is not RiskReason.NOT_KNOWN:
+            return str(risk)
+        return f"{risk}: {self._lags.silence(risk.topic_id_partition)}"
+
+    def _back(self, disabling: TopicPolicy, *, timeout_ms: int) -> None:
+        """Put it into force again: an interrupted run may have restored the retention already."""
+        self._policies.require(disabling)
+        self._tiering.activate(replace(disabling, delete_remote=False), timeout_ms=timeout_ms)
+
+    def _await_stored(
+        self,
+        policy: TopicPolicy,
+        found: TopicOnReplicas,
+        restored: DefaultRetention,
+        *,
+        deadline_ms: int,
+    ) -> tuple[RecordsAtRisk, ...]:
+        """What is at risk when copying can't make it less, or when the time is over."""
+        shown = ""
+        while True:
+            late = self._clock.monotonic_ms() >= deadline_ms
+            try:
+                risks = self._risks(policy, found, restored)
+            except RetriableError as error:
+                if late:
+                    raise
+                waiting = str(error)
+            else:
+                if late or not any(risk.reason in _BEING_COPIED for risk in risks):
+                    return risks
+                waiting = "; ".join(map(self._told, risks))
+            if waiting != shown:
+                self._progress(f"waiting: {waiting}")
+                shown = waiting
+            self._clock.sleep_ms(_POLL_INTERVAL_MS)
+
+    def _risks(
+        self, policy: TopicPolicy, found: TopicOnReplicas, restored: DefaultRetention
+    ) -> tuple[RecordsAtRisk, ...]:
+        is_timed = restored.retention_ms != UNLIMITED
+        since_ms = max(0, self._clock.wall_ms() - restored.retention_ms) if is_timed else 0
+        lags = self._lags.lags(policy)
+        spans = self._topics.log_spans(found.topic, since_ms)
+        risks = (
+            self._risk(partition, _extent(span, restored), lags.get(partition))
+            for partition, span in sorted(spans.items())
+        )
+        return tuple(risk for risk in risks if risk is not None)
+
+    def _risk(
+        self, partition: TopicIdPartition, extent: LocalExtent, lag: Lag | None
+    ) -> RecordsAtRisk | None:
+        records = self._metadata.list_remote_log_segments(partition)
+        return records_at_risk(
+            partition,
+            state=self._metadata.partition_state(partition),
+            segments=(record.metadata for record in records),
+            extent=extent,
+            lag=lag,
+        )
+
+
+def _extent(span: LogSpan, restored: DefaultRetention) -> LocalExtent:
+    is_timed = restored.retention_ms != UNLIMITED
+    return LocalExtent(
+        local_start_offset=span.local_start_offset,
+        end_offset=span.high_watermark,
+        kept_from_offset=span.since_offset if is_timed else span.local_start_offset,
+        size_limited=restored.retention_bytes != UNLIMITED,
+    )

@@ -1,0 +1,112 @@
+"""Enabling a topic's tiering, and changing how it is tiered.
+
+The order of effects:
+
+    ENABLING with the originals accepted → the broker's retention at -1
+    → read back from the broker of every replica → ACTIVE
+
+Whoever stops in between leaves ENABLING: nothing is trimmed or copied, and the same command, or the
+manager beside the leader of partition 0, finishes it. The originals are on record before the
+broker's retention is touched, so they can't be lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import UUID
+
+from rlm.policy.topic.topic_policy import (
+    PolicyFlags,
+    are_all_lifted,
+    check_tierable,
+    enabling_policy,
+    retention_overrides,
+)
+from rlm.topics.broker_retention import BrokerRetention, is_lifted_on
+from rlm.topics.policy_writer import PolicyWriter
+from rlmm.events.values import OriginalConfig, PolicyState, TopicPolicy
+from rsm.segment.clock import Clock
+
+Progress = Callable[[str], None]
+
+Recall = Callable[[str, UUID], tuple[OriginalConfig, ...]]
+"""The originals of a topic as they were kept outside the metadata; empty if there are none."""
+
+
+class Tiering:
+    """Brings policies into force. Each call is restartable from any point it stopped at."""
+
+    def __init__(
+        self,
+        policies: PolicyWriter,
+        retention: BrokerRetention,
+        clock: Clock,
+        *,
+        own_topics: frozenset[str],
+        progress: Progress,
+        recall: Recall | None = None,
+    ) -> None:
+        self._policies = policies
+        self._retention = retention
+        self._clock = clock
+        self._own_topics = own_topics
+        self._progress = progress
+        self._recall = recall
+
+    def enable(self, topic: str, flags: PolicyFlags, *, timeout_ms: int) -> TopicPolicy:
+        """Tier a topic, or change its retentions; the ACTIVE policy when it is in force.
+
+        Raises InvalidConfigError if the topic may not be tiered or the values contradict each
+        other, NotFoundError if it is not there, RetriableError if it could not be finished in time,
+        FencedError if somebody else changed the policy meanwhile.
+        """
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        found = self._retention.find(topic, deadline_ms=deadline_ms)
+        configs = found.leader_configs
+        check_tierable(configs, own_topics=self._own_topics)
+        current = self._policies.current(found.topic.topic_id)
+        recalled: tuple[OriginalConfig, ...] = ()
+        if current is None and self._recall and are_all_lifted(retention_overrides(configs)):
+            recalled = self._recall(topic, found.topic.topic_id)
+        wanted = enabling_policy(
+            topic=topic,
+            topic_id=found.topic.topic_id,
+            current=current,
+            flags=flags,
+            configs=configs,
+            recalled=recalled,
+        )
+        in_force = current is not None and current.state is PolicyState.ACTIVE
+        if in_force and is_lifted_on(found, wanted):
+            active = replace(wanted, state=PolicyState.ACTIVE)
+            self._policies.write(active)
+            return active
+        return self.activate(wanted, timeout_ms=deadline_ms - self._clock.monotonic_ms())
+
+    def activate(self, policy: TopicPolicy, *, timeout_ms: int) -> TopicPolicy:
+        """Bring a policy into force whose originals are known. Raises as `enable`."""
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        enabling = replace(policy, state=PolicyState.ENABLING)
+        self._policies.write(enabling)
+        self._progress("policy is ENABLING, originals recorded")
+        self._retention.lift(enabling)
+        self._progress("broker's retention set to -1, waiting for every replica's broker")
+        self._retention.await_lifted(enabling, deadline_ms=deadline_ms)
+        return self._complete(enabling)
+
+    def carry_on(self, enabling: TopicPolicy) -> TopicPolicy | None:
+        """One attempt to finish what was begun, without waiting; None if brokers lag still.
+
+        Raises as `enable`, but waits for nothing.
+        """
+        self._retention.lift(enabling)
+        return self._complete(enabling) if self._retention.is_lifted(enabling) else None
+
+    def _complete(self, enabling: TopicPolicy) -> TopicPolicy:
+        active = replace(enabling, state=PolicyState.ACTIVE)
+        # Two may be at it, a command and a manager: the second finds it done.
+        if self._policies.current(active.topic_id) != active:
+            self._policies.require(enabling)
+            self._policies.write(active)
+        return active

@@ -1,0 +1,57 @@
+"""Gives topics their own retention back whose policies were lost, from what the store has kept.
+
+Only where the retention is still what tiering made it: what somebody has set since is theirs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from rlm.broker.topics.topic_admin import TopicAdmin
+from rlm.policy.topic.topic_policy import are_all_lifted, retention_overrides
+from rlm.topics.originals_mirror import StoredOriginals
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.layout.originals import OriginalSettings
+from rsm.segment.errors import NotFoundError
+
+_log = logging.getLogger(__name__)
+
+
+class OriginalsRestore:
+    """Finds such topics, and restores them. Thread-safe as its parts are."""
+
+    def __init__(
+        self, stored: StoredOriginals, *, topics: TopicAdmin, metadata: RemoteLogMetadataManager
+    ) -> None:
+        self._stored = stored
+        self._topics = topics
+        self._metadata = metadata
+
+    def lost(self) -> tuple[OriginalSettings, ...]:
+        """What the store keeps of topics that are there, without policy and without retention.
+
+        Ascending by topic. Raises as the store and TopicAdmin do.
+        """
+        known = {policy.topic_id for policy in self._metadata.topic_policies()}
+        kept = [each for each in self._stored.all().values() if each.topic_id not in known]
+        return tuple(sorted(self._lifted(kept), key=lambda each: each.topic))
+
+    def restore(self, settings: OriginalSettings) -> None:
+        """Set them, delete overrides that were absent; idempotent. Raises as TopicAdmin."""
+        self._topics.alter(settings.topic, settings.values)
+        _log.info(
+            "broker retention restored from the store topic=%s originals=%s",
+            settings.topic,
+            dict(settings.values),
+        )
+
+    def _lifted(self, kept: Iterable[OriginalSettings]) -> Iterable[OriginalSettings]:
+        for settings in kept:
+            try:
+                found = self._topics.on_replicas(settings.topic)
+            except NotFoundError:
+                continue
+            overrides = retention_overrides(found.leader_configs)
+            if found.topic.topic_id == settings.topic_id and are_all_lifted(overrides):
+                yield settings

@@ -1,0 +1,51 @@
+"""Writes topic policies into the metadata, and notices when somebody else has."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from uuid import UUID
+
+from rlmm.events.values import TopicPolicy, TopicPolicyChanged
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.errors import FencedError
+
+logger = logging.getLogger(__name__)
+
+
+class PolicyWriter:
+    """The policies of topics, as the metadata has them. Thread-safe.
+
+    The last policy written holds, so whoever acts in several steps looks before each one whether
+    the policy is still the one it acts on.
+    """
+
+    def __init__(self, metadata: RemoteLogMetadataManager, new_id: Callable[[], UUID]) -> None:
+        self._metadata = metadata
+        self._new_id = new_id
+
+    def current(self, topic_id: UUID) -> TopicPolicy | None:
+        """The newest policy of a topic."""
+        return self._metadata.topic_policy(topic_id)
+
+    def write(self, policy: TopicPolicy) -> None:
+        """Make this the topic's policy; nothing is published if it is already.
+
+        Raises FencedError if it was refused, RetriableError if that is not known.
+        """
+        if self.current(policy.topic_id) == policy:
+            return
+        result = self._metadata.publish(TopicPolicyChanged(event_id=self._new_id(), policy=policy))
+        if not result.accepted:
+            raise FencedError("policy was refused", topic=policy.topic, reason=result.refusal)
+        logger.info("policy topic=%s state=%s", policy.topic, policy.state.name)
+
+    def require(self, policy: TopicPolicy) -> None:
+        """Raise FencedError if the topic's policy is no longer this one."""
+        current = self.current(policy.topic_id)
+        if current != policy:
+            raise FencedError(
+                "the topic's policy was changed by somebody else meanwhile",
+                topic=policy.topic,
+                state=None if current is None else current.state.name,
+            )

@@ -1,0 +1,151 @@
+"""Keeps tiered topics as tiering needs them: the broker's retention at -1, and not compacted.
+
+Runs in every manager, once per cycle. What changes a topic is done by each whose broker leads any
+of its partitions: all of it is idempotent, and one that is down must not keep the others from it.
+What forbids copying and trimming is seen by each for itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from rlm.broker.cluster import ClusterView
+from rlm.broker.topics.topic_admin import TopicAdmin
+from rlm.broker.topics.topic_configs import TopicConfigs
+from rlm.policy.topic.topic_policy import deletes_nothing, untierable_reason
+from rlm.tasks.context.changed_words import ChangedWords
+from rlm.topics.broker_retention import BrokerRetention
+from rlm.topics.enable import Tiering
+from rlmm.events.values import PolicyState, TopicPolicy
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.errors import TieredStorageError
+
+logger = logging.getLogger(__name__)
+
+_TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE, PolicyState.DISABLING})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionReport:
+    """What a look at all tiered topics has found, by topic id.
+
+    `untierable`: topics that must be neither copied nor trimmed now, each with the reason.
+    `limited`: ACTIVE topics of which the broker may delete by itself, each with what it has.
+    """
+
+    untierable: Mapping[UUID, str] = field(default_factory=dict)
+    limited: Mapping[UUID, str] = field(default_factory=dict)
+
+
+class RetentionKeeper:
+    """Looks at all tiered topics that have a replica on our broker. One thread's."""
+
+    def __init__(
+        self,
+        tiering: Tiering,
+        retention: BrokerRetention,
+        *,
+        topics: TopicAdmin,
+        metadata: RemoteLogMetadataManager,
+        node_id: int,
+        reassert: bool,
+        alarm: Callable[[str], None],
+    ) -> None:
+        """`alarm` is called with the topic each time its broker's retention was found limited."""
+        self._tiering = tiering
+        self._retention = retention
+        self._topics = topics
+        self._metadata = metadata
+        self._node_id = node_id
+        self._reassert = reassert
+        self._alarm = alarm
+        self._words = ChangedWords()
+
+    def step(self) -> RetentionReport:
+        """Look once, mend what is ours to mend, wait for nothing.
+
+        A topic of which our broker does not tell the settings is untierable until it does. Raises
+        RetriableError or NotFoundError if our broker can't be asked now.
+        """
+        policies = [each for each in self._metadata.topic_policies() if each.state in _TIERED]
+        if not policies:
+            return RetentionReport()
+        view = self._topics.view([each.topic for each in policies])
+        hosted = [each for each in policies if self._hosts(view, each)]
+        if not hosted:
+            return RetentionReport()
+        configs = self._topics.configs_at(self._node_id, [each.topic for each in hosted])
+        untierable: dict[UUID, str] = {}
+        limited: dict[UUID, str] = {}
+        for policy in hosted:
+            found = self._tierable(policy, configs[policy.topic])
+            if isinstance(found, str):
+                untierable[policy.topic_id] = found
+            elif self._leads_any_partition(view, policy):
+                values = self._keep(policy, found)
+                if values is not None:
+                    limited[policy.topic_id] = values
+        return RetentionReport(untierable=untierable, limited=limited)
+
+    def _tierable(
+        self, policy: TopicPolicy, found: TopicConfigs | TieredStorageError
+    ) -> TopicConfigs | str:
+        """The topic's settings; where they forbid tiering, or are not told, the reason instead."""
+        if isinstance(found, TieredStorageError):
+            reason = f"the broker does not tell its settings: {found}"
+        else:
+            forbidden = untierable_reason(found)
+            if forbidden is None:
+                self._words.ended(policy.topic_id)
+                return found
+            reason = forbidden
+        if self._words.are_new(policy.topic_id, reason):
+            logger.warning("topic can't be tiered topic=%s rule=%s", policy.topic, reason)
+        return reason
+
+    def _keep(self, policy: TopicPolicy, configs: TopicConfigs) -> str | None:
+        """Mend one topic; the broker's retention if it was limited, else None."""
+        values: str | None = None
+        try:
+            if policy.state is PolicyState.ENABLING:
+                self._tiering.carry_on(policy)
+            elif policy.state is PolicyState.ACTIVE and not deletes_nothing(configs):
+                values = (
+                    f"retention.ms={configs.retention_ms} retention.bytes={configs.retention_bytes}"
+                )
+                self._found_limited(policy, values)
+        except TieredStorageError as error:
+            if self._words.are_new((policy.topic_id, "keep"), error.message):
+                logger.warning("topic is looked at again topic=%s error=%s", policy.topic, error)
+        else:
+            self._words.ended((policy.topic_id, "keep"))
+        if values is None:
+            self._words.ended((policy.topic_id, "limited"))
+        return values
+
+    def _found_limited(self, policy: TopicPolicy, values: str) -> None:
+        self._alarm(policy.topic)
+        if self._words.are_new((policy.topic_id, "limited"), values):
+            logger.warning(
+                "broker may delete what is not stored topic=%s found=%s reasserted=%s",
+                policy.topic,
+                values,
+                self._reassert,
+            )
+        if self._reassert:
+            self._retention.lift(policy)
+
+    def _hosts(self, view: ClusterView, policy: TopicPolicy) -> bool:
+        topic = view.topics.get(policy.topic)
+        return (
+            topic is not None
+            and topic.topic_id == policy.topic_id
+            and self._node_id in topic.replica_ids()
+        )
+
+    def _leads_any_partition(self, view: ClusterView, policy: TopicPolicy) -> bool:
+        partitions = view.topics[policy.topic].partitions
+        return any(each.leader_id == self._node_id for each in partitions)

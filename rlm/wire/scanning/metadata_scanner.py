@@ -1,0 +1,132 @@
+"""A Metadata response that passes by in chunks: its brokers are changed, the rest is not read.
+
+    correlation id [, tags]             the frame's head
+    [throttle time,] count of brokers   the throttle time in versions 3 and up
+      node id, host, port [, rack]      the rack in versions 1 and up
+    cluster id, topics with their partitions, …
+
+The brokers come first and are few, the partitions behind them may be many. A changed address has
+another length, and the frame's size stands before all: so the brokers are held until all of them
+have come, and no more than that.
+
+Source: MetadataResponse.json of kafka-clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rlm.wire.api.metadata import METADATA, MetadataResponseBroker
+from rlm.wire.codec import decode_prefix, encode
+from rlm.wire.frames import ResponseHeader
+from rlm.wire.scanning.units import Incomplete, count_unit, fixed_unit
+from rlm.wire.schema import Buffer
+from rsm.segment.errors import CorruptError, UnsupportedError
+
+MAX_HELD_BYTES = 4 << 20  # some ten thousand brokers of long names
+
+_THROTTLE_TIME_VERSION = 3
+_THROTTLE_TIME_BYTES = 4
+
+
+class MetadataScanner:
+    """Passes one Metadata response on, in any chunks. Not thread-safe.
+
+    `frame_bytes` is the size of what is passed on, None until that is known.
+    """
+
+    def __init__(
+        self,
+        version: int,
+        *,
+        frame_bytes: int,
+        place: Callable[[MetadataResponseBroker], MetadataResponseBroker],
+    ) -> None:
+        """Raises UnsupportedError for a version that is not in the table."""
+        if version not in METADATA.versions:
+            raise UnsupportedError("no such version of Metadata", version=version)
+        self.frame_bytes: int | None = None
+        self._version = version
+        self._flexible = version in METADATA.flexible
+        self._place = place
+        self._whole_bytes = self._left_bytes = frame_bytes
+        self._held = b""
+        self._brokers_position: int | None = None
+        self._brokers_left = 0
+        self._end_position = 0  # of what was read of it
+        self._placed = bytearray()
+
+    @property
+    def held_bytes(self) -> int:
+        """How much of the frame is held back."""
+        return len(self._held)
+
+    @property
+    def passing_bytes(self) -> int:
+        """How many of the next bytes may go by unseen: all that is behind the brokers."""
+        return 0 if self.frame_bytes is None else self._left_bytes
+
+    def passed(self, count: int) -> None:
+        """So many of them went by, at most `passing_bytes`."""
+        self._left_bytes -= count
+
+    def feed(self, chunk: memoryview) -> list[Buffer]:
+        """Take the next bytes of the frame, behind its size; returns what may be passed on.
+
+        The chunk lies within the frame (ValueError if not); what is returned may be views of it.
+        Raises CorruptError where no brokers can be read.
+        """
+        if len(chunk) > self._left_bytes:
+            raise ValueError("more bytes than the frame has")
+        self._left_bytes -= len(chunk)
+        if self.frame_bytes is not None:
+            return [chunk]
+        self._held += chunk
+        if not self._read():
+            return []
+        held, start, end = self._held, self._brokers_position, self._end_position
+        assert start is not None
+        self._held = b""
+        self.frame_bytes = self._whole_bytes - (end - start) + len(self._placed)
+        return [held[:start] + self._placed, memoryview(held)[end:]]
+
+    def _read(self) -> bool:
+        """Read as far as it has come; whether all brokers have."""
+        try:
+            if self._brokers_position is None:
+                self._read_head()
+            while self._brokers_left:
+                self._read_broker()
+        except (Incomplete, CorruptError) as error:
+            # What is cut can't be told from what is corrupt until more has come.
+            if not self._left_bytes or len(self._held) > MAX_HELD_BYTES:
+                raise CorruptError("no brokers can be read of Metadata", reason=error) from error
+            return False
+        return True
+
+    def _read_head(self) -> None:
+        data = self._held
+        _, position = decode_prefix(
+            ResponseHeader,
+            METADATA.response_header_version(self._version),
+            data,
+            flexible=self._flexible,
+        )
+        if self._version >= _THROTTLE_TIME_VERSION:
+            position = fixed_unit(memoryview(data), position, _THROTTLE_TIME_BYTES)
+        count, position = count_unit(memoryview(data), position, flexible=self._flexible)
+        self._brokers_left = count
+        self._brokers_position = self._end_position = position
+
+    def _read_broker(self) -> None:
+        version, flexible = self._version, self._flexible
+        broker, end = decode_prefix(
+            MetadataResponseBroker,
+            version,
+            self._held,
+            flexible=flexible,
+            position=self._end_position,
+        )
+        self._placed += encode(self._place(broker), version, flexible=flexible)
+        self._end_position = end
+        self._brokers_left -= 1

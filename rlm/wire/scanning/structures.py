@@ -1,0 +1,66 @@
+"""What the scanners of flexible messages share: they pass bytes on, and skip tags (KIP-482)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rlm.wire.scanning.chunks import ChunkReader, Step
+from rlm.wire.scanning.units import Data, varint_unit
+
+UNKNOWN_TAG = 0x7F  # of one byte, and far above those that are given out
+
+
+class StructureScanner:
+    """Passes one message on, in any chunks; a grammar adds its steps. Not thread-safe.
+
+    Each step reads first, then changes: Incomplete must leave all as it was.
+    """
+
+    def __init__(self, first: Step, behind_tags: Callable[[], None], *, frame_bytes: int) -> None:
+        self._tags_left = 0
+        self._behind_tags = behind_tags
+        self._reader = ChunkReader(first, frame_bytes=frame_bytes)
+
+    def feed(self, chunk: memoryview) -> list[memoryview]:
+        """Take the next bytes of the frame, behind its size; contract of ChunkReader.feed."""
+        return self._reader.feed(chunk)
+
+    @property
+    def passing_bytes(self) -> int:
+        """How many of the next bytes may go by unseen: records, mostly."""
+        return self._reader.passing_bytes
+
+    def passed(self, count: int) -> None:
+        """So many of them went by; contract of ChunkReader.passed."""
+        self._reader.passed(count)
+
+    def _end_structure(self, then: Callable[[], None]) -> None:
+        """Read the tags behind a structure, then go on."""
+        self._behind_tags = then
+        self._reader.step = self._read_tag_count
+
+    def _skip_tags(self, count: int, then: Callable[[], None]) -> None:
+        if count:
+            self._tags_left = count
+            self._behind_tags = then
+            self._reader.step = self._read_tag
+        else:
+            then()
+
+    def _see_tag(self, data: Data, position: int, tag: int, size_position: int) -> None:
+        """A tagged field begins: its tag stands before `size_position`, and may be changed."""
+
+    def _read_tag_count(self, data: Data, position: int) -> int:
+        tag_count, end = varint_unit(data, position)
+        self._skip_tags(tag_count, self._behind_tags)
+        return end
+
+    def _read_tag(self, data: Data, position: int) -> int:
+        tag, size_position = varint_unit(data, position)
+        size_bytes, end = varint_unit(data, size_position)
+        self._see_tag(data, position, tag, size_position)
+        self._reader.skip_bytes = size_bytes
+        self._tags_left -= 1
+        if not self._tags_left:
+            self._behind_tags()
+        return end

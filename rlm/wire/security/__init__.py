@@ -1,0 +1,1 @@
+"""Security of a connection: settings, SASL exchanges, TLS."""

@@ -1,0 +1,118 @@
+"""What the client settings say about security, in librdkafka's names.
+
+Owns which of them this client can honour. A setting of security that it cannot honour is an
+error: to connect with less than what was asked for would be wrong. Settings of other kinds
+are not ours and pass unread. Secrets never show in repr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rlm.wire.security.sasl import SCRAM_HASHES
+from rsm.segment.errors import InvalidConfigError
+
+_PROTOCOL = "security.protocol"
+_MECHANISM_KEYS = ("sasl.mechanisms", "sasl.mechanism")
+_USERNAME = "sasl.username"
+_PASSWORD = "sasl.password"  # noqa: S105 - the name of a setting
+_CA = "ssl.ca.location"
+_CERTIFICATE = "ssl.certificate.location"
+_KEY = "ssl.key.location"
+_KEY_PASSWORD = "ssl.key.password"  # noqa: S105 - the name of a setting
+_IDENTIFICATION = "ssl.endpoint.identification.algorithm"
+_VERIFICATION = "enable.ssl.certificate.verification"
+
+_PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
+_MECHANISMS = ("PLAIN", *SCRAM_HASHES)
+_SECURITY_PREFIXES = ("security.", "ssl.", "sasl.", "enable.sasl", "enable.ssl")
+_KNOWN = frozenset(
+    {_PROTOCOL, *_MECHANISM_KEYS, _USERNAME, _PASSWORD, _CA, _CERTIFICATE, _KEY, _KEY_PASSWORD}
+    | {_IDENTIFICATION, _VERIFICATION}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsSettings:
+    """TLS towards the broker; the certificate is always verified.
+
+    `ca_path` None trusts what the system trusts.
+    """
+
+    ca_path: str | None = None
+    certificate_path: str | None = None
+    key_path: str | None = None
+    key_password: str | None = field(default=None, repr=False)
+    check_host_name: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaslSettings:
+    """Who we are, and how we prove it."""
+
+    mechanism: str
+    username: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecuritySettings:
+    """How a connection to a broker is secured; None is without."""
+
+    tls: TlsSettings | None = None
+    sasl: SaslSettings | None = None
+
+
+def security_of(client: Mapping[str, str]) -> SecuritySettings:
+    """Read the security settings among `client`, whose keys are librdkafka's, without prefix.
+
+    Raises InvalidConfigError naming the key (in the user's file it may bear a prefix).
+    """
+    for key in client:
+        if key.startswith(_SECURITY_PREFIXES) and key not in _KNOWN:
+            raise InvalidConfigError("this client setting is not supported", key=key)
+    protocol = client.get(_PROTOCOL, "plaintext").lower()
+    if protocol not in _PROTOCOLS:
+        raise _invalid(_PROTOCOL, protocol, _PROTOCOLS)
+    return SecuritySettings(
+        tls=_tls(client) if protocol.endswith("ssl") else None,
+        sasl=_sasl(client) if protocol.startswith("sasl") else None,
+    )
+
+
+def _tls(client: Mapping[str, str]) -> TlsSettings:
+    if client.get(_VERIFICATION, "true").lower() != "true":
+        raise _invalid(_VERIFICATION, client[_VERIFICATION], ("true",))
+    identification = client.get(_IDENTIFICATION, "https").lower()
+    if identification not in ("https", "none"):
+        raise _invalid(_IDENTIFICATION, identification, ("https", "none"))
+    if _KEY in client and _CERTIFICATE not in client:
+        raise InvalidConfigError("a private key needs its certificate", key=_CERTIFICATE)
+    return TlsSettings(
+        ca_path=client.get(_CA),
+        certificate_path=client.get(_CERTIFICATE),
+        key_path=client.get(_KEY),
+        key_password=client.get(_KEY_PASSWORD),
+        check_host_name=identification == "https",
+    )
+
+
+def _sasl(client: Mapping[str, str]) -> SaslSettings:
+    key = next((name for name in _MECHANISM_KEYS if name in client), _MECHANISM_KEYS[0])
+    mechanism = client.get(key, "GSSAPI").upper()  # librdkafka's default, which we lack
+    if mechanism not in _MECHANISMS:
+        raise _invalid(key, mechanism, _MECHANISMS)
+    for needed in (_USERNAME, _PASSWORD):
+        if needed not in client:
+            raise InvalidConfigError("this SASL mechanism needs the setting", key=needed)
+    return SaslSettings(mechanism=mechanism, username=client[_USERNAME], password=client[_PASSWORD])
+
+
+def _invalid(key: str, found: str, expected: tuple[str, ...]) -> InvalidConfigError:
+    return InvalidConfigError(
+        "this client setting has a value that is not supported",
+        key=key,
+        found=found,
+        expected=" or ".join(expected),
+    )

@@ -1,0 +1,180 @@
+"""The outside of a process, opened as the configuration says: cluster, broker, disk, store, topics.
+
+Nothing is asked of the cluster by opening; what files and settings show to be wrong is an
+InvalidConfigError at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlm.broker.bootstrap import Bootstrap
+from rlm.broker.dead_letters.dead_letter_topic import DeadLetterSettings, KafkaDeadLetterTopic
+from rlm.broker.dead_letters.dead_letters import DeadLetterTopic
+from rlm.broker.own_broker import OwnBroker, ReconnectBackoff
+from rlm.broker.spi import Broker
+from rlm.config.load import Config
+from rlm.config.sections import ClusterConfig, ManagerConfig, MetadataConfig
+from rlm.config.stores.storage import StorageConfig
+from rlm.config.values import CopyVerification
+from rlm.process.host_check import check_host
+from rlm.source.log_source import LogSource
+from rlm.source.logdir import LogDirSource
+from rlm.source.meta_properties import BrokerIdentity
+from rlm.topics.originals_mirror import StoredOriginals
+from rlm.wire.connection import ConnectionSettings, Connector
+from rlm.wire.security.settings import security_of
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.cache.rocksdb import RocksDbStore
+from rlmm.cache.rocksdb_options import RocksDbSettings
+from rlmm.topic.event_topic import EventTopic
+from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
+from rlmm.topic.shape import TopicSettings
+from rsm.layout.block_v1.layout import BlockV1Layout
+from rsm.layout.keys import ObjectKeys
+from rsm.layout.originals import OriginalsKeys
+from rsm.layout.raw import RawLayout
+from rsm.layout.segment_layout import ObjectOrigin, SegmentLayout
+from rsm.manager import SegmentStorageManager
+from rsm.segment.clock import Clock
+from rsm.spi import RemoteStorageManager
+from rsm.storage.bindings import open_storage
+from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.wrappers.rehearsal import rehearsed
+from rsm.system_clock import SystemClock
+from rsm.transfer import ReadBack
+
+# To the broker's first answer: what a host that is down or frozen costs.
+_CONNECT_TIMEOUT_MS = 5_000
+_REQUEST_TIMEOUT_MS = 30_000
+# Kafka's default for consumers; and what lets a command read an empty topic at once.
+_FOLLOWER_FETCH_WAIT_MS = 500
+_READER_FETCH_WAIT_MS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """What a manager touches: the broker and its disk, the store, the two topics."""
+
+    identity: BrokerIdentity
+    broker: Broker
+    source: LogSource
+    storage: ChunkStorage
+    metadata_topic: EventTopic
+    dead_letters: DeadLetterTopic
+
+
+def open_outside(config: Config, clock: Clock) -> Outside:
+    """Everything real. InvalidConfigError."""
+    identity = check_host(config)
+    return Outside(
+        identity=identity,
+        broker=_own_broker(config, identity, clock),
+        source=LogDirSource(config.host.log_dirs, clock=clock),
+        storage=open_chunk_storage(config.storage),
+        metadata_topic=open_metadata_topic(config.cluster, config.metadata, follows=True),
+        dead_letters=KafkaDeadLetterTopic(
+            client_properties(config.cluster),
+            DeadLetterSettings(
+                name=config.manager.delete_dead_letter_topic,
+                replication_factor=config.metadata.replication_factor,
+            ),
+        ),
+    )
+
+
+def open_bootstrap(
+    cluster: ClusterConfig, clock: Clock, *, timeout_ms: int = _REQUEST_TIMEOUT_MS
+) -> Bootstrap:
+    """The way to any broker of the cluster.
+
+    `timeout_ms` bounds each request, and an attempt to reach one bootstrap server after the other.
+    """
+    servers = [(server.host, server.port) for server in cluster.bootstrap_servers]
+    settings = ConnectionSettings(
+        security=security_of(cluster.client.librdkafka()),
+        connect_timeout_ms=max(1, min(_CONNECT_TIMEOUT_MS, timeout_ms // len(servers))),
+        request_timeout_ms=timeout_ms,
+    )
+    return Bootstrap(servers, Connector(settings, clock))
+
+
+def _own_broker(config: Config, identity: BrokerIdentity, clock: Clock) -> Broker:
+    return OwnBroker(
+        open_bootstrap(config.cluster, clock),
+        clock,
+        node_id=identity.node_id,
+        cluster_id=identity.cluster_id,
+        backoff=ReconnectBackoff(),
+    )
+
+
+def client_properties(config: ClusterConfig) -> Mapping[str, str]:
+    """Librdkafka's configuration for that cluster, secrets in clear."""
+    return {**config.client.librdkafka(), "bootstrap.servers": config.bootstrap_text}
+
+
+def open_metadata_topic(
+    cluster: ClusterConfig, metadata: MetadataConfig, *, follows: bool = False
+) -> EventTopic:
+    """The metadata topic; nothing is asked of the cluster yet.
+
+    `follows`: it is read for as long as the process lives, so brokers are to be asked rarely while
+    nothing happens. Others read to its end, and are to be there soon.
+    """
+    settings = TopicSettings(
+        name=metadata.topic_name,
+        partition_count=metadata.num_partitions,
+        replication_factor=metadata.replication_factor,
+    )
+    timeouts = KafkaTimeouts(
+        fetch_wait_ms=_FOLLOWER_FETCH_WAIT_MS if follows else _READER_FETCH_WAIT_MS,
+        produce_ms=metadata.producer_request_timeout_ms,
+        delivery_ms=metadata.producer_delivery_timeout_ms,
+    )
+    return KafkaTopic(client_properties(cluster), settings, timeouts)
+
+
+def open_metadata_cache(metadata: MetadataConfig, directory: Path) -> MetadataCache:
+    """A process's own copy of the metadata; made if it is not there."""
+    settings = RocksDbSettings(
+        block_cache_bytes=metadata.block_cache_bytes,
+        write_buffer_bytes=metadata.write_buffer_bytes,
+    )
+    return MetadataCache(RocksDbStore(directory, settings))
+
+
+def own_topics(metadata: MetadataConfig, manager: ManagerConfig) -> frozenset[str]:
+    """The topics that this product keeps for itself; they are never tiered."""
+    return frozenset({metadata.topic_name, manager.delete_dead_letter_topic})
+
+
+def open_chunk_storage(config: StorageConfig) -> ChunkStorage:
+    """The configured store, as good or bad as it is to be. InvalidConfigError."""
+    return rehearsed(open_storage(config.store()), config.rehearsal(), SystemClock())
+
+
+def stored_originals(config: StorageConfig, storage: ChunkStorage) -> StoredOriginals:
+    """What topics were before they were tiered, in that store, beside the segments."""
+    return StoredOriginals(storage, OriginalsKeys(prefix=config.key_prefix))
+
+
+def storage_manager(
+    config: StorageConfig, storage: ChunkStorage, origin: ObjectOrigin | None = None
+) -> RemoteStorageManager:
+    """Segments as objects of that store, as the configuration says; `origin` writes new ones."""
+    verify_by_reading = config.copy_verify is CopyVerification.READ
+    layouts: list[SegmentLayout] = [
+        RawLayout(origin=origin),
+        BlockV1Layout(block_bytes=config.block_bytes, origin=origin),
+    ]
+    layouts.sort(key=lambda layout: layout.name != config.layout.value)  # the first one writes
+    return SegmentStorageManager(
+        storage=storage,
+        keys=ObjectKeys(prefix=config.key_prefix),
+        layouts=layouts,
+        read_back=ReadBack() if verify_by_reading else None,
+        decoded_cache_bytes=config.index_cache_bytes,
+    )

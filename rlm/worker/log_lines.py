@@ -1,0 +1,83 @@
+"""The format of what is logged: one line per record, fields as key=value behind the message.
+
+    2026-01-31T12:00:00.123Z INFO rlm.tasks.copying.copier segment copied topic=orders partition=0
+
+Fields are the `extra` of the logging call. Line ends within a value or a stack trace are escaped,
+so that one record is always one line.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from datetime import UTC, datetime
+from typing import TextIO
+
+_PLAIN = re.compile(r"[^\s\"=\\]+")
+
+
+class KeyValueFormatter(logging.Formatter):
+    """Formats a record as one line; see the module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._standard = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+
+    def format(self, record: logging.LogRecord) -> str:
+        when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        when = when.replace("+00:00", "Z")
+        message = record.getMessage().replace("\n", "\\n")
+        fields = {key: val for key, val in vars(record).items() if key not in self._standard}
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        pairs = [f"{key}={_value(value)}" for key, value in fields.items()]
+        return " ".join([when, record.levelname, record.name, message, *pairs])
+
+
+class KafkaClientFilter(logging.Filter):
+    """Lets librdkafka say the same kind of thing at most once in `interval_s`.
+
+    While a broker is away each of its clients tells so twenty times a second. What follows from it
+    is logged by us. Memory: one entry per client, level and kind.
+    """
+
+    def __init__(self, interval_s: float = 60.0) -> None:
+        super().__init__()
+        self._interval_s = interval_s
+        self._told_at_s: dict[tuple[str, int, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not record.name.startswith("librdkafka."):
+            return True
+        kind = (record.name, record.levelno, record.getMessage().partition(" ")[0])
+        told_at_s = self._told_at_s.get(kind)
+        if told_at_s is not None and record.created < told_at_s + self._interval_s:
+            return False
+        self._told_at_s[kind] = record.created
+        return True
+
+
+def _value(value: object) -> str:
+    text = str(value)
+    return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+
+
+def configure_logging(level: str, stream: TextIO) -> None:
+    """Send all records of at least `level` to `stream`, in place of what was set before."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(KeyValueFormatter())
+    handler.addFilter(KafkaClientFilter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    # Each request of these libraries would be a line of its own; what matters of it we log.
+    for library in ("httpx", "httpcore", "uvicorn"):
+        logging.getLogger(library).setLevel(logging.WARNING)
+
+
+def configure_command_logging(stream: TextIO) -> None:
+    """Send what a command's user should know to `stream`."""
+    configure_logging("WARNING", stream)
+    # What librdkafka has to say of a cluster that is away is said by the command's own line.
+    logging.getLogger("librdkafka").setLevel(logging.CRITICAL)

@@ -1,0 +1,20 @@
+"""The store as the processes use it: its requests measured, the slow ones logged."""
+
+from __future__ import annotations
+
+from rlm.config.stores.storage import StorageConfig
+from rlm.metrics.metrics import Metrics
+from rsm.segment.clock import Clock
+from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.wrappers.observed import ObservedChunkStorage
+
+
+def observed_store(
+    storage: ChunkStorage, config: StorageConfig, metrics: Metrics, clock: Clock
+) -> ChunkStorage:
+    """`storage`, whose requests count as the process's."""
+
+    def observe(operation: str, result: str, duration_ms: int) -> None:
+        metrics.storage_request_seconds.labels(operation, result).observe(duration_ms / 1000)
+
+    return ObservedChunkStorage(storage, clock, observe, slow_ms=config.request_warning_ms)

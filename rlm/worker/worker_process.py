@@ -1,0 +1,138 @@
+"""A worker as a process: its HTTP server, its signals, its parent, and its end.
+
+What a worker does is its builder's matter; this module runs one until it is told to stop, loses
+its supervisor, or finds that it can't be right.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from prometheus_client import CollectorRegistry
+
+from rlm.config.load import Config
+from rlm.config.values import HostPort
+from rlm.metrics.metrics import Metrics
+from rlm.process.parent_watch import watch_parent
+from rlm.process.signals import STOP_SIGNALS, SignalInbox, signal_inbox
+from rlm.process.umask import restricted_umask
+from rlm.rest.http_server import bind_listener, reachable_address
+from rsm.segment.errors import InvalidConfigError, TieredStorageError
+
+LOOPBACK_LISTENER = HostPort(host="127.0.0.1", port=0)
+"""Where only this host's own processes connect; the system chooses the port."""
+
+STOP_TIMEOUT_MS = 12_000  # less than the supervisor waits before it kills
+_STDIN_FD = 0
+_TICK_MS = 500
+_log = logging.getLogger(__name__)
+
+
+class Worker(Protocol):
+    """What a process runs."""
+
+    def start(self) -> None:
+        """Begin to work and return; what only the cluster can tell makes it not ready."""
+
+    def failure(self) -> TieredStorageError | None:
+        """Why it can never work, for good: InvalidConfigError for a foreign cluster. Thread-safe.
+
+        None as long as it works or may yet.
+        """
+
+    def stop(self, *, timeout_ms: int) -> None:
+        """Finish or give up what is under way, in time; idempotent, also without `start`."""
+
+
+class Server(Protocol):
+    """What answers HTTP requests for a worker; `stop` also without `start`."""
+
+    def start(self) -> None:
+        """Begin to serve and return."""
+
+    def stop(self) -> None:
+        """Finish requests under way. RetriableError if that takes long."""
+
+
+WorkerT = TypeVar("WorkerT", bound=Worker)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerKind(Generic[WorkerT]):
+    """A kind of process. `listens` says where its HTTP server listens.
+
+    `build` is given the address of that.
+    """
+
+    name: str
+    listens: Callable[[Config], HostPort]
+    build: Callable[[Config, HostPort, Metrics, ExitStack], WorkerT]
+    serve: Callable[[WorkerT, CollectorRegistry, socket.socket], Server]
+
+
+def run_worker(
+    kind: WorkerKind[WorkerT], load: Callable[[], Config], *, rest_fd: int | None, supervised: bool
+) -> None:
+    """Run a worker until a stop signal or the parent's end.
+
+    `rest_fd` is an inherited listening socket; without it one is bound. Raises what
+    `load`, `build` and `start` raise, and the worker's failure. Main thread only.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(restricted_umask())
+        inbox = stack.enter_context(signal_inbox(STOP_SIGNALS))
+        parent_gone = threading.Event()
+        if supervised:
+            watch_parent(_STDIN_FD, lambda: _note_parent_gone(parent_gone, inbox))
+        config = load()
+        bound = listening_socket(
+            rest_fd, kind.listens(config), option="--rest-fd", key="rest.listener"
+        )
+        stack.callback(bound.close)
+        metrics = Metrics(CollectorRegistry())
+        worker = kind.build(config, reachable_address(bound), metrics, stack)
+        stack.callback(worker.stop, timeout_ms=STOP_TIMEOUT_MS)
+        server = kind.serve(worker, metrics.registry, bound)
+        stack.callback(server.stop)
+        worker.start()
+        server.start()
+        _log.info(f"{kind.name} started", extra={"http_address": str(reachable_address(bound))})
+        _wait_for_end(kind.name, worker, inbox, parent_gone)
+
+
+def listening_socket(fd: int | None, listener: HostPort, *, option: str, key: str) -> socket.socket:
+    """The inherited socket, or one bound now; InvalidConfigError naming `option` or `key`."""
+    return bind_listener(listener, key=key) if fd is None else inherited_socket(fd, option=option)
+
+
+def inherited_socket(fd: int, *, option: str) -> socket.socket:
+    """The socket of an inherited descriptor; InvalidConfigError naming `option`."""
+    try:
+        os.set_inheritable(fd, False)  # noqa: FBT003 - positional only
+        return socket.socket(fileno=fd)
+    except OSError as error:
+        raise InvalidConfigError(
+            "not a listening socket", key=option, found=fd, reason=error.strerror
+        ) from error
+
+
+def _wait_for_end(
+    name: str, worker: Worker, inbox: SignalInbox, parent_gone: threading.Event
+) -> None:
+    while not parent_gone.is_set() and not inbox.wait(_TICK_MS):
+        failure = worker.failure()
+        if failure is not None:
+            raise failure
+    _log.info(f"{name} stops", extra={"parent_gone": parent_gone.is_set()})
+
+
+def _note_parent_gone(parent_gone: threading.Event, inbox: SignalInbox) -> None:
+    parent_gone.set()
+    inbox.wake()

@@ -1,0 +1,1 @@
+"""Dead letters about failed deletions and orphans: values and records. Pure."""

@@ -1,0 +1,1 @@
+"""The effect of one record on the known state: the rules, and the state."""

@@ -1,0 +1,1 @@
+"""Follows the metadata topic: assigned partitions, checkpoints, progress, waiting readers."""

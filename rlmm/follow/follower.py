@@ -1,0 +1,319 @@
+"""Follower: keeps the cache at the end of the metadata topic, through everything that may happen.
+
+    disconnected ── topic has the right shape, cache continued or rebuilt ──► following
+         ▲                                                                     │
+         └─ topic unreachable at the start, gone, replaced, cut, of a wrong shape;
+                                              cache can't be used ─────────────┘
+
+It follows the metadata partitions that are assigned to it, and becomes ready when all that was in
+them at the time of connecting is applied. Those that are assigned later are caught up with each by
+itself; what was folded from those that are not assigned any more is dropped.
+
+While the topic can't be reached later it stays ready, for what it holds is still true, but not for
+longer than a quarter of delete.retention.ms: then it connects anew, which finds out whether
+tombstones may have been missed. Nothing can
+be published then. While its cache can't be used it is not ready, for what it holds falls behind; of
+one that was damaged, and is begun anew, nothing is answered until it was caught up with.
+Who runs it calls `step` in a loop and pauses as the step says.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.follow.applier import Applier
+from rlmm.follow.assignment import Assignment
+from rlmm.follow.continuation import Continuation
+from rlmm.follow.followed_partitions import FollowedPartitions
+from rlmm.follow.progress import Progress
+from rlmm.metrics import MetadataMetrics
+from rlmm.positions import ReadPosition, TopicIdentity
+from rlmm.spi import NotReady, Readiness
+from rlmm.topic.event_topic import EventTopic, PositionLostError
+from rsm.segment.clock import Clock
+from rsm.segment.errors import (
+    CorruptError,
+    InvalidConfigError,
+    NotFoundError,
+    RetriableError,
+    TieredStorageError,
+)
+
+logger = logging.getLogger(__name__)
+
+DELETE_RETENTION_MS = 7 * 24 * 3600 * 1000
+_START = ReadPosition(offset=0)
+_UNCONFIRMED = "the metadata topic has not confirmed yet what was read of it before"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowerSettings:
+    """Bounds of following: records per step, waits, and how often the topic is looked at anew.
+
+    From so many missing events on the cache is told that much is about to be written.
+    """
+
+    max_records_per_step: int = 10_000
+    poll_timeout_ms: int = 500
+    check_interval_ms: int = 30_000
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 10_000
+    delete_retention_ms: int = DELETE_RETENTION_MS
+    much_events_count: int = 200_000
+
+
+class Follower:
+    """One thread's, but for `readiness`, `identity`, `caught_up` and `metrics`."""
+
+    def __init__(
+        self,
+        topic: EventTopic,
+        cache: MetadataCache,
+        progress: Progress,
+        clock: Clock,
+        settings: FollowerSettings,
+        assignment: Assignment,
+    ) -> None:
+        self._topic = topic
+        self._cache = cache
+        self._progress = progress
+        self._clock = clock
+        self._settings = settings
+        self._assignment = assignment
+        self._followed = FollowedPartitions()
+        self._applier = Applier(topic, cache, progress)
+        self._continuation = Continuation(topic, cache, settings.delete_retention_ms)
+        self._connected = False
+        self._assigned = False
+        self._much_is_written = False
+        self._lost = ""
+        self._fed_ms = 0
+        self._confirmed_ms = 0
+        self._doubted_ms = 0
+        self._known_ends: Mapping[int, int] = {}
+        self._next_check_ms = 0
+        self._next_change_ms = 0
+        self._failures_in_row = 0
+        self._applied_count = 0
+        self._counts: Counter[str] = Counter()
+        self._refused: Counter[str] = Counter()
+        self._skipped: Counter[str] = Counter()
+        self.identity: TopicIdentity | None = None
+        self.readiness = Readiness(
+            ready=False,
+            reason="not connected to the metadata topic yet",
+            kind=NotReady.UNREACHABLE,
+        )
+
+    @property
+    def caught_up(self) -> Mapping[int, int]:
+        """The metadata partitions that answer, each with the number of its catching up.
+
+        An answer is whole if that number was the same before and after it was found.
+        """
+        return self._followed.caught_up
+
+    def step(self) -> int:
+        """Connect, or apply the next records. Returns how long to pause before the next, in ms.
+
+        Raises nothing that a later step may get over; failures are counted and logged.
+        """
+        try:
+            now_ms = self._clock.monotonic_ms()
+            if self._connected and (reason := self._cache.failure()):  # found by whoever reads
+                self._lose_cache(reason)
+            if not self._connected or self._is_in_doubt():
+                self._connected = False
+                self._connect()
+            elif now_ms >= self._next_check_ms:
+                self._check()
+            elif now_ms >= self._next_change_ms and self._wanted() != self._followed.numbers:
+                self._change()
+            else:
+                self._apply()
+        except (InvalidConfigError, NotFoundError, CorruptError) as error:
+            self._disconnect(error)
+            return self._failed(error)
+        except RetriableError as error:
+            if reason := self._cache.failure():
+                self._lose_cache(reason)
+            elif not self._connected:
+                self._set_readiness(str(error), NotReady.UNREACHABLE)
+            return self._failed(error)
+        # Connecting alone proves little: a full disk lets a cache be opened, and then refuses.
+        if self.readiness.ready:
+            self._failures_in_row = 0
+        return 0
+
+    def metrics(self) -> MetadataMetrics:
+        """Counters as of now."""
+        positions, readiness = self._progress.positions, self.readiness
+        return MetadataMetrics(
+            ready=readiness.ready,
+            not_ready="" if readiness.kind is None else readiness.kind.value,
+            applied_events_count=self._applied_count,
+            refused_events_count=dict(self._refused),
+            skipped_events_count=dict(self._skipped),
+            rebuilds_count=self._counts["rebuilds"],
+            failures_count=self._counts["failures"],
+            positions={partition: p.offset for partition, p in positions.items()},
+            lag_events_count=self._progress.behind_count(self._known_ends),
+            missing_events_count=self._progress.behind_count(dict(self._followed.missing_ends)),
+            catching_up_count=self._followed.catching_up_count,
+        )
+
+    def _connect(self) -> None:
+        # An empty cache is no answer to anybody, and may last for as long as the topic is away.
+        self._cache.recover(self._followed.forget)
+        now_ms = self._clock.wall_ms()
+        found = self._continuation.connect(now_ms, lost=self._lost, confirmed_ms=self._confirmed_ms)
+        if found.rebuild_reason:
+            self._followed.forget()
+            found = self._continuation.begin_anew(found)
+            self._counts["rebuilds"] += found.stored is not None
+        self._lost = ""
+        self._fed_ms = found.fed_ms
+        self._progress.restart(found.positions, found.fed_ms)
+        self._next_check_ms = self._clock.monotonic_ms() + self._settings.check_interval_ms
+        self.identity = found.identity
+        self._followed.begin()
+        self._follow(found.end_offsets, awaited=True)
+        self._connected = True
+        self._doubted_ms = now_ms
+
+    def _check(self) -> None:
+        """Look whether the topic is still the same and still of the right shape."""
+        self._next_check_ms = self._clock.monotonic_ms() + self._settings.check_interval_ms
+        identity = self._continuation.find_topic()
+        if identity != self.identity:
+            raise NotFoundError("the metadata topic was replaced", was=self.identity, now=identity)
+        self._known_ends = self._topic.end_offsets(sorted(self._followed.numbers))
+        if self.readiness.ready and not self._progress.behind_count(self._known_ends):
+            self._confirmed_ms = self._clock.wall_ms()
+
+    def _is_in_doubt(self) -> bool:
+        """Whether it was long ago that all was known to be applied: tombstones may be missed."""
+        if not self._confirmed_ms:
+            return False
+        since_ms = max(self._confirmed_ms, self._doubted_ms)
+        return self._clock.wall_ms() - since_ms > self._settings.delete_retention_ms // 4
+
+    def _change(self) -> None:
+        """Follow what is assigned now. If its ends can't be asked, the rest goes on meanwhile."""
+        self._next_change_ms = self._clock.monotonic_ms() + self._settings.retry_backoff_max_ms
+        new = self._wanted() - self._followed.numbers
+        self._follow(self._topic.end_offsets(sorted(new)) if new else {}, awaited=False)
+        self._next_change_ms = 0
+
+    def _wanted(self) -> frozenset[int]:
+        assert self.identity is not None, "known since it is connected"
+        return self._assignment.wanted(self.identity.partition_count, self._progress.positions)
+
+    def _follow(self, ends: Mapping[int, int], *, awaited: bool) -> None:
+        """Follow what is wanted now, the new ones up to these ends at first; drop the others."""
+        held, wanted, followed = self._progress.positions, self._wanted(), self._followed
+        if not wanted - followed.numbers <= ends.keys():
+            return  # more was assigned while the ends were asked for
+        gone = held.keys() - wanted
+        if gone:
+            assert self.identity is not None, "known since it is connected"
+            followed.forget(gone)
+            self._cache.drop(gone, self.identity.partition_count)
+        self._progress.restart({p: held.get(p, _START) for p in wanted}, 0)
+        followed.follow(wanted, {p: ends[p] for p in wanted - followed.numbers}, awaited=awaited)
+        known = {**self._known_ends, **ends}
+        self._known_ends = {p: known[p] for p in wanted}
+        self._assigned = False
+        logger.info("metadata partitions followed=%d dropped=%d", len(wanted), len(gone))
+        missing = self._progress.behind_count(followed.missing_ends)
+        if missing >= self._settings.much_events_count:
+            self._expect(much_is_written=True)
+        self._settle()
+
+    def _apply(self) -> None:
+        assert self.identity is not None, "known since it is connected"
+        # Records that were read but not applied are lost to a topic that is simply read on.
+        if not self._assigned:
+            self._topic.assign(self._progress.positions)
+        self._assigned = False
+        counts = self._applier.step(
+            max_records=self._settings.max_records_per_step,
+            timeout_ms=self._settings.poll_timeout_ms,
+            partition_count=self.identity.partition_count,
+        )
+        self._assigned = True
+        self._applied_count += counts.accepted
+        self._refused.update(counts.refused)
+        self._skipped.update(counts.skipped)
+        # The topic itself may show how much time has passed where this host's clock does not.
+        too_old = self._continuation.is_too_old(self._fed_ms, counts.newest_append_time_ms)
+        if not self.readiness.ready and too_old:
+            self._followed.forget()
+            self._continuation.rebuild(self.identity, "records are too far from the checkpoint")
+            self._counts["rebuilds"] += 1
+            self._connected = False
+            return
+        self._settle()
+
+    def _settle(self) -> None:
+        """See what was caught up with by now."""
+        answered = self._topic.answered() if self._assigned else frozenset()
+        if self._followed.settle(self._progress.positions, answered):
+            self._progress.notify()
+        if not self._followed.catching_up_count:
+            self._expect(much_is_written=False)
+        if not self.readiness.ready:
+            ends = self._followed.awaited_ends()
+            missing = self._progress.behind_count(ends)
+            reason = f"{missing} metadata events are not applied yet" if missing else _UNCONFIRMED
+            self._set_readiness(reason if ends else "", NotReady.CATCHING_UP)
+            if not ends:
+                self._confirmed_ms = self._clock.wall_ms()
+
+    def _expect(self, *, much_is_written: bool) -> None:
+        """Told again whenever much is missing: a cache that was opened anew has forgotten it."""
+        if much_is_written or self._much_is_written:
+            self._cache.expect(much_is_written=much_is_written)
+            self._much_is_written = much_is_written
+
+    def _disconnect(self, error: TieredStorageError) -> None:
+        self._connected = False
+        if isinstance(error, PositionLostError):
+            self._lost = str(error)
+        kind = NotReady.GONE
+        if isinstance(error, InvalidConfigError):
+            kind = NotReady.WRONG_SHAPE
+        elif isinstance(error, CorruptError):
+            kind = NotReady.CACHE
+        self._set_readiness(str(error), kind)
+
+    def _lose_cache(self, reason: str) -> None:
+        """Not ready at once; how far behind the cache is stays known meanwhile."""
+        self._connected = False
+        self._set_readiness(f"the cache can't be used: {reason}", NotReady.CACHE)
+        if self.identity is None:
+            return
+        with suppress(TieredStorageError):
+            self._known_ends = self._topic.end_offsets(sorted(self._followed.numbers))
+
+    def _set_readiness(self, reason: str, kind: NotReady) -> None:
+        """Not ready for a reason; ready if that is empty."""
+        before = self.readiness
+        self.readiness = Readiness(ready=not reason, reason=reason, kind=kind if reason else None)
+        if before.ready != self.readiness.ready:
+            logger.info("metadata ready=%s reason=%s", self.readiness.ready, reason)
+        self._progress.notify()
+
+    def _failed(self, error: TieredStorageError) -> int:
+        self._counts["failures"] += 1
+        if self._failures_in_row == 0:
+            logger.warning("metadata can't be followed, trying again error=%s", error)
+        settings = self._settings
+        pause_ms = settings.retry_backoff_ms << min(self._failures_in_row, 20)
+        self._failures_in_row += 1
+        return min(pause_ms, settings.retry_backoff_max_ms)

@@ -1,0 +1,1 @@
+"""The records of Kafka's own tiered storage: decoding and audit. Pure."""

@@ -1,0 +1,179 @@
+"""What the records of Kafka's own tiered storage show that is not as it should be. Pure.
+
+Only metadata is looked at: what the objects of a segment are called is known to the cluster's
+storage plugin alone. Gaps are told by offsets, whatever the leader epochs. In memory is what Kafka
+keeps there too: every segment that is not deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from uuid import UUID
+
+from rlmm.native.records import (
+    NativePartitionDeleteState,
+    NativeRecord,
+    NativeSegmentState,
+    RemoteLogSegmentMetadataRecord,
+    RemoteLogSegmentMetadataUpdateRecord,
+    RemotePartitionDeleteMetadataRecord,
+)
+from rlmm.spi import MetadataPosition
+from rsm.segment.errors import CorruptError
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.ranges import OffsetRange
+
+
+class NativeFindingKind(Enum):
+    """What was found. The value is its name in what is printed."""
+
+    DANGLING_COPY = "dangling_copy"
+    DANGLING_DELETE = "dangling_delete"
+    DANGLING_PARTITION_DELETE = "dangling_partition_delete"
+    GAP = "gap"
+    UNKNOWN_SEGMENT = "unknown_segment"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativePlace:
+    """Where a record stands, and the broker's time of it."""
+
+    position: MetadataPosition
+    append_time_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeFinding:
+    """One thing, and the record that shows it: of a gap, the segment's behind it.
+
+    `segment_id` is None where it is not about one segment, `offsets` where it is about none.
+    """
+
+    kind: NativeFindingKind
+    place: NativePlace
+    topic_id_partition: TopicIdPartition
+    segment_id: RemoteLogSegmentId | None = None
+    offsets: OffsetRange | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Segment:
+    place: NativePlace
+    state: NativeSegmentState
+    offsets: OffsetRange | None  # None: its beginning was not seen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Deletion:
+    place: NativePlace
+    state: NativePartitionDeleteState
+
+
+class NativeAudit:
+    """Takes all records, each metadata partition's in log order, then says what it found.
+
+    One thread's.
+    """
+
+    def __init__(self) -> None:
+        self._segments: dict[TopicIdPartition, dict[UUID, _Segment]] = {}
+        self._deletions: dict[TopicIdPartition, _Deletion] = {}
+
+    def add(self, record: NativeRecord, place: NativePlace) -> None:
+        """Take the next record. CorruptError if its offsets are not a range: it is left out."""
+        match record:
+            case RemoteLogSegmentMetadataRecord(segment_id=segment_id, facts=facts):
+                offsets = _offsets(facts.start_offset, facts.end_offset)
+                segment = _Segment(place=place, state=facts.state, offsets=offsets)
+                self._put(segment_id, segment)
+            case RemoteLogSegmentMetadataUpdateRecord(segment_id=segment_id, state=state):
+                known = self._segments.get(segment_id.topic_id_partition, {}).get(segment_id.id)
+                known = known or _Segment(place=place, state=state, offsets=None)
+                self._put(segment_id, replace(known, place=place, state=state))
+            case RemotePartitionDeleteMetadataRecord(topic_id_partition=tip, state=state):
+                if state is NativePartitionDeleteState.DELETE_PARTITION_FINISHED:
+                    self._segments.pop(tip, None)
+                    self._deletions.pop(tip, None)
+                else:
+                    self._deletions[tip] = _Deletion(place=place, state=state)
+
+    def segments_count(self) -> int:
+        """How many segments are known that are not deleted."""
+        return sum(map(len, self._segments.values()))
+
+    def findings(self, cut_off_ms: int) -> Iterator[NativeFinding]:
+        """What is not as it should be, and has been so since `cut_off_ms`."""
+        found = (
+            *self._partition_deletions(),
+            *(each for tip, known in self._segments.items() for each in _unsettled(tip, known)),
+            *(
+                each
+                for tip, known in self._segments.items()
+                if tip not in self._deletions
+                for each in _gaps(tip, known.values())
+            ),
+        )
+        return (each for each in found if each.place.append_time_ms < cut_off_ms)
+
+    def _put(self, segment_id: RemoteLogSegmentId, segment: _Segment) -> None:
+        known = self._segments.setdefault(segment_id.topic_id_partition, {})
+        if segment.state is NativeSegmentState.DELETE_SEGMENT_FINISHED:
+            known.pop(segment_id.id, None)
+        else:
+            known[segment_id.id] = segment
+
+    def _partition_deletions(self) -> Iterator[NativeFinding]:
+        for tip, deletion in self._deletions.items():
+            yield NativeFinding(
+                kind=NativeFindingKind.DANGLING_PARTITION_DELETE,
+                place=deletion.place,
+                topic_id_partition=tip,
+            )
+
+
+_UNSETTLED = {
+    NativeSegmentState.COPY_SEGMENT_STARTED: NativeFindingKind.DANGLING_COPY,
+    NativeSegmentState.DELETE_SEGMENT_STARTED: NativeFindingKind.DANGLING_DELETE,
+}
+
+
+def _unsettled(tip: TopicIdPartition, segments: Mapping[UUID, _Segment]) -> Iterator[NativeFinding]:
+    for segment_uuid, segment in segments.items():
+        kind = _UNSETTLED.get(segment.state)
+        if segment.offsets is None:
+            kind = NativeFindingKind.UNKNOWN_SEGMENT
+        if kind is not None:
+            yield NativeFinding(
+                kind=kind,
+                place=segment.place,
+                topic_id_partition=tip,
+                segment_id=RemoteLogSegmentId(topic_id_partition=tip, id=segment_uuid),
+                offsets=segment.offsets,
+            )
+
+
+def _gaps(tip: TopicIdPartition, segments: Iterable[_Segment]) -> Iterator[NativeFinding]:
+    finished = (
+        (segment.offsets, segment.place)
+        for segment in segments
+        if segment.state is NativeSegmentState.COPY_SEGMENT_FINISHED and segment.offsets is not None
+    )
+    reached_offset: int | None = None
+    for offsets, place in sorted(finished, key=lambda each: each[0]):
+        if reached_offset is not None and offsets.start_offset > reached_offset:
+            yield NativeFinding(
+                kind=NativeFindingKind.GAP,
+                place=place,
+                topic_id_partition=tip,
+                offsets=OffsetRange(start_offset=reached_offset, end_offset=offsets.start_offset),
+            )
+        reached_offset = max(reached_offset or 0, offsets.end_offset)
+
+
+def _offsets(first_offset: int, last_offset: int) -> OffsetRange:
+    try:
+        return OffsetRange.from_inclusive(first_offset, last_offset)
+    except ValueError as error:
+        raise CorruptError("not a segment's offsets", found=str(error)) from error

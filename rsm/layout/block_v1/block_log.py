@@ -1,0 +1,170 @@
+"""A log segment's bytes as a data object in block format v1: each record batch is an entry.
+
+The division into blocks is given, made of the batches' lengths; here the bytes pass once, from the
+log's own chunks to the object's. Pure.
+
+Memory: one buffer of `_BUFFER_BYTES`; a batch is never held.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rsm.layout.block_v1.block_format import ENTRY_HEADER, ENTRY_HEADER_BYTES, HEADER_BYTES, padding
+from rsm.layout.block_v1.block_plan import BlockedSource, PlannedBlock
+from rsm.segment.batches.batch import LOG_OVERHEAD_BYTES
+from rsm.segment.errors import RetriableError
+from rsm.segment.local_segment import ContentSource
+
+_BUFFER_BYTES = 1 << 20
+# What is larger is handed on as it lies in the log's chunk.
+_COPIED_BYTES = 64 << 10
+_BATCH_LENGTH = struct.Struct(">8xi")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockedLog(BlockedSource):
+    """A PartedSource over `log`, whose batches are divided into `blocks`.
+
+    A pass raises what the log's raises, and RetriableError if the log has other batches.
+    """
+
+    log: ContentSource
+
+    def chunks(self) -> Iterator[memoryview]:
+        passing = _Pass(self.blocks)
+        for view in self.log.chunks():
+            yield from passing.feed(view)
+        yield from passing.finish()
+
+
+class _Pass:
+    """One pass: where in the blocks and in the current batch it is, and what is not handed on."""
+
+    def __init__(self, blocks: Sequence[PlannedBlock]) -> None:
+        self._following = iter(blocks)
+        self._block: PlannedBlock | None = None
+        self._end_entry_id = 0
+        self._next_entry_id = 0
+        self._left_in_block_bytes = 0
+        self._left_in_batch_bytes = 0
+        self._begun = bytearray()  # of a batch whose length is not all there yet
+        self._out = memoryview(bytearray(_BUFFER_BYTES))
+        self._filled_bytes = 0
+
+    def feed(self, view: memoryview) -> Iterator[memoryview]:
+        """Take the log's next bytes."""
+        position = 0
+        while position < len(view):
+            if not self._left_in_batch_bytes:
+                if not self._begun:
+                    position = self._take_small_batches(view, position)
+                position += self._take_begin(view, position)
+                if len(self._begun) < LOG_OVERHEAD_BYTES:
+                    return
+                yield from self._begin_entry()
+            size_bytes = min(self._left_in_batch_bytes, len(view) - position)
+            yield from self._hand_on(view[position : position + size_bytes])
+            position += size_bytes
+            self._left_in_batch_bytes -= size_bytes
+
+    def finish(self) -> Iterator[memoryview]:
+        """The rest, once the log has ended."""
+        self._require(not self._begun and not self._left_in_batch_bytes)
+        yield from self._end_block()
+        self._require(next(self._following, None) is None)
+        yield from self._flush()
+
+    def _take_small_batches(self, view: memoryview, position: int) -> int:
+        """Take whole batches for as long as there is room for them; where the next one begins.
+
+        The way of nearly every batch: within a block, whole in one view, smaller than the buffer.
+        """
+        out, filled_bytes, entry_id = self._out, self._filled_bytes, self._next_entry_id
+        left_in_block_bytes, end_entry_id = self._left_in_block_bytes, self._end_entry_id
+        last_begin = len(view) - LOG_OVERHEAD_BYTES
+        while position <= last_begin and entry_id < end_entry_id:
+            size_bytes = _BATCH_LENGTH.unpack_from(view, position)[0] + LOG_OVERHEAD_BYTES
+            end_position = position + size_bytes
+            data_begin = filled_bytes + ENTRY_HEADER_BYTES
+            data_end = data_begin + size_bytes
+            if end_position > len(view) or data_end > _BUFFER_BYTES:
+                break
+            if not LOG_OVERHEAD_BYTES < size_bytes <= _COPIED_BYTES:
+                break
+            ENTRY_HEADER.pack_into(out, filled_bytes, size_bytes, entry_id)
+            out[data_begin:data_end] = view[position:end_position]
+            left_in_block_bytes -= ENTRY_HEADER_BYTES + size_bytes
+            position, filled_bytes = end_position, data_end
+            entry_id += 1
+        self._filled_bytes, self._next_entry_id = filled_bytes, entry_id
+        self._left_in_block_bytes = left_in_block_bytes
+        self._require(left_in_block_bytes >= 0)
+        return position
+
+    def _take_begin(self, view: memoryview, position: int) -> int:
+        """Take what tells a batch's length; returns how many bytes of the view that was."""
+        wanted_bytes = LOG_OVERHEAD_BYTES - len(self._begun)
+        piece = view[position : position + wanted_bytes]
+        self._begun += piece
+        return len(piece)
+
+    def _begin_entry(self) -> Iterator[memoryview]:
+        (length_bytes,) = _BATCH_LENGTH.unpack(self._begun)
+        size_bytes = length_bytes + LOG_OVERHEAD_BYTES
+        self._require(length_bytes > 0)
+        if self._next_entry_id == self._end_entry_id:
+            yield from self._end_block()
+            yield from self._begin_block()
+        self._left_in_block_bytes -= ENTRY_HEADER_BYTES + size_bytes
+        self._require(self._left_in_block_bytes >= 0)
+        yield from self._hand_on(ENTRY_HEADER.pack(size_bytes, self._next_entry_id))
+        yield from self._hand_on(self._begun)
+        self._begun = bytearray()
+        self._left_in_batch_bytes = length_bytes
+        self._next_entry_id += 1
+
+    def _begin_block(self) -> Iterator[memoryview]:
+        block = next(self._following, None)
+        if block is None:
+            raise _changed(self._next_entry_id)
+        self._block = block
+        self._end_entry_id = block.first_entry_id + block.entry_count
+        self._left_in_block_bytes = block.block_bytes - block.padding_bytes - HEADER_BYTES
+        yield from self._hand_on(block.header())
+
+    def _end_block(self) -> Iterator[memoryview]:
+        self._require(self._next_entry_id == self._end_entry_id and not self._left_in_block_bytes)
+        left_bytes = 0 if self._block is None else self._block.padding_bytes
+        # In pieces, each a whole number of times the pattern, so that the next one goes on with it.
+        while left_bytes:
+            size_bytes = min(left_bytes, _COPIED_BYTES)
+            yield from self._hand_on(padding(size_bytes))
+            left_bytes -= size_bytes
+
+    def _hand_on(self, piece: memoryview | bytes | bytearray) -> Iterator[memoryview]:
+        """Put a piece into the buffer, or hand on the buffer and then the piece itself."""
+        end = self._filled_bytes + len(piece)
+        if end > _BUFFER_BYTES or len(piece) > _COPIED_BYTES:
+            yield from self._flush()
+            end = len(piece)
+        if len(piece) > _COPIED_BYTES:
+            yield memoryview(piece)
+        else:
+            self._out[self._filled_bytes : end] = piece
+            self._filled_bytes = end
+
+    def _flush(self) -> Iterator[memoryview]:
+        filled_bytes, self._filled_bytes = self._filled_bytes, 0
+        if filled_bytes:
+            yield self._out[:filled_bytes]
+
+    def _require(self, as_planned: bool) -> None:  # noqa: FBT001 - reads as an assertion
+        if not as_planned:
+            raise _changed(self._next_entry_id)
+
+
+def _changed(entry_id: int) -> RetriableError:
+    return RetriableError("the log's batches changed while it was copied", entry_id=entry_id)

@@ -1,0 +1,172 @@
+"""How entries are divided among the blocks of a data object (PIP-17).
+
+A block is filled until the next entry does not fit, and padded to the block size; the last one ends
+with its last entry. An entry that is larger than a block has a block of its own, as long as it is.
+Where no entry is that large this is Pulsar's division to the byte. Pure.
+Source: Pulsar's BlockAwareSegmentInputStreamImpl.calculateBlockSize.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rsm.layout.block_v1.block_format import (
+    ENTRY_HEADER,
+    ENTRY_HEADER_BYTES,
+    HEADER_BYTES,
+    MAX_ENTRY_BYTES,
+    BlockHeader,
+    encode_header,
+    padding,
+)
+from rsm.layout.block_v1.block_index import IndexedBlock
+from rsm.segment.errors import UnsupportedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedBlock:
+    """One block: what it holds, where it begins, its whole length and what of that is padding."""
+
+    first_entry_id: int
+    entry_count: int
+    position: int
+    block_bytes: int
+    padding_bytes: int
+
+    def header(self) -> bytes:
+        """Its header's bytes."""
+        return encode_header(
+            BlockHeader(block_bytes=self.block_bytes, first_entry_id=self.first_entry_id)
+        )
+
+
+class BlockPlanner:
+    """Takes the lengths of consecutive entries, from `first_entry_id` on. Not thread-safe."""
+
+    def __init__(self, *, block_bytes: int, first_entry_id: int = 0) -> None:
+        self._block_bytes = block_bytes
+        self._next_entry_id = first_entry_id
+        self._position = 0
+        self._entry_count = 0
+        self._used_bytes = HEADER_BYTES
+
+    @property
+    def next_entry_id(self) -> int:
+        return self._next_entry_id
+
+    @property
+    def room_bytes(self) -> int:
+        """How long further entries of the current block may be, each with its header."""
+        return self._block_bytes - self._used_bytes
+
+    def add(self, length_bytes: int) -> PlannedBlock | None:
+        """Take the next entry; returns the block before it if the entry begins another one.
+
+        UnsupportedError for an entry that the format can't hold.
+        """
+        if length_bytes > MAX_ENTRY_BYTES:
+            raise UnsupportedError(
+                "an entry too large for any block",
+                entry_id=self._next_entry_id,
+                length_bytes=length_bytes,
+                limit_bytes=MAX_ENTRY_BYTES,
+            )
+        size_bytes = ENTRY_HEADER_BYTES + length_bytes
+        full = None
+        if self._entry_count and self._used_bytes + size_bytes > self._block_bytes:
+            full = self._close(max(self._used_bytes, self._block_bytes))
+        self._used_bytes += size_bytes
+        self._entry_count += 1
+        self._next_entry_id += 1
+        return full
+
+    def add_fitting(self, entry_count: int, length_bytes: int) -> None:
+        """Take entries of this length together, for which there must be `room_bytes`."""
+        self._used_bytes += entry_count * ENTRY_HEADER_BYTES + length_bytes
+        self._entry_count += entry_count
+        self._next_entry_id += entry_count
+
+    def finish(self) -> PlannedBlock:
+        """The last block; at least one entry must have been added."""
+        assert self._entry_count
+        return self._close(self._used_bytes)
+
+    def _close(self, block_bytes: int) -> PlannedBlock:
+        block = PlannedBlock(
+            first_entry_id=self._next_entry_id - self._entry_count,
+            entry_count=self._entry_count,
+            position=self._position,
+            block_bytes=block_bytes,
+            padding_bytes=block_bytes - self._used_bytes,
+        )
+        self._position += block_bytes
+        self._entry_count = 0
+        self._used_bytes = HEADER_BYTES
+        return block
+
+
+class BlockBuilder:
+    """Makes blocks of entries as they come. Memory: one block. Not thread-safe."""
+
+    def __init__(self, *, block_bytes: int, first_entry_id: int = 0) -> None:
+        self._planner = BlockPlanner(block_bytes=block_bytes, first_entry_id=first_entry_id)
+        self._entries = bytearray()
+        self._built: list[PlannedBlock] = []
+
+    @property
+    def built(self) -> tuple[PlannedBlock, ...]:
+        """The blocks that are complete."""
+        return tuple(self._built)
+
+    @property
+    def next_entry_id(self) -> int:
+        return self._planner.next_entry_id
+
+    def add(self, data: bytes | memoryview) -> bytes | None:
+        """Take the next entry's data; returns the block before it if that is complete now."""
+        entry_header = ENTRY_HEADER.pack(len(data), self._planner.next_entry_id)
+        full = self._planner.add(len(data))
+        content = None if full is None else self._take(full)
+        self._entries += entry_header
+        self._entries += data
+        return content
+
+    def finish(self) -> bytes:
+        """The last block."""
+        return self._take(self._planner.finish())
+
+    def _take(self, block: PlannedBlock) -> bytes:
+        self._built.append(block)
+        content = b"".join((block.header(), self._entries, padding(block.padding_bytes)))
+        self._entries = bytearray()
+        return content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockedSource(ABC):
+    """A data object as a PartedSource, each of whose `blocks` is a part. There is at least one."""
+
+    blocks: Sequence[PlannedBlock]
+
+    @property
+    def length_bytes(self) -> int:
+        last = self.blocks[-1]
+        return last.position + last.block_bytes
+
+    @property
+    def part_lengths_bytes(self) -> Sequence[int]:
+        return tuple(block.block_bytes for block in self.blocks)
+
+    @abstractmethod
+    def chunks(self) -> Iterator[memoryview]:
+        """One pass over the blocks' bytes."""
+
+
+def indexed(blocks: Iterable[PlannedBlock]) -> tuple[IndexedBlock, ...]:
+    """What an index says of blocks; parts count from 1."""
+    return tuple(
+        IndexedBlock(first_entry_id=block.first_entry_id, part=part, position=block.position)
+        for part, block in enumerate(blocks, start=1)
+    )

@@ -1,0 +1,206 @@
+"""Layout `block_v1`: a log segment as a ledger that Pulsar offloaded (PIP-17).
+
+Three objects a segment, written in that order: the data object in blocks, the index object, and a
+companion with what the layout `raw` keeps in its `.meta`. The ledger is the log segment, its id the
+base offset; an entry is a record batch, numbered from 0. Where the batches are is in the index
+object, so that bytes are located with one look at it. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from rsm.layout.block_v1.block_directory import BlockDirectory, EntryRun
+from rsm.layout.block_v1.block_format import DEFAULT_BLOCK_BYTES
+from rsm.layout.block_v1.block_index import BlockIndex, encode_index
+from rsm.layout.block_v1.block_log import BlockedLog
+from rsm.layout.block_v1.block_plan import indexed
+from rsm.layout.block_v1.divided_log import DividedLog, divide_log
+from rsm.layout.block_v1.ledger_attributes import SOFTWARE_VERSION_KEY, Role, ledger_attributes
+from rsm.layout.block_v1.ledger_metadata import LedgerMetadata
+from rsm.layout.block_v1.log_points import CUSTOM_KEY, LogPoint
+from rsm.layout.companion import Companion, decode_companion, encode_companion
+from rsm.layout.keys import LedgerKey, LedgerPart
+from rsm.layout.segment_layout import (
+    LocatedBytes,
+    ObjectContent,
+    ObjectOrigin,
+    ObjectRange,
+    SegmentLayout,
+    SegmentObjects,
+    record_stored,
+)
+from rsm.segment.errors import CorruptError
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.local_segment import BytesSource, LogSegmentData
+from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
+from rsm.segment.ranges import ByteRange
+
+NAME = "block_v1"
+
+# From here on the ranges do not depend on what was read before, so that caches of ranges find them
+# again; what was read before would spare such reads less than an eighth.
+_SAME_RANGES_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockV1Layout(SegmentLayout):
+    """`block_bytes` is the length of new blocks; any are read. `origin` writes new objects."""
+
+    block_bytes: int = DEFAULT_BLOCK_BYTES
+    origin: ObjectOrigin | None = None
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    @property
+    def holds_empty_logs(self) -> bool:
+        return False  # an offloaded ledger has entries
+
+    def object_keys(
+        self, segment_id: RemoteLogSegmentId, base_offset: int
+    ) -> tuple[LedgerKey, ...]:
+        return tuple(
+            LedgerKey(segment_id=segment_id, base_offset=base_offset, part=part)
+            for part in (LedgerPart.DATA, LedgerPart.INDEX, LedgerPart.COMPANION)
+        )
+
+    def contents(
+        self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData
+    ) -> Generator[ObjectContent, StoredObject, None]:
+        objects = _SegmentObjects.of(metadata)
+        divided = divide_log(data, self.block_bytes)
+        origin = self.origin.attributes(version_key=SOFTWARE_VERSION_KEY) if self.origin else {}
+        stored = yield ObjectContent(
+            key=objects.data.key,
+            source=BlockedLog(log=data.log, blocks=divided.blocks),
+            attributes=_attributes(metadata, Role.DATA, origin),
+        )
+        metadata = record_stored(metadata, stored)
+        stored = yield ObjectContent(
+            key=objects.index.key,
+            source=BytesSource(content=encode_index(_index(metadata, divided))),
+            attributes=_attributes(metadata, Role.INDEX, origin),
+        )
+        metadata = record_stored(metadata, stored)
+        record = Companion(metadata=metadata, companions=data.companions)
+        yield ObjectContent(
+            key=objects.companion.key,
+            source=BytesSource(content=encode_companion(record)),
+            inline_attributes=origin,
+        )
+
+    def locate(
+        self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, objects: SegmentObjects
+    ) -> LocatedBytes:
+        end_position = min(positions.end_position, metadata.segment_size_bytes)
+        if positions.start_position >= end_position:
+            return LocatedBytes(ranges=())
+        positions = ByteRange(start_position=positions.start_position, end_position=end_position)
+        stored = _SegmentObjects.of(metadata)
+        key = stored.data.key
+        directory = objects.decoded(
+            stored.index,
+            partial(BlockDirectory.decode, name=key, index_name=stored.index.key),
+        )
+        _require_same_log(metadata, stored, directory)
+        known = (
+            objects.floor(key, positions.start_position)
+            if len(positions) < _SAME_RANGES_BYTES
+            else None
+        )
+        runs = directory.runs(
+            positions, None if known is None else LogPoint(log_position=known[0], entry_id=known[1])
+        )
+        reading = _Reading(directory=directory, runs=runs, positions=positions)
+        return LocatedBytes(
+            ranges=tuple(ObjectRange(key=key, positions=run.positions) for run in runs),
+            join=partial(reading.join, note=partial(objects.note, key)),
+        )
+
+    def companion_object(self, metadata: RemoteLogSegmentMetadata) -> StoredObject:
+        return _SegmentObjects.of(metadata).companion
+
+    def decode_companion(self, content: bytes) -> Companion:
+        return decode_companion(content)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SegmentObjects:
+    """A segment's objects by what they are: the order in the metadata decides nothing."""
+
+    data: StoredObject
+    index: StoredObject
+    companion: StoredObject
+
+    @classmethod
+    def of(cls, metadata: RemoteLogSegmentMetadata) -> _SegmentObjects:
+        found: dict[LedgerPart, StoredObject] = {}
+        for stored in metadata.objects:
+            part = next(p for p in reversed(LedgerPart) if stored.key.endswith(p.value))
+            found[part] = stored
+        if len(metadata.objects) != len(LedgerPart) or found.keys() != set(LedgerPart):
+            raise CorruptError(
+                "a block_v1 segment is three objects", segment_id=metadata.segment_id
+            )
+        return cls(
+            data=found[LedgerPart.DATA],
+            index=found[LedgerPart.INDEX],
+            companion=found[LedgerPart.COMPANION],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """One read of a segment's log, of what has been located."""
+
+    directory: BlockDirectory
+    runs: Sequence[EntryRun]
+    positions: ByteRange
+
+    def join(self, pieces: Sequence[bytes], note: Callable[[int, int], None]) -> bytes:
+        """The log's bytes; notes where the next read will begin if it goes on from here."""
+        taken: list[memoryview] = []
+        for run, piece in zip(self.runs, pieces, strict=True):
+            batches = self.directory.batches(run, piece)
+            taken.extend(batches.cut(self.positions))
+            note(batches.last.log_position, batches.last.entry_id)
+        return b"".join(taken)
+
+
+def _attributes(
+    metadata: RemoteLogSegmentMetadata, role: Role, origin: Mapping[str, str]
+) -> Mapping[str, str]:
+    partition = metadata.topic_id_partition
+    name = f"{partition.topic}-{partition.partition}"
+    return ledger_attributes(role, {"managedledgername": name, **origin})
+
+
+def _index(metadata: RemoteLogSegmentMetadata, divided: DividedLog) -> BlockIndex:
+    return BlockIndex(
+        metadata=LedgerMetadata(
+            length_bytes=metadata.segment_size_bytes,
+            last_entry_id=divided.entry_count - 1,
+            custom=((CUSTOM_KEY, divided.log_points),),
+        ),
+        data_bytes=divided.data_bytes,
+        blocks=indexed(divided.blocks),
+    )
+
+
+def _require_same_log(
+    metadata: RemoteLogSegmentMetadata, stored: _SegmentObjects, directory: BlockDirectory
+) -> None:
+    found = (directory.log_bytes, directory.data_bytes)
+    expected = (metadata.segment_size_bytes, stored.data.length_bytes)
+    if found != (expected[0], found[1] if expected[1] is None else expected[1]):
+        raise CorruptError(
+            "the index of another segment",
+            object=stored.index.key,
+            position=0,
+            expected=expected,
+            found=found,
+        )

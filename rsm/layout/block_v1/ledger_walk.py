@@ -1,0 +1,178 @@
+"""A walk through the entries of a ledger's data object, block by block, everything checked.
+
+Owns the read buffer: what is asked for lies in it, or is read into it in ranges of its length.
+Nothing is read or allocated by a length that was not compared with the block's end before. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from rsm.layout.block_v1.block_format import (
+    ENTRY_HEADER,
+    ENTRY_HEADER_BYTES,
+    BlockHeader,
+    check_padding,
+    decode_header,
+)
+from rsm.layout.block_v1.block_index import BlockIndex
+from rsm.segment.errors import CorruptError
+from rsm.segment.ranges import ByteRange
+
+READ_BUFFER_BYTES = 1 << 20
+
+
+class EntryPositions(Protocol):
+    """What reads of data objects came by: entry ids and the positions of their headers."""
+
+    def floor(self, key: str, at: int) -> tuple[int, int] | None: ...
+
+    def note(self, key: str, at: int, value: int) -> None: ...
+
+
+class DataObject:
+    """The bytes of a data object. `read` gives fewer than asked for only where the object ends."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        read: Callable[[ByteRange], bytes],
+        read_buffer_bytes: int = READ_BUFFER_BYTES,
+    ) -> None:
+        self.name = name
+        self.read_buffer_bytes = read_buffer_bytes
+        self._read = read
+
+    def read(self, positions: ByteRange) -> bytes:
+        """All of the bytes at `positions`. CorruptError if the object ends before."""
+        content = self._read(positions)
+        if len(content) != len(positions):
+            raise CorruptError(
+                "the data object is cut short",
+                object=self.name,
+                position=positions.start_position + len(content),
+                expected=f">= {positions.end_position} bytes",
+                found="its end",
+            )
+        return content
+
+
+class LedgerWalk:
+    """A walk through entries, block by block. Not thread-safe."""
+
+    def __init__(self, index: BlockIndex, data: DataObject, positions: EntryPositions) -> None:
+        self._index = index
+        self._data = data
+        self._positions = positions
+        self._buffer = memoryview(b"")
+        self._buffer_position = 0
+        self._position = 0
+        self._block_end_position = 0
+        self._block_end_entry_id = 0
+        self.next_entry_id = 0
+
+    def enter(self, number: int) -> BlockHeader:
+        """Go to a block's first entry, and check its header."""
+        block = self._index.blocks[number]
+        end_position = self._index.block_end_position(number)
+        content = self._view(block.position, self._index.header_bytes)
+        header = decode_header(content, name=self._data.name, position=block.position)
+        found = (header.header_bytes, header.block_bytes, header.first_entry_id)
+        expected = (
+            self._index.header_bytes,
+            end_position - block.position,
+            block.first_entry_id,
+        )
+        if found != expected:
+            raise self._corrupt(
+                "a block header is not what the index says", block.position, expected, found
+            )
+        position = block.position + self._index.header_bytes
+        self.enter_at(number, block.first_entry_id, position)
+        return header
+
+    def enter_at(self, number: int, entry_id: int, position: int) -> None:
+        """Go to an entry of a block whose place is known."""
+        self._block_end_position = self._index.block_end_position(number)
+        self._block_end_entry_id = self._index.block_end_entry_id(number)
+        self.next_entry_id = entry_id
+        self._position = position
+
+    def skip(self) -> int | None:
+        """Pass an entry; its length, or None at the block's end."""
+        if self.next_entry_id == self._block_end_entry_id:
+            return None
+        length_bytes = self._length()
+        self._pass(length_bytes)
+        return length_bytes
+
+    def take(self) -> bytes | None:
+        """An entry's data, or None at the block's end."""
+        if self.next_entry_id == self._block_end_entry_id:
+            return None
+        length_bytes = self._length()
+        data = bytes(self._view(self._position + ENTRY_HEADER_BYTES, length_bytes))
+        self._pass(length_bytes)
+        return data
+
+    def leave(self) -> int:
+        """Check what lies between here and the block's end; returns its length."""
+        padding_bytes = self._block_end_position - self._position
+        passed_bytes = 0
+        while passed_bytes < padding_bytes:
+            position = self._position + passed_bytes
+            size_bytes = min(padding_bytes - passed_bytes, self._data.read_buffer_bytes)
+            content = self._view(position, size_bytes)
+            check_padding(content, name=self._data.name, position=position, phase=passed_bytes)
+            passed_bytes += size_bytes
+        return padding_bytes
+
+    def note(self) -> None:
+        """Remember where the next entry is, if it is in this block."""
+        if self.next_entry_id < self._block_end_entry_id:
+            self._positions.note(self._data.name, self.next_entry_id, self._position)
+
+    def _length(self) -> int:
+        """The length of the next entry, whose header is checked."""
+        left_bytes = self._block_end_position - self._position - ENTRY_HEADER_BYTES
+        if left_bytes < 0:
+            expected, found = f"entry {self.next_entry_id}", "the block's end"
+            raise self._corrupt("entries end early", self._position, expected, found)
+        header = self._view(self._position, ENTRY_HEADER_BYTES)
+        length_bytes, entry_id = ENTRY_HEADER.unpack(header)
+        if not 0 <= length_bytes <= left_bytes:
+            expected = f"0..{left_bytes}, of entry {self.next_entry_id}"
+            raise self._corrupt("entry length", self._position, expected, length_bytes)
+        if entry_id != self.next_entry_id:
+            raise self._corrupt("another entry", self._position + 4, self.next_entry_id, entry_id)
+        return int(length_bytes)
+
+    def _pass(self, length_bytes: int) -> None:
+        self._position += ENTRY_HEADER_BYTES + length_bytes
+        self.next_entry_id += 1
+
+    def _view(self, position: int, length_bytes: int) -> memoryview:
+        """Bytes of the object, which are within its data; read what the buffer lacks."""
+        start = position - self._buffer_position
+        if not 0 <= start <= len(self._buffer):
+            self._buffer, self._buffer_position, start = memoryview(b""), position, 0
+        lacking_bytes = start + length_bytes - len(self._buffer)
+        if lacking_bytes > 0:
+            kept = self._buffer[start:]
+            from_position = position + len(kept)
+            wanted_bytes = max(lacking_bytes, self._data.read_buffer_bytes)
+            end_position = min(from_position + wanted_bytes, self._index.data_bytes)
+            read = self._data.read(
+                ByteRange(start_position=from_position, end_position=end_position)
+            )
+            self._buffer = memoryview(b"".join((kept, read)) if kept else read)
+            self._buffer_position, start = position, 0
+            self.note()
+        return self._buffer[start : start + length_bytes]
+
+    def _corrupt(self, message: str, at: int, expected: object, found: object) -> CorruptError:
+        return CorruptError(
+            message, object=self._data.name, position=at, expected=expected, found=found
+        )

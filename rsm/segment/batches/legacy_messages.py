@@ -1,0 +1,94 @@
+"""Messages of magic 0 and 1, which came before record batches and still lie in old logs.
+
+Owns their key and value, and the message set that a compressed one wraps as its value: there
+magic 1 counts offsets from 0, and the wrapper carries the last one's. Must not know batches v2.
+Source: org.apache.kafka.common.record.AbstractLegacyRecordBatch, LegacyRecord.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from rsm.segment.batches.batch import BatchHeader, TimestampType, scan_batches
+from rsm.segment.batches.compression import decompress
+from rsm.segment.errors import CorruptError
+
+_LENGTH = struct.Struct(">i")
+_KEY_POSITION = {0: 18, 1: 26}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegacyMessage:
+    """One message as it was produced; magic 0 has no timestamp (-1)."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+
+
+def decode_messages(
+    header: BatchHeader, message: memoryview, *, max_decompressed_bytes: int
+) -> tuple[LegacyMessage, ...]:
+    """Decode `message`, the bytes of exactly one of magic 0 or 1, or all that it wraps.
+
+    Does not check CRCs. Raises CorruptError if the bytes are not what they say.
+    """
+    outer = _decode_one(header, message)
+    if not header.compression_id:
+        return (outer,)
+    if outer.value is None:
+        raise CorruptError("compressed message without a value", offset=header.base_offset)
+    wrapped = memoryview(
+        decompress(header.compression_id, outer.value, max_bytes=max_decompressed_bytes)
+    )
+    inner = [
+        (each, wrapped[start : start + each.length_bytes]) for start, each in scan_batches(wrapped)
+    ]
+    if not inner or sum(each.length_bytes for each, _ in inner) != len(wrapped):
+        raise CorruptError("wrapped messages cut short", offset=header.base_offset)
+    if any(each.magic != header.magic or each.compression_id for each, _ in inner):
+        raise CorruptError("wrapped message of another kind", offset=header.base_offset)
+    shift = header.base_offset - inner[-1][0].base_offset if header.magic == 1 else 0
+    append_time = header.magic == 1 and header.timestamp_type is TimestampType.LOG_APPEND_TIME
+    append_time_ms = header.max_timestamp_ms if append_time else None
+    return tuple(
+        _decode_one(each, content, shift=shift, append_time_ms=append_time_ms)
+        for each, content in inner
+    )
+
+
+def _decode_one(
+    header: BatchHeader, message: memoryview, *, shift: int = 0, append_time_ms: int | None = None
+) -> LegacyMessage:
+    key, position = _read_bytes(header, message, _KEY_POSITION[header.magic])
+    value, position = _read_bytes(header, message, position)
+    if position != len(message):
+        expected, found = len(message), position
+        raise CorruptError(
+            "message is not as long as it says",
+            offset=header.base_offset,
+            expected=expected,
+            found=found,
+        )
+    return LegacyMessage(
+        offset=header.base_offset + shift,
+        timestamp_ms=header.max_timestamp_ms if append_time_ms is None else append_time_ms,
+        key=key,
+        value=value,
+    )
+
+
+def _read_bytes(
+    header: BatchHeader, message: memoryview, position: int
+) -> tuple[bytes | None, int]:
+    start = position + _LENGTH.size
+    if start > len(message):
+        raise CorruptError("message cut short", offset=header.base_offset, position=position)
+    (length,) = _LENGTH.unpack_from(message, position)
+    if length == -1:
+        return None, start
+    if not 0 <= length <= len(message) - start:
+        raise CorruptError("field out of bounds", offset=header.base_offset, found=length)
+    return bytes(message[start : start + length]), start + length

@@ -1,0 +1,254 @@
+"""The records of a batch v2, and the marker of a control batch.
+
+Owns the record format (KIP-98) inside a batch whose header is known. Must not know files or where
+batches come from. A record, behind its length as varint:
+
+    attributes        i8, unused
+    timestamp delta   varlong, to the batch's base timestamp
+    offset delta      varint, to the batch's base offset
+    key, value        varint length (-1: null), bytes
+    headers           varint count, then for each: varint length, name; varint length (-1), value
+
+Source: org.apache.kafka.common.record.DefaultRecord, ControlRecordType, EndTransactionMarker.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from rsm.segment.batches.batch import HEADER_BYTES, BatchHeader, TimestampType
+from rsm.segment.batches.compression import MAX_DECOMPRESSED_BYTES, decompress
+from rsm.segment.batches.legacy_messages import decode_messages
+from rsm.segment.batches.varint import ONE_BYTE, TWO_BYTES, read_varint, read_varlong
+from rsm.segment.errors import CorruptError
+
+# Length, attributes, two deltas, two null lengths and the header count: a byte each at least.
+_MIN_RECORD_BYTES = 7
+_MIN_HEADER_BYTES = 2
+_CONTROL_KEY = struct.Struct(">hh")
+_CONTROL_VALUE = struct.Struct(">hi")
+_new = tuple.__new__
+
+
+Headers = tuple[tuple[str, bytes | None], ...]
+"""(name, value) of each, in order."""
+
+
+class Record(NamedTuple):
+    """One record as a consumer sees it.
+
+    A tuple: a partition has millions, and a dataclass takes five times as long to make.
+    """
+
+    offset: int
+    timestamp_ms: int
+    timestamp_type: TimestampType
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+class ControlType(IntEnum):
+    """What a control batch says; UNKNOWN is to be skipped, as consumers do."""
+
+    UNKNOWN = -1
+    ABORT = 0
+    COMMIT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlRecord:
+    """The end of a producer's transaction. It takes an offset and is no record of a user's."""
+
+    offset: int
+    timestamp_ms: int
+    type: ControlType
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+
+
+def decode_records(
+    header: BatchHeader,
+    batch: bytes | memoryview,
+    *,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
+) -> tuple[Record, ...]:
+    """Decode the records of `batch`, the bytes of exactly one, in order of offset.
+
+    A control batch has none. Where the broker set the timestamps (LogAppendTime) all records have
+    the batch's maximum. Does not check the CRC. Raises CorruptError if the bytes are not what the
+    header says, UnsupportedError for an unknown codec. Memory: the batch's plain bytes, at most
+    `max_decompressed_bytes`, and the records made of them.
+    """
+    _require_one_batch(header, batch)
+    if header.is_control:
+        return ()
+    if header.magic < 2:
+        return _decode_legacy(header, batch, max_decompressed_bytes)
+    return _decode_all(header, batch, max_decompressed_bytes)
+
+
+def decode_control_record(header: BatchHeader, batch: bytes | memoryview) -> ControlRecord:
+    """Decode the marker of a control batch; CorruptError if there isn't exactly one."""
+    _require_one_batch(header, batch)
+    if not header.is_control or header.record_count != 1:
+        found = f"control {header.is_control}, {header.record_count} records"
+        raise _corrupt(header, "not one marker", "a control batch of 1 record", found)
+    (marker,) = _decode_all(header, batch, max_bytes=len(batch))
+    key, value = marker.key or b"", marker.value or b""
+    if len(key) < _CONTROL_KEY.size:
+        raise CorruptError("marker without a type", offset=marker.offset, found=key.hex())
+    _, type_id = _CONTROL_KEY.unpack_from(key)
+    known = type_id in (ControlType.ABORT, ControlType.COMMIT)
+    if known and len(value) < _CONTROL_VALUE.size:
+        raise CorruptError("marker cut short", offset=marker.offset, found=value.hex())
+    return ControlRecord(
+        offset=marker.offset,
+        timestamp_ms=marker.timestamp_ms,
+        type=ControlType(type_id) if known else ControlType.UNKNOWN,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        coordinator_epoch=_CONTROL_VALUE.unpack_from(value)[1] if known else -1,
+    )
+
+
+def _require_one_batch(header: BatchHeader, batch: bytes | memoryview) -> None:
+    if len(batch) != header.length_bytes:
+        raise _corrupt(header, "not one batch", header.length_bytes, len(batch))
+
+
+def _decode_legacy(
+    header: BatchHeader, batch: bytes | memoryview, max_bytes: int
+) -> tuple[Record, ...]:
+    messages = decode_messages(header, memoryview(batch), max_decompressed_bytes=max_bytes)
+    timestamp_type = header.timestamp_type
+    return tuple(
+        Record(
+            offset=message.offset,
+            timestamp_ms=message.timestamp_ms,
+            timestamp_type=timestamp_type,
+            key=message.key,
+            value=message.value,
+        )
+        for message in messages
+    )
+
+
+def _decode_all(
+    header: BatchHeader, batch: bytes | memoryview, max_bytes: int
+) -> tuple[Record, ...]:
+    payload = memoryview(batch)[HEADER_BYTES:]
+    # A compacted batch may be empty, and then holds nothing to decompress either.
+    data = decompress(header.compression_id, payload, max_bytes=max_bytes) if payload else b""
+    if header.record_count > len(data) // _MIN_RECORD_BYTES:
+        raise _corrupt(header, "more records than fit", len(data), header.record_count)
+    try:
+        records, position = _decode_plain(header, data)
+    except IndexError as error:
+        raise _corrupt(header, "records cut short", "more bytes", len(data)) from error
+    if position != len(data):
+        raise _corrupt(header, "bytes behind the last record", position, len(data))
+    return tuple(records)
+
+
+def _decode_plain(  # noqa: C901, PLR0912 - a call per number would double the time
+    header: BatchHeader, data: bytes
+) -> tuple[list[Record], int]:
+    """The records, and where they end. IndexError if the bytes end within one.
+
+    Numbers of one or two bytes are looked up in place; bounds are checked once, by a record's end.
+    """
+    records, position, last_delta = [], 0, header.last_offset_delta
+    base_offset, base_ms = header.base_offset, header.base_timestamp_ms
+    timestamp_type = header.timestamp_type
+    append_time_ms = header.max_timestamp_ms if timestamp_type else None
+    for _ in range(header.record_count):
+        if (first := data[position]) < 0x80:
+            length, position = ONE_BYTE[first], position + 1
+        elif (second := data[position + 1]) < 0x80:
+            length, position = TWO_BYTES[first][second], position + 2
+        else:
+            length, position = read_varint(data, position)
+        end = position + length
+        position += 1  # the attributes
+        if (first := data[position]) < 0x80:
+            delta_ms, position = ONE_BYTE[first], position + 1
+        elif (second := data[position + 1]) < 0x80:
+            delta_ms, position = TWO_BYTES[first][second], position + 2
+        else:
+            delta_ms, position = read_varlong(data, position)
+        if (first := data[position]) < 0x80:
+            delta, position = ONE_BYTE[first], position + 1
+        elif (second := data[position + 1]) < 0x80:
+            delta, position = TWO_BYTES[first][second], position + 2
+        else:
+            delta, position = read_varint(data, position)
+        if (first := data[position]) < 0x80:
+            length, start = ONE_BYTE[first], position + 1
+        else:
+            length, start = read_varint(data, position)
+        position = start + length
+        key: bytes | None = data[start:position]
+        if length < 0:
+            key, position = _null(header, length), start
+        if (first := data[position]) < 0x80:
+            length, start = ONE_BYTE[first], position + 1
+        elif (second := data[position + 1]) < 0x80:
+            length, start = TWO_BYTES[first][second], position + 2
+        else:
+            length, start = read_varint(data, position)
+        position = start + length
+        value: bytes | None = data[start:position]
+        if length < 0:
+            value, position = _null(header, length), start
+        headers, position = (
+            _read_headers(header, data, position) if data[position] else ((), position + 1)
+        )
+        if position != end or not 0 <= delta <= last_delta:
+            raise _corrupt(header, "not a record", (end, last_delta), (position, delta))
+        time_ms = base_ms + delta_ms if append_time_ms is None else append_time_ms
+        fields = (base_offset + delta, time_ms, timestamp_type, key, value, headers)
+        records.append(_new(Record, fields))
+    return records, position
+
+
+def _read_headers(header: BatchHeader, data: bytes, position: int) -> tuple[Headers, int]:
+    count, position = read_varint(data, position)
+    if not 0 <= count <= (len(data) - position) // _MIN_HEADER_BYTES:
+        raise _corrupt(header, "more headers than fit", len(data) - position, count)
+    headers = []
+    for _ in range(count):
+        if (first := data[position]) < 0x80:
+            length, start = ONE_BYTE[first], position + 1
+        else:
+            length, start = read_varint(data, position)
+        if length < 0:
+            raise _corrupt(header, "header without a name", ">= 0", length)
+        position = start + length
+        # Names are UTF-8 that no broker checks; what isn't is shown as Java clients show it.
+        name = data[start:position].decode("utf-8", "replace")
+        if (first := data[position]) < 0x80:
+            length, start = ONE_BYTE[first], position + 1
+        else:
+            length, start = read_varint(data, position)
+        position = start + length
+        value: bytes | None = data[start:position]
+        if length < 0:
+            value, position = _null(header, length), start
+        headers.append((name, value))
+    return tuple(headers), position
+
+
+def _null(header: BatchHeader, length: int) -> bytes | None:
+    """What a negative length means. CorruptError for any but -1."""
+    if length != -1:
+        raise _corrupt(header, "negative length", ">= -1", length)
+    return None
+
+
+def _corrupt(header: BatchHeader, message: str, expected: object, found: object) -> CorruptError:
+    return CorruptError(message, base_offset=header.base_offset, expected=expected, found=found)

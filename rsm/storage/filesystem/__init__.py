@@ -1,0 +1,1 @@
+"""Chunk storage in a directory of a file system."""

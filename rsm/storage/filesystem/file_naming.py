@@ -1,0 +1,115 @@
+"""How files of a file store get their names and lose them: by links, and in which order.
+
+    publish   attributes durable under way -> chunk linked -> attributes linked -> parents synced
+    remove    attributes -> what is left of them under way -> chunk -> parents synced
+
+The chunk's own link is the moment at which it exists, with its attributes
+(rsm.storage.filesystem.sidecar).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from rsm.segment.errors import AlreadyExistsError, InvalidConfigError, RetriableError
+from rsm.storage.attribute_text import attributes_to_json
+from rsm.storage.filesystem.incoming import Incoming, IncomingFile
+from rsm.storage.filesystem.sidecar import owner_path, sidecar_path
+from rsm.storage.filesystem.store_root import StoreRoot
+
+# Each lost attempt is another caller that removed the emptied directory in between.
+_LINK_ATTEMPTS = 16
+
+
+class FileNaming:
+    """Gives and takes names. Thread-safe. Raises OSError beside what the methods name."""
+
+    def __init__(self, root: StoreRoot, incoming: Incoming) -> None:
+        self._root = root
+        self._incoming = incoming
+        # Held while names are given and taken, never while bytes are written or synced.
+        self._lock = threading.Lock()
+
+    def check_free(self, path: Path, name: str) -> None:
+        """Return if a chunk can be created at `path`.
+
+        Raises AlreadyExistsError if one is there, InvalidConfigError if the name is that of a
+        chunk's attributes, or of what would become its attributes.
+        """
+        owner = owner_path(path)
+        if owner is not None and owner.is_file():
+            raise InvalidConfigError(
+                "the name is kept for another chunk's attributes", name=name, chunk=owner.name
+            )
+        # A chunk gets its name before its attributes do: whoever sees them first sees it too.
+        sidecar = sidecar_path(path)
+        is_sidecar_there = sidecar.exists()
+        if path.is_dir():
+            raise IsADirectoryError
+        if path.is_symlink() or path.exists():
+            raise AlreadyExistsError("the chunk is there already", name=name)
+        if is_sidecar_there:
+            raise InvalidConfigError(
+                "another chunk has the name of this one's attributes", name=name, chunk=sidecar.name
+            )
+
+    def prepare_attributes(self, file: IncomingFile, attributes: Mapping[str, str]) -> None:
+        """Make the attributes durable beside the file under way, before it gets its name."""
+        pending = self._incoming.attributes_path(file.inode)
+        # An older file of the same number may have left its own here.
+        pending.unlink(missing_ok=True)
+        with os.fdopen(self._root.access.create(pending), "wb") as stream:
+            stream.write(attributes_to_json(attributes))
+            stream.flush()
+            os.fsync(stream.fileno())
+        self._incoming.sync()
+
+    def publish(self, file: IncomingFile, path: Path, name: str) -> None:
+        """Give the file, and attributes prepared for it, their names; durable after return.
+
+        On an error neither has one, unless the file system refuses that too.
+        """
+        with self._lock:
+            self.check_free(path, name)
+            self._link(file, path, name)
+            try:
+                self._link_attributes(file, path)
+            except OSError:
+                self._remove(path, file.inode)
+                raise
+        try:
+            self._root.sync_parents(path)
+        except OSError:
+            self.remove(path, file.inode)
+            raise
+
+    def remove(self, path: Path, inode: int) -> None:
+        """Take the names of a chunk and its attributes; not durable before its parents are."""
+        with self._lock:
+            self._remove(path, inode)
+
+    def _remove(self, path: Path, inode: int) -> None:
+        sidecar_path(path).unlink(missing_ok=True)
+        self._incoming.attributes_path(inode).unlink(missing_ok=True)
+        path.unlink()
+
+    def _link(self, file: IncomingFile, path: Path, name: str) -> None:
+        for _ in range(_LINK_ATTEMPTS):
+            with suppress(FileNotFoundError):
+                self._root.make_parents(path)
+                try:
+                    path.hardlink_to(file.path)
+                except FileExistsError as error:
+                    raise AlreadyExistsError("the chunk is there already", name=name) from error
+                return
+            self._root.verify()
+        raise RetriableError("the chunk's directory goes away again and again", name=name)
+
+    def _link_attributes(self, file: IncomingFile, path: Path) -> None:
+        pending = self._incoming.attributes_path(file.inode)
+        with suppress(FileNotFoundError):
+            sidecar_path(path).hardlink_to(pending)

@@ -1,0 +1,1 @@
+"""Multipart uploads: part boundaries, senders, and their memory budget."""

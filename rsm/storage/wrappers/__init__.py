@@ -1,0 +1,1 @@
+"""Wrappers around a store: faults, delays, throttle, restrictions, metrics, rehearsals."""

@@ -1,0 +1,106 @@
+"""A chunk storage whose requests are measured and logged. Changes nothing else.
+
+With what it wraps it is PDP-34's BaseChunkStorage. Deadlines are not its matter: no wrapper can end
+a request that hangs. The bindings bound each of theirs, and the source of a copy ends with it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from rsm.segment.clock import Clock
+from rsm.segment.local_segment import ContentSource
+from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
+from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
+
+OK = "ok"
+
+Observe = Callable[[str, str, int], None]
+"""Is told a request's verb, its result (`ok` or the error's class) and its milliseconds.
+
+Thread-safe.
+"""
+
+_log = logging.getLogger(__name__)
+
+
+class ObservedChunkStorage(ChunkStorageWrapper):
+    """Hands every request on, and tells `observe` and the log when it has ended.
+
+    `delete_many` is one request, whose result is that of the first name that failed; a listing is
+    one that ends with its iterator, and takes what its caller takes. One that is slow, longer than
+    `slow_ms` and a millisecond for each KiB it moves, is a warning; a listing never.
+    """
+
+    def __init__(
+        self, inner: ChunkStorage, clock: Clock, observe: Observe, *, slow_ms: int
+    ) -> None:
+        super().__init__(inner)
+        self._clock = clock
+        self._observe = observe
+        self._slow_ms = slow_ms
+
+    def create_with_content(
+        self,
+        name: str,
+        source: ContentSource,
+        *,
+        attributes: Mapping[str, str] | None = None,
+    ) -> int:
+        with self._measured("create_with_content", name, moved_bytes=source.length_bytes):
+            return self._inner.create_with_content(name, source, attributes=attributes)
+
+    def read_range(self, name: str, positions: ByteRange) -> bytes:
+        with self._measured("read_range", name, moved_bytes=len(positions)):
+            return self._inner.read_range(name, positions)
+
+    def read_range_into(self, name: str, positions: ByteRange, target: memoryview) -> int:
+        with self._measured("read_range", name, moved_bytes=len(positions)):
+            return self._inner.read_range_into(name, positions, target)
+
+    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
+        begun_ms = self._clock.monotonic_ms()
+        outcomes = self._inner.delete_many(names)
+        first_failed = next((each for each in outcomes if each.error), DeleteOutcome(name=""))
+        self._end("delete_many", first_failed.name, first_failed.error, begun_ms)
+        return outcomes
+
+    def _request(self, operation: str, name: str) -> AbstractContextManager[None]:
+        return self._measured(operation, name)
+
+    @contextmanager
+    def _measured(self, operation: str, name: str, *, moved_bytes: int = 0) -> Iterator[None]:
+        begun_ms = self._clock.monotonic_ms()
+        try:
+            yield
+        except Exception as error:
+            self._end(operation, name, error, begun_ms, moved_bytes=moved_bytes)
+            raise
+        self._end(operation, name, None, begun_ms, moved_bytes=moved_bytes)
+
+    def _end(
+        self,
+        operation: str,
+        name: str,
+        error: Exception | None,
+        begun_ms: int,
+        *,
+        moved_bytes: int = 0,
+    ) -> None:
+        duration_ms = self._clock.monotonic_ms() - begun_ms
+        result = OK if error is None else type(error).__name__
+        self._observe(operation, result, duration_ms)
+        fields = {
+            "operation": operation,
+            "chunk": name,
+            "result": result,
+            "duration_ms": duration_ms,
+            "moved_bytes": moved_bytes,
+        }
+        if duration_ms > self._slow_ms + moved_bytes // 1024 and operation != "list":
+            _log.warning("the store was slow", extra=fields)
+        else:
+            _log.debug("request to the store", extra=fields)

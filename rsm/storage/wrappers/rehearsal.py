@@ -1,0 +1,55 @@
+"""A store made worse on purpose: slow, faulty, throttled or read only, as settings say.
+
+For rehearsing what happens when a store is bad, with the real programs; the throttle and the
+read-only mode are of use on their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rsm.segment.clock import Clock
+from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.wrappers.faulty import FaultPlan, FaultyChunkStorage
+from rsm.storage.wrappers.restricted import ReadOnlyChunkStorage
+from rsm.storage.wrappers.slow import SlowChunkStorage
+from rsm.storage.wrappers.throttle import ThrottledChunkStorage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RehearsalSettings:
+    """The defaults change nothing. Faults happen only while `faults_while_file` exists, if given.
+
+    The file is looked for at each request: a store can be broken and mended under running programs.
+    """
+
+    delay_ms: int = 0
+    bytes_per_second: int | None = None
+    requests_per_second: int | None = None
+    faults: FaultPlan = field(default_factory=FaultPlan)
+    faults_while_file: Path | None = None
+    read_only: bool = False
+
+
+def rehearsed(storage: ChunkStorage, settings: RehearsalSettings, clock: Clock) -> ChunkStorage:
+    """`storage` in the wrappers that the settings ask for; itself if they ask for none."""
+    if settings.delay_ms:
+        storage = SlowChunkStorage(storage, clock, delay_ms=settings.delay_ms)
+    if settings.bytes_per_second or settings.requests_per_second:
+        storage = ThrottledChunkStorage(
+            storage,
+            clock,
+            bytes_per_second=settings.bytes_per_second,
+            requests_per_second=settings.requests_per_second,
+        )
+    if settings.faults.fail_share or settings.faults.flip_share:
+        storage = FaultyChunkStorage(
+            storage, settings.faults, active=_existence_of(settings.faults_while_file)
+        )
+    return ReadOnlyChunkStorage(storage) if settings.read_only else storage
+
+
+def _existence_of(path: Path | None) -> Callable[[], bool]:
+    return (lambda: True) if path is None else path.exists

@@ -1,0 +1,100 @@
+"""A chunk storage that is used no faster than it may be: bytes and requests per second.
+
+Who asks for more waits, in its own thread, and none is refused. Both limits are kept over any
+longer time; a pause is made up for within one second at most.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rsm.segment.clock import Clock
+from rsm.segment.local_segment import ContentSource, WrappedSource
+from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
+
+
+class RateGate:
+    """Lets so much through per second. Thread-safe."""
+
+    def __init__(self, clock: Clock, *, per_second: int) -> None:
+        self._clock = clock
+        self._per_second = per_second
+        self._free_at_ms = clock.monotonic_ms()
+        self._remainder = 0  # what a whole number of milliseconds left over, times 1000
+        self._lock = threading.Lock()
+
+    def pass_through(self, amount: int) -> None:
+        """Return when `amount` may go; it is taken into account at once."""
+        with self._lock:
+            now_ms = self._clock.monotonic_ms()
+            start_ms = max(self._free_at_ms, now_ms - 1_000)
+            taken_ms, self._remainder = divmod(amount * 1_000 + self._remainder, self._per_second)
+            self._free_at_ms = start_ms + taken_ms
+            wait_ms = start_ms - now_ms
+        if wait_ms > 0:
+            self._clock.sleep_ms(wait_ms)
+
+
+class ThrottledChunkStorage(ChunkStorageWrapper):
+    """Keeps `inner` to the rates that are given; None is no limit.
+
+    Bytes are those of created and appended chunks, as they are read from their source, and of
+    reads, as they come.
+    """
+
+    def __init__(
+        self,
+        inner: ChunkStorage,
+        clock: Clock,
+        *,
+        bytes_per_second: int | None = None,
+        requests_per_second: int | None = None,
+    ) -> None:
+        super().__init__(inner)
+        self._bytes = bytes_per_second and RateGate(clock, per_second=bytes_per_second)
+        self._requests = requests_per_second and RateGate(clock, per_second=requests_per_second)
+
+    def create_with_content(
+        self,
+        name: str,
+        source: ContentSource,
+        *,
+        attributes: Mapping[str, str] | None = None,
+    ) -> int:
+        if self._bytes:
+            source = _GatedSource(source=source, gate=self._bytes)
+        return super().create_with_content(name, source, attributes=attributes)
+
+    def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
+        if self._bytes:
+            self._bytes.pass_through(len(data))
+        super().append(name, offset_bytes, data)
+
+    def read_range(self, name: str, positions: ByteRange) -> bytes:
+        content = super().read_range(name, positions)
+        if self._bytes:
+            self._bytes.pass_through(len(content))
+        return content
+
+    read_range_into = ChunkStorage.read_range_into  # by `read_range`
+
+    @contextmanager
+    def _request(self, operation: str, name: str) -> Iterator[None]:
+        if self._requests:
+            self._requests.pass_through(1)
+        yield
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _GatedSource(WrappedSource):
+    gate: RateGate
+
+    def chunks(self) -> Iterator[memoryview]:
+        for view in self.source.chunks():
+            self.gate.pass_through(len(view))
+            yield view

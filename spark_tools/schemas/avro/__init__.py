@@ -1,0 +1,1 @@
+"""Avro schemas, and their records as columns."""

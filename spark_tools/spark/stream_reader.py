@@ -1,0 +1,154 @@
+"""The data source as a stream: what is stored now, and what comes to be stored.
+
+On the driver Spark keeps one reader, in a Python process of its own; the metadata stays open in it
+until the query stops. Executors read pieces as those of a batch do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyspark
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from rsm.segment.errors import InvalidConfigError
+from spark_tools.connection import Connection
+from spark_tools.leases.renewal import LeaseRenewal, new_holder
+from spark_tools.notebook import in_one_sentence
+from spark_tools.reading.options import ReadOptions
+from spark_tools.reading.planner import Planner, open_planner
+from spark_tools.reading.stream_offsets import (
+    NO_LIMITS,
+    StreamOffsets,
+    between,
+    initial_offsets,
+    latest_offsets,
+    stored_offsets,
+)
+from spark_tools.schemas.decoding import Decoding
+from spark_tools.spark.segment_partition import SegmentPartition, partition_rows
+from spark_tools.stored_partition import StoredPartition
+
+try:
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadLimit,
+        ReadMaxBytes,
+        ReadMaxRows,
+        SupportsTriggerAvailableNow,
+    )
+except ImportError:  # before Spark 4.2 a source does not learn the start offset
+    SupportsTriggerAvailableNow = None  # type: ignore[assignment,misc]  # a class or nothing
+
+_LOOK_INTERVAL_S = 30.0  # for partitions that were added
+
+
+class SegmentStreamReader(DataSourceStreamReader):
+    """One streaming query. Nothing is opened before Spark asks for offsets."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        options: ReadOptions,
+        given: Mapping[str, str],
+        decoding: Decoding,
+    ) -> None:
+        """`given` are the user's options. The first use refuses those that streams do not have."""
+        self._given = dict(given)
+        self._connection = connection
+        self._options = options
+        self._decoding = decoding
+        self._planner: Planner | None = None
+        self._leases: LeaseRenewal | None = None
+        self._open = ExitStack()
+        self._reached: StreamOffsets = {}
+        self._target: StreamOffsets | None = None
+        self._stored_offsets: StreamOffsets | None = None
+        self._looked_s = 0.0
+
+    def initialOffset(self) -> StreamOffsets:  # noqa: N802 - Spark's name
+        self._reached = initial_offsets(self._opened().stored(), self._options)
+        return self._reached
+
+    def latestOffset(  # noqa: N802 - Spark's name
+        self, start: StreamOffsets | None = None, limit: object = None
+    ) -> StreamOffsets:
+        """Spark tells the start from 4.2 on; before, it is what was read or begun last."""
+        is_limited = limit is not None and not isinstance(limit, ReadAllAvailable)
+        limits = self._options.limits if is_limited else NO_LIMITS
+        begun = self._reached if start is None else start
+        stored = self._stored()
+        self._stored_offsets = stored_offsets(stored)
+        latest = latest_offsets(stored, begun, limits, self._target)
+        if latest == begun and self._leases is not None:
+            self._leases.release()  # what was leased has been read, and nothing follows yet
+        return latest
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """Spark knows limits of one kind; this reader keeps both of its own."""
+        limits = self._options.limits
+        if limits.max_offsets is not None:
+            return ReadMaxRows(limits.max_offsets)
+        return ReadAllAvailable() if limits.max_bytes is None else ReadMaxBytes(limits.max_bytes)
+
+    def reportLatestOffset(self) -> StreamOffsets | None:  # noqa: N802 - Spark's name
+        """The end of what is stored at the last `latestOffset`, for the query's progress.
+
+        Asks nothing: a failure to report progress must not end a query.
+        """
+        return self._stored_offsets
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """Read to what is stored now, in as many micro-batches as the limits make of it."""
+        self._target = stored_offsets(self._stored())
+
+    def partitions(self, start: StreamOffsets, end: StreamOffsets) -> Sequence[InputPartition]:
+        """Raises NotFoundError where what is to be read has expired."""
+        self._reached = end
+        tasks = self._opened().tasks(between(self._options, start, end))
+        planned_at = datetime.now(UTC)
+        return [SegmentPartition(task, planned_at) for task in tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return partition_rows(partition, self._connection, self._options, self._decoding)
+
+    def stop(self) -> None:
+        self._planner, self._leases = None, None
+        self._open.close()
+
+    def _stored(self) -> list[StoredPartition]:
+        planner = self._opened()
+        if time.monotonic() - self._looked_s > _LOOK_INTERVAL_S:
+            planner.look_for_new(self._options)
+            self._looked_s = time.monotonic()
+        return planner.stored()
+
+    def _opened(self) -> Planner:
+        if self._planner is None:
+            with in_one_sentence():
+                _require_possible(self._given, self._options)
+            # Spark is done with what it read before.
+            self._leases = self._open.enter_context(closing(LeaseRenewal(new_holder())))
+            opened = open_planner(self._connection, self._options, self._leases, keeps_leases=False)
+            self._planner = self._open.enter_context(opened)
+            self._looked_s = time.monotonic()
+        return self._planner
+
+
+if SupportsTriggerAvailableNow is not None:
+    SupportsTriggerAvailableNow.register(SegmentStreamReader)
+
+
+def _require_possible(given: Mapping[str, str], options: ReadOptions) -> None:
+    if "endingoffsets" in {name.lower() for name in given}:
+        raise InvalidConfigError("a stream has no end: read a batch", option="endingOffsets")
+    if options.limits.is_limited and SupportsTriggerAvailableNow is None:
+        raise InvalidConfigError(
+            "limits of a micro-batch need Spark 4.2 or newer",
+            option="maxOffsetsPerTrigger, maxBytesPerTrigger",
+            found=pyspark.__version__,
+        )

@@ -1,0 +1,269 @@
+"""One partition's stored segments in memory: real segments, a real storage manager and metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import replace
+from itertools import cycle
+from typing import Any
+from uuid import UUID
+
+from rlm.remote_read.reader import ReadSettings, RemoteLogReader
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events.anomaly import ANOMALIES_MAX_COUNT, Anomaly, AnomalyKind, AnomalyReported
+from rlmm.events.values import (
+    GapReason,
+    GapsRecorded,
+    LeadershipClaimed,
+    LogStartAdvanced,
+    RecordedGap,
+    RemotePartitionDeleteMetadata,
+    RemotePartitionDeleteState,
+    SegmentEvent,
+)
+from rlmm.follow.follower import FollowerSettings
+from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.topic.memory import MemoryLog, MemoryTopic
+from rsm.cache.disk_cached import DiskCachedChunkStorage
+from rsm.cache.disk_chunks import DiskChunks
+from rsm.layout.keys import ObjectKeys
+from rsm.layout.raw import RawLayout
+from rsm.manager import SegmentStorageManager
+from rsm.segment.batches.batch import scan_batches
+from rsm.segment.batches.segment_cursor import StoredBatches
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.local_segment import (
+    AbortedTransaction,
+    BytesSource,
+    LogSegmentData,
+    SegmentCompanions,
+)
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
+from rsm.segment.ranges import ByteRange, OffsetRange
+from rsm.spi import CopyAttempt
+from rsm.storage.memory import MemoryChunkStorage
+from tests.log_dir_builder import EPOCH_ZERO, ManualClock
+from tests.segment_builder import BuiltSegment, build_batches, build_segment
+
+TIP = TopicIdPartition(topic_id=UUID(int=7), topic="orders", partition=3)
+WRITER = Writer(broker_id=1, leader_epoch=9, incarnation=UUID(int=1))
+WHOLE = ByteRange(start_position=0, end_position=1 << 40)
+
+
+class InlineExecutor(Executor):
+    """Runs what is submitted at once, and counts it."""
+
+    def __init__(self) -> None:
+        self.submitted_count = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.submitted_count += 1
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - handed to whoever asks for the result
+            future.set_exception(error)
+        return future
+
+
+class _NoBounds(CopyAttempt):
+    def check(self) -> None:
+        """An attempt without a deadline."""
+
+
+class RemoteWorld:
+    """A store and a metadata topic; both empty, no claim made."""
+
+    def __init__(
+        self, objects: MemoryChunkStorage | None = None, *, disk: DiskChunks | None = None
+    ) -> None:
+        """`disk` caches what the storage manager reads."""
+        self.clock = ManualClock()
+        self.log = MemoryLog(self.clock)
+        self.metadata = self.connect()
+        self.objects = objects or MemoryChunkStorage(wall_ms=self.clock.wall_ms)
+        self.storage = SegmentStorageManager(
+            storage=self.objects if disk is None else DiskCachedChunkStorage(self.objects, disk),
+            keys=ObjectKeys(),
+            layouts=[RawLayout()],
+        )
+        self.executor = InlineExecutor()
+        self._count = 100
+
+    def connect(self) -> TopicBasedRemoteLogMetadataManager:
+        """One more process that follows the metadata topic, caught up as of now."""
+        settings = ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0))
+        manager = TopicBasedRemoteLogMetadataManager(
+            MemoryTopic(self.log), MetadataCache(MemoryStore()), self.clock, settings
+        )
+        assert manager.wait_ready(10_000).ready
+        return manager
+
+    def reader(self, *, fetch_bytes: int = 1 << 16, ahead_count: int = 1) -> RemoteLogReader:
+        settings = ReadSettings(fetch_bytes=fetch_bytes, ahead_count=ahead_count)
+        return RemoteLogReader(self.metadata, self.storage, self.executor, settings)
+
+    def claim(self, lineage: Lineage = EPOCH_ZERO, partition: TopicIdPartition = TIP) -> None:
+        event = LeadershipClaimed(
+            event_id=self._id(), topic_id_partition=partition, writer=WRITER, lineage=lineage
+        )
+        assert self.metadata.publish(event).accepted
+
+    def advance_log_start(self, offset: int) -> None:
+        event = LogStartAdvanced(
+            event_id=self._id(), topic_id_partition=TIP, writer=WRITER, offset=offset, reason="test"
+        )
+        assert self.metadata.publish(event).accepted
+
+    def begin_deletion(self, metadata: RemoteLogSegmentMetadata) -> None:
+        event = SegmentEvent(
+            event_id=self._id(),
+            metadata=replace(metadata, state=SegmentState.DELETE_SEGMENT_STARTED, writer=WRITER),
+            expected_state=metadata.state,
+        )
+        assert self.metadata.publish(event).accepted
+
+    def begin_partition_deletion(self) -> None:
+        event = RemotePartitionDeleteMetadata(
+            event_id=self._id(),
+            topic_id_partition=TIP,
+            state=RemotePartitionDeleteState.DELETE_PARTITION_MARKED,
+            event_timestamp_ms=0,
+            broker_id=1,
+        )
+        assert self.metadata.publish(event).accepted
+
+    def record_gap(self, start_offset: int, *end_offsets: int) -> None:
+        """Gaps that touch, each of another reason than the one before."""
+        bounds = zip((start_offset, *end_offsets), end_offsets, cycle(GapReason), strict=False)
+        gaps = tuple(
+            RecordedGap(
+                offsets=OffsetRange(start_offset=start, end_offset=end),
+                reason=reason,
+                recorded_ms=0,
+            )
+            for start, end, reason in bounds
+        )
+        event = GapsRecorded(event_id=self._id(), topic_id_partition=TIP, writer=WRITER, gaps=gaps)
+        assert self.metadata.publish(event).accepted
+
+    def record_anomaly(self, anomaly: Anomaly, partition: TopicIdPartition = TIP) -> None:
+        event = AnomalyReported(event_id=self._id(), topic_id_partition=partition, anomaly=anomaly)
+        assert self.metadata.publish(event).accepted
+
+    def fill_anomalies(self, segment: UUID, count: int = ANOMALIES_MAX_COUNT) -> None:
+        """Record this many anomalies of one segment; by default as many as may be."""
+        for number in range(count):
+            anomaly = Anomaly(
+                segment=segment,
+                object_key=f"old-{number}",
+                kind=AnomalyKind.MISSING,
+                first_ms=1,
+                last_ms=1,
+                attempts=1,
+            )
+            self.record_anomaly(anomaly)
+
+    def store(
+        self,
+        segment: BuiltSegment,
+        *,
+        lineage: Lineage = EPOCH_ZERO,
+        end_offset: int | None = None,
+        custom_metadata: bytes = b"",
+        aborted: Sequence[AbortedTransaction] = (),
+        partition: TopicIdPartition = TIP,
+    ) -> RemoteLogSegmentMetadata:
+        """Copy a segment; `end_offset` is the next one's base, where compaction left a gap."""
+        end = segment.offsets.end_offset if end_offset is None else end_offset
+        offsets = replace(segment.offsets, end_offset=end)
+        planned = self._planned(segment, offsets.end_offset, lineage, partition)
+        companions = SegmentCompanions(
+            offset_index=segment.offset_index,
+            time_index=segment.time_index,
+            transaction_index=segment.transaction_index or None,
+            producer_snapshot=None,
+            lineage=lineage,
+            aborted_transactions=tuple(aborted),
+        )
+        data = LogSegmentData(
+            offsets=offsets, log=BytesSource(content=segment.log), companions=companions
+        )
+        copied = self.storage.copy_log_segment_data(planned, data, _NoBounds())
+        finished = replace(
+            planned,
+            state=SegmentState.COPY_SEGMENT_FINISHED,
+            objects=copied.objects,
+            custom_metadata=custom_metadata or copied.custom_metadata,
+        )
+        event = SegmentEvent(event_id=self._id(), metadata=finished)
+        assert self.metadata.publish(event).accepted
+        return finished
+
+    def rewrite(self, key: str, content: bytes) -> None:
+        """Replace an object behind everybody's back."""
+        self.objects.delete_many([key])
+        self.objects.create_with_content(key, BytesSource(content=content))
+
+    def _planned(
+        self,
+        segment: BuiltSegment,
+        end_offset: int,
+        lineage: Lineage,
+        partition: TopicIdPartition = TIP,
+    ) -> RemoteLogSegmentMetadata:
+        segment_id = RemoteLogSegmentId(topic_id_partition=partition, id=self._id())
+        offsets = replace(segment.offsets, end_offset=end_offset)
+        headers = [header for _, header in scan_batches(memoryview(segment.log))]
+        stored_as = self.storage.plan_objects(
+            segment_id, offsets.start_offset, size_bytes=len(segment.log)
+        )
+        return RemoteLogSegmentMetadata(
+            segment_id=segment_id,
+            offsets=offsets,
+            max_timestamp_ms=max(header.max_timestamp_ms for header in headers),
+            segment_size_bytes=len(segment.log),
+            segment_leader_epochs=lineage.within(offsets),
+            state=SegmentState.COPY_SEGMENT_STARTED,
+            writer=WRITER,
+            event_timestamp_ms=self.clock.wall_ms(),
+            layout=stored_as.layout,
+            objects=stored_as.objects,
+        )
+
+    def _id(self) -> UUID:
+        self._count += 1
+        return UUID(int=self._count)
+
+
+def segment_of(
+    base_offset: int,
+    *,
+    batch_count: int = 10,
+    records_per_batch: int = 10,
+    leader_epoch: int = 0,
+    value_bytes: int = 1000,
+) -> BuiltSegment:
+    """By default 100 offsets in batches of ten, about 10 KB each: some 100 KB in all."""
+    return build_segment(
+        build_batches(
+            batch_count,
+            base_offset=base_offset,
+            records_per_batch=records_per_batch,
+            leader_epoch=leader_epoch,
+            value_bytes=value_bytes,
+        )
+    )
+
+
+def bytes_of(runs: Sequence[StoredBatches]) -> bytes:
+    return b"".join(bytes(run.data) for run in runs)
+
+
+def positions_of(segment: BuiltSegment) -> list[int]:
+    """Where its batches begin, and its end."""
+    begins = [position for position, _ in scan_batches(memoryview(segment.log))]
+    return [*begins, len(segment.log)]

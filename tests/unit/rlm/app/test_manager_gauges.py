@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+
+from rlm.app.manager_gauges import ManagerGauges
+from rlm.metrics.metrics import Metrics
+from rlm.policy.trim_gate import TrimDecision
+from rlm.status.report import leader_report
+from rlmm.events.anomaly import AnomalyKind
+from tests.metadata_builder import anomaly
+from tests.unit.rlm.policy.views import Given, stored_up_to
+
+
+def test_gauges_when_a_stored_object_is_on_record_as_missing_then_count_it_by_kind() -> None:
+    metrics = Metrics(CollectorRegistry())
+    gauges = ManagerGauges(metrics, oldest_copy_age_ms=lambda: 0, hanging_copies=lambda: 0)
+    segments = stored_up_to(300)
+    found = anomaly(segments[0].metadata.segment_id.id.int)
+    damaged = leader_report(Given(segments=segments, anomalies=(found,)).view(), TrimDecision())
+    whole = leader_report(Given(segments=segments).view(), TrimDecision())
+
+    shown = []
+    for before, report in (((), damaged), ((damaged,), whole)):
+        gauges.show(before, (report,))
+        labels = {"topic": "orders", "partition": "0"}
+        shown.append(
+            [
+                metrics.registry.get_sample_value(
+                    "rlm_stored_object_anomalies", {**labels, "kind": kind}
+                )
+                for kind in ("missing", "corrupt")
+            ]
+        )
+
+    assert shown == [[1, 0], [0, 0]]
+
+
+def test_gauges_when_the_loss_of_an_object_is_accepted_then_count_it_once() -> None:
+    metrics = Metrics(CollectorRegistry())
+    gauges = ManagerGauges(metrics, oldest_copy_age_ms=lambda: 0, hanging_copies=lambda: 0)
+    segments = stored_up_to(300)
+    segment = segments[0].metadata.segment_id.id.int
+    found = (anomaly(segment), anomaly(segment, kind=AnomalyKind.LOSS_ACCEPTED))
+
+    view = Given(segments=segments, anomalies=found).view()
+    gauges.show((), (leader_report(view, TrimDecision()),))
+
+    samples = {
+        (sample.labels["kind"], sample.value)
+        for family in metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == "rlm_stored_object_anomalies"
+    }
+    assert samples == {("missing", 0), ("corrupt", 0), ("loss_accepted", 1)}

@@ -1,0 +1,81 @@
+"""When a topic counts as deleted: every live broker says so, and none can be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from rlm.broker.bootstrap import Bootstrap
+from rlm.broker.errors import ForeignClusterError
+from rlm.broker.topics.deleted_topics import find_deleted_topics
+from rlm.wire.api.metadata import MetadataResponse, MetadataResponseTopic
+from rlm.wire.error_codes import ErrorCode
+from rsm.segment.errors import RetriableError
+from tests.unit.rlm.broker.scripted_broker import (
+    CLUSTER_ID,
+    TOPIC_ID,
+    ScriptedBroker,
+    ScriptedDialler,
+    metadata,
+)
+
+HAS_IT = metadata(1)
+ORDERS = {TOPIC_ID: "orders"}
+
+
+def lacks_it(code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> MetadataResponse:
+    return replace(HAS_IT, topics=(MetadataResponseTopic(name="orders", error_code=code),))
+
+
+def deleted(*answers: MetadataResponse | None, cluster_id: str = CLUSTER_ID) -> frozenset[UUID]:
+    """By these brokers' answers, from the first on; None: it can't be reached."""
+    brokers = {
+        9001 + number: ScriptedBroker({"Metadata": _saying(answer)})
+        for number, answer in enumerate(answers)
+        if answer is not None
+    }
+    bootstrap = Bootstrap([("127.0.0.1", 9001)], ScriptedDialler(brokers))
+    return find_deleted_topics(bootstrap, ORDERS, cluster_id=cluster_id)
+
+
+def _saying(answer: MetadataResponse) -> Callable[[object], MetadataResponse]:
+    return lambda _: answer
+
+
+def test_topic_when_every_broker_lacks_it_then_deleted() -> None:
+    """Scenario 76."""
+    assert deleted(lacks_it(), lacks_it()) == {TOPIC_ID}
+
+
+def test_topic_when_created_anew_then_the_old_one_is_deleted() -> None:
+    """Scenarios 38, 76."""
+    (topic,) = HAS_IT.topics
+    anew = replace(HAS_IT, topics=(replace(topic, topic_id=UUID(int=8)),))
+
+    assert deleted(anew, anew) == {TOPIC_ID}
+
+
+def test_topic_when_one_broker_has_it_still_then_not_deleted() -> None:
+    """Scenario 76: brokers learn of a deletion, and of a topic, one after the other."""
+    assert deleted(lacks_it(), HAS_IT) == frozenset()
+
+
+def test_topic_when_a_live_broker_can_not_be_asked_then_not_known() -> None:
+    with pytest.raises(RetriableError):
+        deleted(lacks_it(), None)
+
+
+@pytest.mark.parametrize(
+    "code", [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION]
+)
+def test_topic_when_hidden_from_us_then_not_deleted(code: int) -> None:
+    """A right that was taken away must not delete anything."""
+    assert deleted(lacks_it(code), lacks_it(code)) == frozenset()
+
+
+def test_topic_when_another_cluster_answers_then_nothing_is_deleted() -> None:
+    with pytest.raises(ForeignClusterError):
+        deleted(lacks_it(), lacks_it(), cluster_id="another")

@@ -1,0 +1,50 @@
+"""What `rlm check` says of a bucket's lifecycle rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlm.cli.host.store_rules import rule_rows, store_rule_rows
+from rlm.policy.request.canary import CheckResult
+from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.storage.expiry_rules import ExpiryRule
+from tests.unit.rlm.ruled_storage import FOREIGN, OURS, RuledStorage
+
+
+@pytest.mark.parametrize(
+    ("rules", "result", "problem"),
+    [
+        ((OURS,), CheckResult.FAILED, "rule 'all' deletes objects 30 days"),
+        ((FOREIGN,), CheckResult.PASSED, ""),
+        ((), CheckResult.PASSED, ""),
+    ],
+)
+def test_row_when_the_bucket_has_rules_then_fails_for_those_that_take_our_objects(
+    rules: tuple[ExpiryRule, ...], result: CheckResult, problem: str
+) -> None:
+    (row,) = rule_rows(RuledStorage(*rules), "s3", "rlm/")
+
+    assert (row.result, row.problem.startswith(problem)) == (result, True)
+
+
+def test_row_when_the_rules_may_not_be_read_then_skipped_with_the_reason() -> None:
+    storage = RuledStorage(problem=RetriableError("the store does not permit this"))
+
+    (row,) = rule_rows(storage, "s3", "")
+
+    assert row.result is CheckResult.SKIPPED
+    assert "the store does not permit this" in row.problem
+
+
+def test_rows_when_no_store_is_configured_then_none() -> None:
+    assert store_rule_rows(None) == ()
+
+
+def test_row_when_the_stores_configuration_is_invalid_then_fails() -> None:
+    """What a manager cannot work with is not passed over."""
+    storage = RuledStorage(problem=InvalidConfigError("no such bucket", bucket="segmets"))
+
+    (row,) = rule_rows(storage, "s3", "")
+
+    assert row.result is CheckResult.FAILED
+    assert "no such bucket (bucket=segmets)" in row.problem

@@ -1,0 +1,62 @@
+"""How a command ends that Ctrl-C has reached."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+_PROGRAM = """
+import os, signal
+from rlm.cli.invocation.ending import run_program
+from rsm.segment.errors import RetriableError
+
+def command() -> None:
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        signal.pause()
+    except KeyboardInterrupt:
+        raise {error} from None
+
+run_program(command)
+"""
+
+
+@pytest.mark.parametrize(
+    "error", ["KeyboardInterrupt", "TypeError('a name')", "RetriableError('no answer')"]
+)
+def test_command_when_interrupted_in_a_library_then_exit_code_130_and_no_words(error: str) -> None:
+    """confluent-kafka's Consumer makes a TypeError of a Ctrl-C."""
+    done = _run(error)
+
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_command_when_it_ignores_interrupts_then_is_not_ended() -> None:
+    program = _PROGRAM.format(error="SystemExit(3)").replace(
+        "signal.pause()", "raise SystemExit(4)"
+    )
+    ignoring = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + program
+
+    done = subprocess.run([sys.executable, "-c", ignoring], capture_output=True, check=False)
+
+    assert done.returncode == 4
+
+
+def test_command_when_an_error_is_not_of_an_interrupt_then_its_trace_is_shown() -> None:
+    program = _PROGRAM.format(error="TypeError").replace(
+        "os.kill(os.getpid(), signal.SIGINT)", "1 + ''"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+
+    assert done.returncode == 1
+    assert b"TypeError" in done.stderr
+
+
+def _run(error: str) -> subprocess.CompletedProcess[str]:
+    program = _PROGRAM.format(error=error)
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )

@@ -1,0 +1,48 @@
+"""What `rlm explain` says of a leader's manager that says nothing."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from rlm.cli.invocation.managers import live_managers
+from rlm.cli.reading.explain import explained_by_leader
+from tests.unit.rlm.cli.stated_managers import TIP, Cluster, StatedView
+
+UNHEARD = "127.0.0.1:1"  # nobody listens there
+
+
+@pytest.mark.parametrize(
+    ("leader", "said"),
+    [
+        (None, "the partition has no leader"),
+        (1, "the manager of broker 1 does not answer"),
+        (2, "no live manager is registered for broker 2, which leads it: start `rlm run`"),
+    ],
+)
+def test_explanation_when_the_leaders_manager_says_nothing_then_why_and_what_to_do(
+    leader: int | None, said: str
+) -> None:
+    """It was silent where the leader has no live manager."""
+    cluster = Cluster()
+    cluster.register(1, UNHEARD)
+    managers = live_managers(cluster.metadata, cluster.clock)
+    with closing(cluster.client()) as client:
+        found = explained_by_leader(client, managers, leader, TIP, 5)
+
+    assert isinstance(found, str)
+    assert said in found
+
+
+def test_explanation_when_the_leaders_manager_answers_then_its_answer(
+    view: StatedView, address: str
+) -> None:
+    cluster = Cluster()
+    cluster.register(1, address)
+    view.explained = {"offset": 5}
+    managers = live_managers(cluster.metadata, cluster.clock)
+    with closing(cluster.client()) as client:
+        found = explained_by_leader(client, managers, 1, TIP, 5)
+
+    assert found == {"offset": 5}

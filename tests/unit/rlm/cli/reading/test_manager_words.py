@@ -1,0 +1,175 @@
+"""What managers say of partitions, and what is told of those that say nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from uuid import UUID
+
+import pytest
+
+from rlm.cli.reading.manager_words import ask_managers
+from rlm.policy.held import Held
+from rlm.rest.manager_client import ManagerClient
+from rlm.status.cluster_status import ManagerWord
+from rlm.status.future_timestamps import FutureTimestamps
+from rsm.segment.ids import TopicIdPartition
+from tests.unit.rlm.cli.stated_managers import TIP, Cluster, StatedView, report
+
+UNHEARD = "127.0.0.1:1"  # nobody listens there
+
+
+@pytest.fixture
+def executor() -> Iterator[Executor]:
+    with ThreadPoolExecutor(2) as executor:
+        yield executor
+
+
+@pytest.fixture
+def client() -> Iterator[ManagerClient]:
+    client = Cluster().client()
+    yield client
+    client.close()
+
+
+def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
+    view: StatedView, address: str, executor: Executor, client: ManagerClient
+) -> None:
+    cluster = Cluster()
+    cluster.register(1, address)
+    held = Held(reason="young", values={"age_ms": 5})
+    future = FutureTimestamps(segment_count=2, max_timestamp_ms=9)
+    view.reports = (report(trim_held=held, future_timestamps=future),)
+    lines: list[str] = []
+
+    words = ask_managers(
+        cluster.metadata,
+        {TIP: 1},
+        executor,
+        client=client,
+        clock=cluster.clock,
+        required=(1,),
+        complain=lines.append,
+    )
+
+    said = ManagerWord(
+        role="leader",
+        lag_bytes=2048,
+        lag_segments=2,
+        trim_held={"reason": "young", "age_ms": 5},
+        diverged=False,
+        external_start=False,
+        future_timestamps={"segment_count": 2, "max_timestamp_ms": 9},
+    )
+    assert words == {TIP: {1: said}}
+    assert lines == []
+
+
+def test_ask_managers_when_one_does_not_answer_then_a_line_and_the_others_words(
+    view: StatedView, address: str, executor: Executor, client: ManagerClient
+) -> None:
+    cluster = Cluster()
+    cluster.register(1, UNHEARD)
+    cluster.register(2, address)
+    view.reports = (report(role="follower"),)
+    lines: list[str] = []
+
+    words = ask_managers(
+        cluster.metadata,
+        {TIP: 1},
+        executor,
+        client=client,
+        clock=cluster.clock,
+        required=(1,),
+        complain=lines.append,
+    )
+
+    assert words == {TIP: {2: ManagerWord(role="follower")}}
+    assert [line.partition(":")[0] for line in lines] == ["the manager of broker 1 does not answer"]
+
+
+def test_ask_managers_when_a_leader_has_no_manager_then_a_line(
+    executor: Executor, client: ManagerClient
+) -> None:
+    lines: list[str] = []
+
+    cluster = Cluster()
+    words = ask_managers(
+        cluster.metadata,
+        {TIP: 3},
+        executor,
+        client=client,
+        clock=cluster.clock,
+        required=(3,),
+        complain=lines.append,
+    )
+
+    assert words == {TIP: {}}
+    assert len(lines) == 1
+    assert "no live manager is registered for broker 3" in lines[0]
+
+
+def test_ask_managers_when_answer_is_of_an_older_topic_of_that_name_then_not_believed(
+    view: StatedView, address: str, executor: Executor, client: ManagerClient
+) -> None:
+    """Scenario 38: what was said of a deleted topic is not said of its successor."""
+    cluster = Cluster()
+    cluster.register(1, address)
+    older = TopicIdPartition(topic_id=UUID(int=8), topic="orders", partition=0)
+    view.reports = (report(topic_id_partition=older),)
+
+    words = ask_managers(
+        cluster.metadata,
+        {TIP: 1},
+        executor,
+        client=client,
+        clock=cluster.clock,
+        required=(1,),
+        complain=lambda _: None,
+    )
+
+    assert words == {TIP: {}}
+
+
+def test_ask_managers_when_nothing_is_tiered_then_nobody_is_asked(
+    executor: Executor, client: ManagerClient
+) -> None:
+    cluster = Cluster()
+    cluster.register(1, UNHEARD)
+    lines: list[str] = []
+
+    words = ask_managers(
+        cluster.metadata,
+        {},
+        executor,
+        client=client,
+        clock=cluster.clock,
+        required=(1,),
+        complain=lines.append,
+    )
+
+    assert (words, lines) == ({}, [])
+
+
+def test_ask_managers_when_a_manager_that_leads_nothing_is_silent_then_no_line(
+    view: StatedView, address: str, executor: Executor, client: ManagerClient
+) -> None:
+    """Nothing of what is asked depends on it: the command must not fail for it."""
+    cluster = Cluster()
+    cluster.register(1, address)
+    cluster.register(2, UNHEARD)
+    view.reports = (report(),)
+    lines: list[str] = []
+
+    words = ask_managers(
+        cluster.metadata,
+        {TIP: 1},
+        executor,
+        client=client,
+        clock=cluster.clock,
+        required=(1,),
+        complain=lines.append,
+    )
+
+    assert set(words[TIP]) == {1}
+    assert lines == []

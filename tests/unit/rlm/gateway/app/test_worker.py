@@ -1,0 +1,193 @@
+"""When a gateway accepts clients, and what it says until then."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from threading import Event
+
+from rlm.broker.errors import ForeignClusterError
+from rlm.gateway.app.worker import GatewayWork, GatewayWorker
+from rlm.tasks.leadership.heartbeat import ProcessState
+from rlmm.events.processes import ProcessReadiness
+from rlmm.spi import Readiness
+from rsm.segment.clock import Clock
+from rsm.system_clock import SystemClock
+from tests.services.waiting import wait_until
+from tests.twins.clock import FakeClock
+
+FAST_MS = 1
+BEAT_MS = 50
+
+
+class Gateway:
+    """A worker whose work is written down."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        """A heartbeat comes back while `answers` is set."""
+        self.answers = Event()
+        self.answers.set()
+        self.done: list[str] = []
+        self.metadata = Readiness(ready=False, reason="reading the metadata topic")
+        self.has_ended = False
+        self.is_foreign = False
+        self.address_problem: str | None = None
+        self.beats: list[ProcessState] = []
+        serving, resources = ExitStack(), ExitStack()
+        serving.callback(self.done.append, "connections ended")
+        resources.callback(self.done.append, "resources closed")
+        self.worker = GatewayWorker(
+            work=GatewayWork(
+                confirm_cluster=self._confirm,
+                begin_metadata=lambda: self.done.append("metadata"),
+                begin_serving=lambda: self.done.append("serving"),
+                readiness=lambda: self.metadata,
+                refresh=lambda: None,
+                address_problem=lambda: self.address_problem,
+                broker_address=lambda: "10.0.0.1:9092",
+                gateway_address=lambda: "10.0.0.1:19092",
+                heartbeat=self._beat,
+                clean_caches=lambda: None,
+                report_anomalies=lambda: None,
+                has_ended=lambda: self.has_ended,
+            ),
+            heartbeat_interval_ms=BEAT_MS,
+            clean_interval_ms=FAST_MS,
+            failed=lambda _task, _error: None,
+            clock=clock or SystemClock(),
+            serving=serving,
+            resources=resources,
+        )
+
+    def beats_with(self, readiness: ProcessReadiness) -> list[ProcessState]:
+        return [each for each in self.beats if each.readiness is readiness]
+
+    def _beat(self, state: ProcessState) -> None:
+        self.done.append("heartbeat")
+        self.beats.append(state)
+        assert self.answers.wait(60)
+
+    def _confirm(self) -> None:
+        if self.is_foreign:
+            raise ForeignClusterError("another cluster")
+        self.done.append("confirmed")
+
+
+def test_gateway_when_the_metadata_is_behind_then_accepts_nobody_and_registers_nowhere() -> None:
+    """R15, scenario 33: nobody is led to a gateway that doesn't know what is stored."""
+    gateway = Gateway()
+    gateway.worker.start()
+    wait_until(lambda: not gateway.worker.readiness()[0] and bool(gateway.done), describe="it runs")
+    wait_until(
+        lambda: "reading the metadata topic" in gateway.worker.readiness()[1],
+        describe="it says what it waits for",
+    )
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert gateway.done == ["confirmed", "metadata", "connections ended", "resources closed"]
+
+
+def test_gateway_when_the_metadata_is_read_then_serves_and_then_registers() -> None:
+    gateway = Gateway()
+    gateway.metadata = Readiness(ready=True)
+    gateway.worker.start()
+    wait_until(lambda: gateway.worker.readiness() == (True, ()), describe="ready")
+    wait_until(lambda: "heartbeat" in gateway.done, describe="registered")
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert gateway.done[:4] == ["confirmed", "metadata", "serving", "heartbeat"]
+    assert gateway.done[-2:] == ["connections ended", "resources closed"]
+
+
+def test_gateway_when_the_cluster_is_a_foreign_one_then_fails_for_good() -> None:
+    gateway = Gateway()
+    gateway.is_foreign = True
+    gateway.worker.start()
+    wait_until(lambda: gateway.worker.failure() is not None, describe="failed")
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert isinstance(gateway.worker.failure(), ForeignClusterError)
+    assert "metadata" not in gateway.done
+
+
+def test_gateway_when_its_loop_has_ended_then_fails_so_that_it_is_started_again() -> None:
+    gateway = Gateway()
+    assert gateway.worker.failure() is None
+
+    gateway.has_ended = True
+
+    assert gateway.worker.failure() is not None
+
+
+def test_gateway_when_its_address_must_not_be_given_out_then_serves_nobody() -> None:
+    """It registers without the address: others lead nobody to it, and commands show why."""
+    gateway = Gateway()
+    gateway.metadata = Readiness(ready=True)
+    gateway.address_problem = "a loopback address"
+    gateway.worker.start()
+    wait_until(lambda: bool(gateway.beats), describe="registered")
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert "serving" not in gateway.done
+    assert gateway.worker.readiness() == (False, ("a loopback address",))
+    assert gateway.beats[0] == ProcessState(
+        broker_address="10.0.0.1:9092",
+        readiness=ProcessReadiness.NOT_READY,
+        unready_reasons=("a loopback address",),
+    )
+
+
+def test_gateway_when_its_address_is_right_again_then_serves_and_registers_with_it() -> None:
+    gateway = Gateway()
+    gateway.metadata = Readiness(ready=True)
+    gateway.address_problem = "a loopback address"
+    gateway.worker.start()
+    wait_until(lambda: bool(gateway.beats), describe="registered")
+
+    gateway.address_problem = None
+    wait_until(
+        lambda: bool(gateway.beats_with(ProcessReadiness.READY)), describe="registered as ready"
+    )
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert gateway.done.count("serving") == 1
+    assert gateway.beats[-1] == ProcessState(
+        broker_address="10.0.0.1:9092",
+        readiness=ProcessReadiness.READY,
+        gateway_address="10.0.0.1:19092",
+    )
+
+
+def test_gateway_when_its_address_gets_wrong_while_it_serves_then_is_not_ready() -> None:
+    gateway = Gateway()
+    gateway.metadata = Readiness(ready=True)
+    gateway.worker.start()
+    wait_until(lambda: bool(gateway.beats), describe="registered")
+
+    gateway.address_problem = "another broker's gateway has it"
+    wait_until(
+        lambda: bool(gateway.beats_with(ProcessReadiness.NOT_READY)),
+        describe="registered as not ready",
+    )
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert gateway.worker.readiness() == (False, ("another broker's gateway has it",))
+    assert gateway.beats[-1].gateway_address == ""
+
+
+def test_gateway_when_heartbeats_do_not_come_back_then_the_cluster_cannot_be_reached() -> None:
+    """Scenario 119: after two missed round trips, while the write is still waited for."""
+    clock = FakeClock()
+    gateway = Gateway(clock)
+    gateway.metadata = Readiness(ready=True)
+    gateway.answers.clear()
+    gateway.worker.start()
+    wait_until(lambda: bool(gateway.beats), describe="the first heartbeat")
+    clock.advance(3 * BEAT_MS + 1)
+    ready, reasons = gateway.worker.readiness()
+
+    gateway.answers.set()
+    wait_until(lambda: gateway.worker.readiness()[0], describe="ready again")
+    gateway.worker.stop(timeout_ms=5_000)
+
+    assert not ready
+    assert reasons[0].startswith("the cluster cannot be reached")

@@ -1,0 +1,131 @@
+"""A front leads no client to an address that is wrong on the client's host."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from rlm.broker.cluster import BrokerAddress, ClusterView
+from rlm.config.values import HostPort, parse_host_port
+from rlm.gateway.endpoints.checked_front import CheckedFront
+from rlm.gateway.endpoints.front import BrokerFront, Place
+from rlm.gateway.endpoints.own_address import OwnAddress
+from rlm.policy.peers.gateway_address import OwnGateway
+from rlm.policy.peers.other_hosts import HostIdentity
+from rlmm.events.processes import ProcessRegistered, ProcessRole
+from rlmm.spi import Registration
+
+NOW_MS = 1_000_000
+HERE = HostIdentity(boot_id="boot-1", network_namespace="net:[1]")
+
+
+def front(address: str, *, broker_id: int = 1) -> CheckedFront:
+    advertised = parse_host_port(address)
+    own = OwnGateway(
+        broker_id=broker_id,
+        address=address,
+        is_loopback=advertised.is_loopback,
+        key="gateway.listener",
+        listens_on_loopback=False,
+    )
+    own_address = OwnAddress(advertised)
+    place = Place(node_id=broker_id, own=own_address.get)
+    return CheckedFront(
+        BrokerFront(place),
+        own_address,
+        lambda: own,
+        HERE,
+        {"10.0.0.1": True, "10.0.0.2": False}.get,
+    )
+
+
+def cluster(**hosts: str) -> ClusterView:
+    """Brokers by id, as `b1="10.0.0.1"`."""
+    brokers = {
+        int(name[1:]): BrokerAddress(node_id=int(name[1:]), host=host, port=9092)
+        for name, host in hosts.items()
+    }
+    return ClusterView(cluster_id="c", controller_id=None, brokers=brokers, topics={}, refused={})
+
+
+def gateway(broker_id: int, address: str, *, boot_id: str = "") -> Registration:
+    process = ProcessRegistered(
+        event_id=UUID(int=1),
+        process_id=UUID(int=broker_id),
+        role=ProcessRole.GATEWAY,
+        broker_id=broker_id,
+        http_address="",
+        heartbeat_interval_ms=5_000,
+        version="0.1.0",
+        gateway_address=address,
+        boot_id=boot_id,
+    )
+    return Registration(process=process, heartbeat_ms=NOW_MS)
+
+
+def test_front_when_another_broker_is_elsewhere_then_a_loopback_address_is_a_problem(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    checked = front("127.0.0.1:19092")
+    assert checked.problem is None
+
+    checked.hear(cluster(b1="10.0.0.1", b2="10.0.0.2"))
+    for _ in "12":
+        checked.topology([], NOW_MS)
+
+    assert checked.problem is not None
+    assert "other_host=broker 2 at 10.0.0.2:9092" in checked.problem
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+def test_front_when_the_other_host_has_gone_then_the_problem_has() -> None:
+    checked = front("127.0.0.1:19092")
+    checked.hear(cluster(b1="10.0.0.1", b2="10.0.0.2"))
+    checked.topology([], NOW_MS)
+
+    checked.hear(cluster(b1="10.0.0.1"))
+    checked.topology([], NOW_MS)
+
+    assert checked.problem is None
+
+
+def test_front_when_a_process_registers_from_another_host_then_the_address_is_a_problem() -> None:
+    checked = front("127.0.0.1:19092")
+    checked.hear(cluster(b1="10.0.0.1"))
+
+    checked.topology([gateway(2, "10.0.0.2:19092", boot_id="boot-2")], NOW_MS)
+
+    assert checked.problem is not None
+
+
+def test_front_when_a_gateway_of_the_first_version_is_on_loopback_then_nobody_is_led_to_it() -> (
+    None
+):
+    """Scenario 102: both versions run side by side during an upgrade."""
+    checked = front("10.0.0.1:19092")
+    checked.hear(cluster(b1="10.0.0.1", b2="10.0.0.2"))
+
+    topology = checked.topology([gateway(2, "127.0.0.1:19092")], NOW_MS)
+
+    assert checked.problem is None
+    assert topology.address_of(2) == HostPort(host="10.0.0.1", port=19092)
+
+
+def test_front_when_all_is_on_one_host_then_clients_are_led_to_loopback_addresses() -> None:
+    checked = front("127.0.0.1:19092")
+    checked.hear(cluster(b1="10.0.0.1", b2="10.0.0.1"))
+
+    topology = checked.topology([gateway(2, "127.0.0.1:19093", boot_id="boot-1")], NOW_MS)
+
+    assert checked.problem is None
+    assert topology.address_of(2) == HostPort(host="127.0.0.1", port=19093)
+
+
+def test_front_when_the_cluster_was_heard_then_knows_what_its_broker_advertises() -> None:
+    checked = front("10.0.0.1:19092")
+    assert checked.broker_address == ""
+
+    checked.hear(cluster(b1="10.0.0.1", b2="10.0.0.2"))
+
+    assert checked.broker_address == "10.0.0.1:9092"

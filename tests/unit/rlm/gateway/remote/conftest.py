@@ -1,0 +1,12 @@
+"""The world of the remote tier's readers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.remote_world import RemoteWorld
+
+
+@pytest.fixture
+def world() -> RemoteWorld:
+    return RemoteWorld()

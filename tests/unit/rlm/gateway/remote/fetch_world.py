@@ -1,0 +1,130 @@
+"""A fetcher over a world of stored segments, with a store that is watched."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, Future
+
+from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
+from rlm.gateway.remote.fetcher import RemoteFetcher, RemoteFetchSettings
+from rlm.remote_read.anomalies import ReadAnomalies
+from rlm.remote_read.segment_parts import SegmentPart
+from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
+from rsm.cache.chunk_table import ChunkKey
+from rsm.cache.disk_chunks import DiskChunks
+from tests.remote_world import TIP, RemoteWorld
+from tests.twins.held_executor import HeldExecutor
+from tests.twins.watched_storage import WatchedStorage
+
+CHUNK_BYTES = 16_384
+
+
+class FetchWorld(RemoteWorld):
+    """Reads of the store wait in `held` unless an executor is given."""
+
+    def __init__(
+        self,
+        *,
+        chunk_bytes: int = CHUNK_BYTES,
+        ahead_chunk_count: int = 2,
+        budget_bytes: int = 1 << 20,
+        executor: Executor | None = None,
+        concurrent_reads: int = 8,
+        disk: DiskChunks | None = None,
+    ) -> None:
+        self.watched = WatchedStorage()
+        super().__init__(self.watched, disk=disk)
+        self.held = HeldExecutor()
+        self.anomalies = ReadAnomalies(self.clock)
+        self.cache = ChunkCache[SegmentPart](
+            executor=executor or self.held,
+            clock=self.clock,
+            settings=ChunkCacheSettings(
+                budget_bytes=budget_bytes, concurrent_reads=concurrent_reads
+            ),
+        )
+        self.fetcher = RemoteFetcher(
+            metadata=self.metadata,
+            storage=self.storage,
+            cache=self.cache,
+            anomalies=self.anomalies,
+            clock=self.clock,
+            settings=RemoteFetchSettings(
+                chunk_bytes=chunk_bytes,
+                read_ahead_least_bytes=ahead_chunk_count * chunk_bytes,
+                read_ahead_most_bytes=2 * ahead_chunk_count * chunk_bytes,
+            ),
+        )
+
+    def fetch(
+        self,
+        offset: int,
+        *,
+        max_bytes: int = 1 << 20,
+        min_one_batch: bool = True,
+        read_committed: bool = False,
+        client: str = "a",
+    ) -> Future[FetchOutcome]:
+        request = self.request(
+            offset,
+            max_bytes=max_bytes,
+            min_one_batch=min_one_batch,
+            read_committed=read_committed,
+            client=client,
+        )
+        return self.fetcher.fetch(request)
+
+    @staticmethod
+    def request(
+        offset: int,
+        *,
+        max_bytes: int,
+        min_one_batch: bool = True,
+        read_committed: bool = False,
+        client: str = "a",
+    ) -> RemoteFetch:
+        return RemoteFetch(
+            topic_id_partition=TIP,
+            offset=offset,
+            max_bytes=max_bytes,
+            min_one_batch=min_one_batch,
+            read_committed=read_committed,
+            client=client,
+        )
+
+    def slice(self, offset: int, *, max_bytes: int = 1 << 20, client: str = "a") -> RemoteSlice:
+        """Fetch to the end of it."""
+        fetching = self.fetch(offset, max_bytes=max_bytes, client=client)
+        self.held.run_all()
+        return taken(fetching)
+
+    def chunk_key(self, base_offset: int, number: int) -> ChunkKey:
+        """A chunk of the log of the segment that begins there."""
+        (segment,) = [
+            record.metadata
+            for record in self.metadata.list_remote_log_segments(TIP)
+            if record.metadata.offsets.start_offset == base_offset
+        ]
+        return self.fetcher._parts.chunk_keys(segment, [number])[0]
+
+    def log_reads(self) -> list[int]:
+        """Where the reads of logs began, in chunks."""
+        chunk_bytes = CHUNK_BYTES
+        return [read.start_position // chunk_bytes for read in self.watched.reads_of(".log")]
+
+
+def taken(fetching: Future[FetchOutcome]) -> RemoteSlice:
+    outcome = fetching.result(30)
+    assert isinstance(outcome, RemoteSlice)
+    return outcome
+
+
+def content_of(found: RemoteSlice) -> bytes:
+    """The batches; gives the slice back."""
+    content = b"".join(found.buffers)
+    found.release()
+    return content
+
+
+def in_use(world: FetchWorld) -> list[ChunkKey]:
+    """The chunks that somebody holds."""
+    return [key for key, entry in world.cache._table._entries.items() if entry.use_count]

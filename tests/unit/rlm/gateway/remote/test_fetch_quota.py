@@ -1,0 +1,59 @@
+"""The quota of bytes read from the store, by its clock."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
+
+_SETTINGS = FetchQuotaSettings(bytes_per_second=1_000, window_count=5, window_ms=1_000)
+
+
+def test_throttle_when_one_window_was_given_then_waits_until_a_byte_is_there() -> None:
+    """Scenario 64."""
+    quota = FetchQuota(_SETTINGS, 0)
+    quota.charge(1_000, 0)
+    assert quota.throttle_ms(0) == 1
+    quota.charge(500, 0)
+    assert quota.throttle_ms(0) == 501
+    assert quota.throttle_ms(501) == 0
+
+
+def test_throttle_when_nothing_was_given_for_long_then_only_the_windows_are_made_up_for() -> None:
+    quota = FetchQuota(_SETTINGS, 0)
+    quota.charge(5_000, 60_000)
+    assert quota.throttle_ms(60_000) == 1
+
+
+def test_throttle_when_bytes_are_reserved_then_they_count_as_given() -> None:
+    quota = FetchQuota(_SETTINGS, 0)
+    assert quota.throttle_ms(0, reserved_bytes=999) == 0
+    assert quota.throttle_ms(0, reserved_bytes=1_250) == 251
+
+
+def test_throttle_when_unlimited_then_never() -> None:
+    quota = FetchQuota(FetchQuotaSettings(), 0)
+    quota.charge(1 << 50, 0)
+    assert quota.throttle_ms(0, reserved_bytes=1 << 50) == 0
+
+
+def test_shared_by_when_processes_share_then_their_rates_add_up() -> None:
+    assert _SETTINGS.shared_by(4).bytes_per_second == 250
+    assert FetchQuotaSettings().shared_by(4) == FetchQuotaSettings()
+
+
+@given(st.lists(st.tuples(st.integers(0, 3_000), st.integers(0, 4_000)), max_size=100))
+def test_quota_when_reads_wait_for_it_then_the_rate_is_kept_over_any_time(
+    reads: list[tuple[int, int]],
+) -> None:
+    """All given so far, but for the last answer, is what time allows since any earlier moment."""
+    quota = FetchQuota(_SETTINGS, 0)
+    now_ms, total = 0, 0
+    for pause_ms, size_bytes in reads:
+        now_ms += pause_ms
+        now_ms += quota.throttle_ms(now_ms)
+        assert quota.throttle_ms(now_ms) == 0
+        assert total <= _SETTINGS.bytes_per_second * (now_ms + 1_000) / 1_000
+        quota.charge(size_bytes, now_ms)
+        total += size_bytes

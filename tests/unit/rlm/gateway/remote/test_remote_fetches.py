@@ -1,0 +1,350 @@
+"""What of a client's reads is answered at once, on the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from uuid import UUID
+
+from rlm.gateway.fetch.remote_outcome import Reading, Refused
+from rlm.gateway.fetch.remote_slice import RemoteSlice
+from rlm.gateway.model.actions import ExpectRead, ReadRemote, RemoteRead
+from rlm.gateway.model.counters import GatewayCounts, RemoteCount
+from rlm.gateway.remote.fair_queue import ReadTurns
+from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
+from rlm.gateway.remote.remote_fetches import RemoteReads
+from rlm.gateway.remote.remote_log_reader import TierReader
+from rlm.wire.error_codes import ErrorCode
+from rlmm.events.values import LocalLogTrimmed
+from tests.log_dir_builder import EPOCH_ZERO
+from tests.remote_world import TIP, WRITER, InlineExecutor, segment_of
+from tests.unit.rlm.gateway.remote.fetch_world import FetchWorld
+
+_BATCH_BYTES = 11_000
+_NO_QUOTA = 2**63 - 1
+
+
+class _Reads(RemoteReads):
+    """Of a client of a store that answers at once; offsets 0 to 100 are stored and trimmed."""
+
+    def __init__(
+        self,
+        pool: ThreadPoolExecutor,
+        *,
+        bytes_per_second: int = _NO_QUOTA,
+        expected_s: float = 60.0,
+        place_count: int = 1,
+    ) -> None:
+        self.world = FetchWorld(executor=InlineExecutor())
+        self.world.claim()
+        self.world.store(segment_of(0))
+        event = LocalLogTrimmed(
+            event_id=UUID(int=1),
+            topic_id_partition=TIP,
+            writer=WRITER,
+            offset=100,
+            lineage=EPOCH_ZERO,
+        )
+        assert self.world.metadata.publish(event).accepted
+        settings = FetchQuotaSettings(
+            bytes_per_second=bytes_per_second, window_count=1, window_ms=1_000
+        )
+        quota = FetchQuota(settings, self.world.clock.monotonic_ms())
+        self.turns = ReadTurns(quota=quota, place_count=place_count, clock=self.world.clock)
+        self.counts = GatewayCounts()
+        tier = TierReader(self.world.metadata, self.world.fetcher)
+        super().__init__(tier, pool, self.turns, self.counts, client=1, expected_s=expected_s)
+
+    async def read_on(self, count: int) -> int:
+        """So many fetches from the beginning; returns the offset behind them."""
+        offset = 0
+        for _ in range(count):
+            (found,) = await self.read(_wanted(offset))
+            offset = _taken(found)
+        return offset
+
+
+def _wanted(*offsets: int) -> ReadRemote:
+    reads = tuple(
+        RemoteRead(
+            topic_id_partition=TIP, offset=offset, max_bytes=_BATCH_BYTES, local_start_offset=100
+        )
+        for offset in offsets
+    )
+    return ReadRemote(
+        reads=reads, read_committed=False, max_wait_ms=10_000, turn_wait_ms=0, client_id="c"
+    )
+
+
+def _expected(*offsets: int) -> ExpectRead:
+    return ExpectRead(reads=_wanted(*offsets).reads, read_committed=False)
+
+
+def _held_count(reads: _Reads) -> int:
+    return sum(entry.use_count for entry in reads.world.cache._table._entries.values())
+
+
+def _taken(found: object) -> int:
+    assert isinstance(found, RemoteSlice)
+    found.release()
+    return found.next_offset
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        later = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.001, later.set)
+        await later.wait()
+
+
+def _run(act: Callable[[ThreadPoolExecutor], Awaitable[None]]) -> None:
+    async def run() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            await act(pool)
+
+    asyncio.run(run())
+
+
+def test_at_once_when_the_client_reads_on_then_given_and_counted_as_any_read() -> None:
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        offset = await reads.read_on(2)
+
+        outcomes = reads.at_once(_wanted(offset))
+
+        assert outcomes is not None
+        assert [_taken(found) for found in outcomes] == [offset + 10]
+        assert reads.counts.remote[RemoteCount.SERVED] == 3
+        assert reads.counts.topic(TIP.topic).requests == 3
+        assert reads.turns.taken_count == 0
+
+    _run(act)
+
+
+def test_at_once_when_one_of_several_must_be_waited_for_then_none_and_nothing_is_held() -> None:
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        offset = await reads.read_on(2)
+
+        assert reads.at_once(_wanted(offset, 70)) is None
+
+        assert reads.turns.taken_count == 0
+        reads.world.fetcher.forget(1)
+        state = reads.world.cache.state()
+        assert (state.waiting_count, state.reader_count) == (0, 0)
+        assert _held_count(reads) == 0
+        assert reads.counts.remote[RemoteCount.SERVED] == 2
+
+    _run(act)
+
+
+def test_at_once_when_the_quota_is_used_up_then_none() -> None:
+    """Scenario 64: what is in memory counts as what is not."""
+
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool, bytes_per_second=30_000)
+        offset = await reads.read_on(2)
+        assert reads.at_once(_wanted(offset)) is not None
+
+        assert reads.at_once(_wanted(offset + 10)) is None
+
+        assert reads.turns.taken_count == 0
+
+    _run(act)
+
+
+def test_at_once_when_expected_then_what_was_made_ready_is_given() -> None:
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        offset = await reads.read_on(2)
+
+        reads.expect(_expected(offset))
+        expected = reads._expected
+        outcomes = reads.at_once(_wanted(offset))
+
+        assert expected is not None
+        assert outcomes == expected.slices
+        assert [_taken(found) for found in outcomes] == [offset + 10]
+        assert reads.counts.remote[RemoteCount.SERVED] == 3
+        assert _held_count(reads) == 0
+
+    _run(act)
+
+
+def test_at_once_when_something_else_was_expected_then_that_is_released() -> None:
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        offset = await reads.read_on(2)
+        reads.expect(_expected(offset))
+        reads.expect(_expected(offset))
+
+        assert reads.at_once(_wanted(70)) is None
+
+        assert _held_count(reads) == 0
+
+    _run(act)
+
+
+def test_expect_when_nothing_is_wanted_after_all_then_what_was_made_ready_is_released() -> None:
+    """Scenario 59: for as long as the client stays, too."""
+
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        offset = await reads.read_on(2)
+        reads.expect(_expected(offset))
+        held_before = _held_count(reads)
+
+        reads.expect(_expected())
+
+        assert held_before > 0
+        assert _held_count(reads) == 0
+
+    _run(act)
+
+
+def test_at_once_when_the_quota_does_not_allow_what_was_expected_then_that_is_released() -> None:
+    """Scenario 64."""
+
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool, bytes_per_second=20_000)
+        offset = await reads.read_on(2)
+        reads.expect(_expected(offset))
+
+        assert reads.at_once(_wanted(offset)) is None
+
+        assert _held_count(reads) == 0
+
+    _run(act)
+
+
+def test_expect_when_the_client_does_not_come_then_its_memory_is_given_back() -> None:
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool, expected_s=0.001)
+        offset = await reads.read_on(2)
+
+        reads.expect(_expected(offset))
+
+        assert _held_count(reads) > 0
+        await _until(lambda: _held_count(reads) == 0)
+        assert [_taken(found) for found in await reads.read(_wanted(offset))] == [offset + 10]
+
+    _run(act)
+
+
+def test_expect_when_the_client_came_for_one_before_then_the_next_is_kept_as_long() -> None:
+    async def act(pool: ThreadPoolExecutor) -> None:
+        loop = asyncio.get_running_loop()
+        reads = _Reads(pool, expected_s=0.2)
+        offset = await reads.read_on(2)
+        begun_s = loop.time()
+        reads.expect(_expected(offset))
+        taken = reads.at_once(_wanted(offset))
+        assert taken is not None
+        for found in taken:
+            _taken(found)
+        await _until(lambda: loop.time() >= begun_s + 0.1)
+        again_s = loop.time()
+        reads.expect(_expected(offset + 10))
+
+        await _until(lambda: _held_count(reads) == 0)
+
+        assert loop.time() >= again_s + 0.2
+
+    _run(act)
+
+
+def test_close_when_a_read_was_expected_then_nothing_is_held() -> None:
+    """Scenario 59."""
+
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        offset = await reads.read_on(2)
+        reads.expect(_expected(offset))
+
+        reads.close()
+
+        assert _held_count(reads) == 0
+
+    _run(act)
+
+
+def test_expect_when_the_client_has_gone_then_nothing_is_held() -> None:
+    """As when it leaves while it is given its answer, behind which something is expected."""
+
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        offset = await reads.read_on(2)
+        reads.expect(_expected(offset))
+        reads.close()
+
+        reads.expect(_expected(offset))
+
+        assert _held_count(reads) == 0
+
+    _run(act)
+
+
+def test_read_when_a_partition_is_named_twice_then_one_answer_and_nothing_is_held() -> None:
+    """What was given up for the other must not be sent: its memory may be another's by then."""
+
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool, place_count=2)
+
+        first, second = await reads.read(_wanted(0, 50))
+
+        assert first == Reading()
+        assert isinstance(second, RemoteSlice)
+        assert (second.base_offset, _held_count(reads)) == (50, 1)
+        second.release()
+        assert (_held_count(reads), reads.turns.taken_count) == (0, 0)
+
+    _run(act)
+
+
+def test_close_when_a_read_is_under_way_then_what_comes_of_it_is_released() -> None:
+    """Scenario 59."""
+
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        go_on = threading.Event()
+        pool.submit(go_on.wait)
+        assert await reads.read(replace(_wanted(0), max_wait_ms=0)) == [Reading()]
+
+        reads.close()
+        go_on.set()
+        await reads.ended()
+
+        assert (_held_count(reads), reads.turns.taken_count) == (0, 0)
+
+    _run(act)
+
+
+def test_close_when_a_read_has_ended_that_nobody_came_back_for_then_it_is_released() -> None:
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        go_on = threading.Event()
+        pool.submit(go_on.wait)
+        assert await reads.read(replace(_wanted(0), max_wait_ms=0)) == [Reading()]
+        go_on.set()
+        await _until(lambda: reads.turns.taken_count == 0)
+        assert _held_count(reads) == 1
+
+        reads.close()
+
+        assert _held_count(reads) == 0
+
+    _run(act)
+
+
+def test_read_when_the_pool_is_shut_down_then_a_storage_error() -> None:
+    async def act(pool: ThreadPoolExecutor) -> None:
+        reads = _Reads(pool)
+        pool.shutdown()
+
+        assert await reads.read(_wanted(0)) == [Refused(ErrorCode.KAFKA_STORAGE_ERROR)]
+        assert reads.turns.taken_count == 0
+
+    _run(act)

@@ -1,0 +1,23 @@
+"""The table of rewrites is whole."""
+
+from __future__ import annotations
+
+from rlm.gateway.model.rewrite import ExchangeRewrite
+from rlm.gateway.rewriting.rewrite_table import REWRITES
+from rlm.wire.api.fetch import FETCH
+from rlm.wire.broker_apis import BROKER_APIS
+from tests.broker_addresses import REWRITTEN
+
+
+def test_rewrites_when_a_response_names_brokers_then_it_is_there() -> None:
+    """R16: which ones do is read out of Kafka's schemas beside the table of the protocol."""
+    assert REWRITTEN.keys() - {FETCH.key} <= REWRITES.keys()
+
+
+def test_rewrites_when_a_version_is_offered_then_it_can_be_decoded() -> None:
+    """R16: what is capped, is capped to what the tables know; passed versions carry no address."""
+    for key, row in REWRITES.items():
+        offered = BROKER_APIS[key].versions
+        first = 0 if isinstance(row, ExchangeRewrite) else max(offered.first, row.versions.first)
+        assert offered.last <= row.api.versions.last
+        assert max(first, offered.first) >= row.api.versions.first

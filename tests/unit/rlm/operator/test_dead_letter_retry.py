@@ -1,0 +1,75 @@
+"""A dead letter is finished by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlm.operator.dead_letter_retry import LetterRetry
+from rlmm.events.values import ReadLeaseTaken
+from rsm.segment.errors import FencedError, RetriableError
+from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import OffsetRange
+from tests.twins.invariants import leftovers, violations
+from tests.twins.world import KEEP_REMOTE, TIP, World
+
+MINUTE_MS = 60_000
+REFUSED = RetriableError("store refuses")
+
+
+def buried_world() -> tuple[World, LetterRetry]:
+    """The first of two expired segments could not be deleted; the store takes deletions again."""
+    world = World(policy=replace(KEEP_REMOTE, retention_ms=10 * MINUTE_MS))
+    world.segments(2)
+    process = world.start()
+    world.settle()
+    world.clock.advance(20 * MINUTE_MS)
+    world.segments(1)
+    process.effects.refuse("delete .log", world.records()[0].metadata.objects[0].key, REFUSED)
+    world.settle()
+    storage = world.start().ports.storage
+    return world, LetterRetry(world.metadata, storage, world.clock, world.new_id)
+
+
+def test_letter_when_retried_then_objects_go_and_the_deletion_has_finished() -> None:
+    """Scenario 73: whoever finishes it, the metadata says so to all."""
+    world, retry = buried_world()
+    (record,) = world.records(SegmentState.DELETE_SEGMENT_STARTED)
+
+    retry.finish(record)
+
+    assert world.records(SegmentState.DELETE_SEGMENT_STARTED) == []
+    assert violations(world) + leftovers(world) == []
+
+
+def test_letter_when_retried_twice_then_the_second_changes_nothing() -> None:
+    """Scenario 74: absent counts as done."""
+    world, retry = buried_world()
+    (record,) = world.records(SegmentState.DELETE_SEGMENT_STARTED)
+    retry.finish(record)
+
+    with pytest.raises(FencedError):
+        retry.finish(record)
+
+    assert violations(world) + leftovers(world) == []
+
+
+def test_letter_when_somebody_reads_the_segment_then_stays_open() -> None:
+    """R13."""
+    world, retry = buried_world()
+    (record,) = world.records(SegmentState.DELETE_SEGMENT_STARTED)
+    lease = ReadLeaseTaken(
+        event_id=world.new_id(),
+        lease_id=world.new_id(),
+        topic_id_partition=TIP,
+        offsets=OffsetRange(start_offset=0, end_offset=1),
+        duration_ms=MINUTE_MS,
+        holder="a Spark job",
+    )
+    assert world.metadata.publish(lease).accepted
+
+    with pytest.raises(RetriableError, match="a Spark job"):
+        retry.finish(record)
+
+    assert world.records(SegmentState.DELETE_SEGMENT_STARTED) == [record]

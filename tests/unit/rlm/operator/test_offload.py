@@ -1,0 +1,227 @@
+"""Having what is rolled stored now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from rlm.operator.offload import Offload, Offloaded, RolledWord
+from rlm.operator.pause import Pausing
+from rlmm.events.values import PausableTask, TopicPolicy
+from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.ids import TopicIdPartition
+from tests.twins.world import KEEP_REMOTE, TIP, World
+
+LATER = replace(KEEP_REMOTE, local_retention_ms=-1, copy_lag_ms=86_400_000, copy_lag_bytes=-1)
+
+
+class WorldWords:
+    """What the world's managers report; each question lets them run a cycle."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
+        self._world.cycle()
+        found = {}
+        for process in self._world.processes:
+            for report in process.reports:
+                if report.rolled_end_offset is None or report.stored_end_offset is None:
+                    continue
+                found[report.topic_id_partition] = RolledWord(
+                    rolled_end_offset=report.rolled_end_offset,
+                    stored_end_offset=report.stored_end_offset,
+                    requested_offset=report.offload_offset,
+                    requested_end_offset=report.offload_end_offset,
+                    held="" if report.copy_held is None else report.copy_held.reason,
+                )
+        return found
+
+    def silence(self, tip: TopicIdPartition) -> str:
+        return f"no manager speaks of {tip.partition}"
+
+
+def offloaded(
+    world: World, said: list[str], *, to_offset: int | None = None, timeout_ms: int = 10_000_000
+) -> tuple[Offloaded, ...]:
+    offload = Offload(
+        world.metadata,
+        WorldWords(world),
+        world.clock,
+        new_id=world.new_id,
+        progress=said.append,
+    )
+    return offload.offload(LATER, world.tips, to_offset=to_offset, timeout_ms=timeout_ms)
+
+
+@pytest.mark.parametrize(
+    ("to_offset", "stored"), [(None, 3), (15, 1), (20, 2), (0, 0), (9, 0), (999, 3)]
+)
+def test_offload_when_a_lag_lets_segments_wait_then_stores_those_asked_for(
+    to_offset: int | None, stored: int
+) -> None:
+    """PIP-17's trigger: segments wholly before the position, with their objects and checksums."""
+    world = World(policy=LATER)
+    world.segments(3)
+    world.produce(4)
+    world.start()
+    world.settle()
+    before, said = world.stored(), list[str]()
+
+    (done,) = offloaded(world, said, to_offset=to_offset)
+
+    objects = [each for metadata in done.segments for each in metadata.objects]
+    assert before == []
+    assert world.stored() == [(0, 10), (10, 20), (20, 30)][:stored]
+    assert [m.offsets.start_offset for m in done.segments] == [0, 10, 20][:stored]
+    assert done.end_offset == 10 * stored
+    assert all(each.crc32c is not None and each.length_bytes for each in objects)
+
+
+def test_offload_when_all_is_stored_then_asks_for_nothing() -> None:
+    world = World(policy=replace(LATER, copy_lag_ms=0))
+    world.segments(2)
+    world.start()
+    world.settle()
+
+    (done,) = offloaded(world, [])
+
+    assert (done.end_offset, done.segments) == (20, ())
+    assert world.state().offload_requested_offset is None
+
+
+def test_offload_when_it_takes_too_long_then_says_what_is_not_stored() -> None:
+    world = World(policy=LATER)
+    world.segments(2)
+    process = world.start()
+    process.effects.fail("write .log", RetriableError("store can't be reached"), times=99)
+    said: list[str] = []
+
+    with pytest.raises(RetriableError, match="not stored in time"):
+        offloaded(world, said, timeout_ms=300_000)
+
+    assert said[-1] == "orders:0 stored to 0 of 20, held: failing"
+
+
+def test_offload_when_copying_is_paused_then_refused() -> None:
+    world = World(policy=LATER)
+    Pausing(world.metadata, world.new_id).pause(LATER, {PausableTask.COPY})
+
+    with pytest.raises(InvalidConfigError, match="paused"):
+        offloaded(world, [])
+
+    assert world.metadata.partition_state(TIP).offload_requested_offset is None
+
+
+class _SilentWords:
+    """No manager answers until `heard` is set."""
+
+    def __init__(self, words: WorldWords) -> None:
+        self._words = words
+        self.heard = False
+
+    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
+        return self._words.rolled(policy) if self.heard else {}
+
+    def silence(self, tip: TopicIdPartition) -> str:
+        return f"the manager of broker 1 does not answer of {tip.partition}"
+
+
+def test_offload_when_a_manager_does_not_answer_then_says_so_at_once_and_goes_on_when_it_does() -> (
+    None
+):
+    """It printed nothing for up to an hour."""
+    world = World(policy=LATER)
+    world.segments(2)
+    world.start()
+    world.settle()
+    words, said = _SilentWords(WorldWords(world)), list[str]()
+    began_ms = world.clock.monotonic_ms()
+    times_ms: list[int] = []
+
+    def progress(text: str) -> None:
+        said.append(text)
+        times_ms.append(world.clock.monotonic_ms() - began_ms)
+        words.heard = "does not answer" in text
+
+    offload = Offload(world.metadata, words, world.clock, new_id=world.new_id, progress=progress)
+    (done,) = offload.offload(LATER, world.tips, to_offset=None, timeout_ms=10_000_000)
+
+    assert done.end_offset == 20
+    assert said[0] == "orders: asking the leaders' managers (partitions=1)"
+    assert said[1].endswith("the manager of broker 1 does not answer of 0")
+    assert times_ms[1] < 1000
+
+
+class _OneSilentLeader:
+    """Two partitions; the manager of the second one's leader never answers."""
+
+    def __init__(self, words: WorldWords) -> None:
+        self._words = words
+
+    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
+        return {tip: word for tip, word in self._words.rolled(policy).items() if tip == TIP}
+
+    def silence(self, tip: TopicIdPartition) -> str:
+        return f"the manager of broker 2 does not answer of {tip.partition}"
+
+
+def test_offload_when_one_manager_never_answers_then_the_other_partitions_are_stored() -> None:
+    """Nothing was requested before all leaders had answered."""
+    world = World(policy=LATER, partitions=2)
+    for tip in world.tips:
+        world.segments(2, tip=tip)
+    world.start()
+    world.settle()
+    words, said = _OneSilentLeader(WorldWords(world)), list[str]()
+    offload = Offload(world.metadata, words, world.clock, new_id=world.new_id, progress=said.append)
+
+    with pytest.raises(RetriableError, match="the manager of broker 2 does not answer of 1"):
+        offload.offload(LATER, world.tips, to_offset=None, timeout_ms=600_000)
+
+    assert world.stored() == [(0, 10), (10, 20)]
+
+
+def test_offload_when_no_manager_answers_in_time_then_the_error_names_it() -> None:
+    world = World(policy=LATER)
+    world.segments(2)
+    words = _SilentWords(WorldWords(world))
+    offload = Offload(
+        world.metadata, words, world.clock, new_id=world.new_id, progress=lambda _: None
+    )
+
+    with pytest.raises(RetriableError, match="the manager of broker 1 does not answer"):
+        offload.offload(LATER, world.tips, to_offset=None, timeout_ms=1000)
+
+
+class _EarlierWords:
+    """A manager of version 0.1.0: it stores the segment that holds the position, too."""
+
+    def __init__(self, *stored_end_offsets: int) -> None:
+        self._stored_end_offsets = iter(stored_end_offsets)
+
+    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
+        return {
+            TIP: RolledWord(
+                rolled_end_offset=30,
+                stored_end_offset=next(self._stored_end_offsets),
+                requested_offset=15,
+                requested_end_offset=None,
+            )
+        }
+
+    def silence(self, tip: TopicIdPartition) -> str:
+        return ""
+
+
+def test_offload_when_a_manager_is_of_an_earlier_version_then_waits_for_all_it_stores() -> None:
+    world = World(policy=LATER)
+    offload = Offload(
+        world.metadata, _EarlierWords(0, 10, 20), world.clock, new_id=world.new_id, progress=print
+    )
+
+    (done,) = offload.offload(LATER, [TIP], to_offset=15, timeout_ms=10_000)
+
+    assert done.end_offset == 15

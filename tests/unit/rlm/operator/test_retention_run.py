@@ -1,0 +1,60 @@
+"""Retention run to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from rlm.operator.retention_run import run_retention
+from rsm.segment.errors import RetriableError
+from tests.twins.clock import FakeClock
+
+
+class Managers:
+    """Each look lets ten offsets go, up to `end`; `held` is told all the while."""
+
+    def __init__(self, *, end: int, held: str | None = None) -> None:
+        self.start = 0
+        self.looks = 0
+        self._end = end
+        self._held = held
+
+    def due(self) -> Sequence[Mapping[str, object]]:
+        row = {
+            "partition": 0,
+            "log_start_offset": self.start,
+            "new_log_start_offset": min(self.start + 10, self._end),
+            "deletions": [],
+            "local_start_offset": self.start,
+            "trim_held": None,
+            "expiry_held": None if self._held is None else {"reason": self._held},
+        }
+        return [row]
+
+    def look_again(self) -> None:
+        self.looks += 1
+        self.start = min(self.start + 10, self._end)
+
+
+def test_run_when_each_cycle_lets_a_share_go_then_goes_on_to_the_end() -> None:
+    managers = Managers(end=35)
+
+    left = run_retention(managers, FakeClock(), timeout_ms=60_000)
+
+    assert (managers.start, managers.looks) == (35, 4)
+    assert left[0]["new_log_start_offset"] == 35
+
+
+def test_run_when_the_rest_is_held_then_ends_and_says_so() -> None:
+    managers = Managers(end=0, held="read_lease")
+
+    left = run_retention(managers, FakeClock(), timeout_ms=60_000)
+
+    assert managers.looks == 0
+    assert left[0]["expiry_held"] == {"reason": "read_lease"}
+
+
+def test_run_when_it_takes_too_long_then_says_that_it_goes_on() -> None:
+    with pytest.raises(RetriableError, match="goes on in the managers: run the command again"):
+        run_retention(Managers(end=1_000_000), FakeClock(), timeout_ms=2_000)

@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from rlm.broker.topics.topic_configs import ConfigValue, TopicConfigs
+from rlm.policy.topic.topic_policy import (
+    INTERNAL_TOPICS,
+    PolicyFlags,
+    check_tierable,
+    deletes_nothing,
+    enabling_policy,
+    untierable_reason,
+)
+from rlmm.events.values import CopyLagSince, OriginalConfig, PolicyState, TopicPolicy
+from rsm.segment.errors import InvalidConfigError
+
+WEEK_MS = "604800000"
+TOPIC_ID = UUID(int=7)
+OWN_TOPICS = ("__remote_log_segment_metadata", "__remote_segments_to_be_deleted")
+
+
+def configs(topic: str = "orders", **overrides: str) -> TopicConfigs:
+    defaults = {
+        "retention.ms": WEEK_MS,
+        "retention.bytes": "-1",
+        "cleanup.policy": "delete",
+        "remote.storage.enable": "false",
+    }
+    given = {name.replace("_", "."): value for name, value in overrides.items()}
+    entries = {
+        name: ConfigValue(value=given.get(name, default), is_override=name in given)
+        for name, default in defaults.items()
+    }
+    return TopicConfigs(topic=topic, entries=entries)
+
+
+LIFTED = configs(retention_ms="-1", retention_bytes="-1")
+
+
+def enabled(
+    current: TopicPolicy | None = None,
+    found: TopicConfigs | None = None,
+    **flags: int,
+) -> TopicPolicy:
+    return enabling_policy(
+        topic="orders",
+        topic_id=TOPIC_ID,
+        current=current,
+        flags=PolicyFlags(**flags),  # type: ignore[arg-type]  # flags of numbers only
+        configs=found or configs(),
+    )
+
+
+def originals(retention_ms: str | None, retention_bytes: str | None) -> tuple[OriginalConfig, ...]:
+    return (
+        OriginalConfig(name="retention.ms", value=retention_ms),
+        OriginalConfig(name="retention.bytes", value=retention_bytes),
+    )
+
+
+def test_policy_when_set_first_without_flags_then_takes_the_effective_retention() -> None:
+    policy = enabled(found=configs(retention_bytes="5000"))
+
+    assert policy == TopicPolicy(
+        topic="orders",
+        topic_id=TOPIC_ID,
+        state=PolicyState.ENABLING,
+        retention_ms=int(WEEK_MS),
+        retention_bytes=5000,
+        local_retention_ms=-2,
+        local_retention_bytes=-2,
+        originals=originals(None, "5000"),
+    )
+
+
+def test_policy_when_set_first_then_records_absent_overrides_as_absent() -> None:
+    """R9: an original that was absent stays absent."""
+    policy = enabled()
+
+    assert policy.originals == originals(None, None)
+
+
+def test_policy_when_flags_are_not_given_then_keeps_their_values() -> None:
+    current = replace(enabled(retention_ms=900, local_retention_ms=50), state=PolicyState.ACTIVE)
+
+    policy = enabled(current, LIFTED, local_retention_bytes=-2, retention_bytes=77)
+
+    assert (policy.retention_ms, policy.retention_bytes) == (900, 77)
+    assert (policy.local_retention_ms, policy.local_retention_bytes) == (50, -2)
+
+
+def test_copy_lag_when_only_the_other_flags_are_given_then_counts_from_what_it_did() -> None:
+    by_roll = enabling_policy(
+        topic="orders",
+        topic_id=TOPIC_ID,
+        current=enabled(),
+        flags=PolicyFlags(copy_lag_ms=60_000, copy_lag_since=CopyLagSince.ROLL),
+        configs=LIFTED,
+    )
+
+    found = [each.copy_lag_since for each in (enabled(), enabled(by_roll, LIFTED, retention_ms=-1))]
+
+    assert found == [CopyLagSince.NEWEST_RECORD, CopyLagSince.ROLL]
+
+
+def test_deletion_lag_when_given_then_kept_until_it_is_given_back_to_the_managers() -> None:
+    """PIP-17's deletion lag, of one topic; at first it is that of the managers."""
+    given = enabled(enabled(), LIFTED, local_deletion_lag_ms=4)
+    kept = enabled(given, LIFTED, retention_ms=900)
+
+    lags = [each.local_deletion_lag_ms for each in (enabled(), given, kept)]
+
+    assert lags == [-1, 4, 4]
+    assert enabled(kept, LIFTED, local_deletion_lag_ms=-1).local_deletion_lag_ms == -1
+
+
+@pytest.mark.parametrize("state", [PolicyState.ENABLING, PolicyState.ACTIVE])
+@pytest.mark.parametrize("found", [configs(retention_ms="5"), LIFTED])
+def test_originals_when_tiering_is_on_then_stay_those_recorded(
+    state: PolicyState, found: TopicConfigs
+) -> None:
+    """R9: what somebody set meanwhile, or our own -1, is not what there was before."""
+    current = replace(enabled(found=configs(retention_ms="100")), state=state)
+
+    assert enabled(current, found).originals == originals("100", None)
+
+
+@pytest.mark.parametrize("state", [PolicyState.DISABLING, PolicyState.DISABLED])
+def test_originals_when_reenabled_with_our_override_in_force_then_stay_those_recorded(
+    state: PolicyState,
+) -> None:
+    """R9: the -1 is still ours, so the present values are no originals."""
+    current = replace(enabled(found=configs(retention_ms="100")), state=state)
+
+    assert enabled(current, LIFTED).originals == originals("100", None)
+
+
+def test_originals_when_reenabled_after_restoring_then_are_the_present_ones() -> None:
+    """R9: what the topic has now is the user's."""
+    current = replace(enabled(found=configs(retention_ms="100")), state=PolicyState.DISABLED)
+
+    policy = enabled(current, configs(retention_bytes="9"))
+
+    assert policy.originals == originals(None, "9")
+    assert policy.retention_ms == 100
+
+
+def test_policy_when_reenabled_then_no_longer_deletes_remote_data() -> None:
+    current = replace(enabled(), state=PolicyState.DISABLED, delete_remote=True)
+
+    assert not enabled(current).delete_remote
+
+
+@pytest.mark.parametrize(
+    ("flags", "rule"),
+    [
+        ({"retention_ms": -2}, "retention.ms"),
+        ({"retention_bytes": 2**63}, "retention.bytes"),
+        ({"local_retention_ms": -3}, "local.retention.ms"),
+        ({"local_retention_bytes": -3}, "local.retention.bytes"),
+        ({"retention_ms": 10, "local_retention_ms": 11}, "local.retention.ms <= retention.ms"),
+        ({"retention_ms": 10, "local_retention_ms": -1}, "local.retention.ms <= retention.ms"),
+        ({"retention_bytes": 1, "local_retention_bytes": 2}, "local.retention.bytes <="),
+    ],
+)
+def test_policy_when_values_break_a_rule_then_refused_with_it(
+    flags: dict[str, int], rule: str
+) -> None:
+    with pytest.raises(InvalidConfigError) as refused:
+        enabled(None, None, **flags)
+
+    assert rule in str(refused.value.context["rule"])
+
+
+def test_policy_when_total_is_lowered_below_the_kept_local_retention_then_refused() -> None:
+    current = replace(enabled(retention_ms=900, local_retention_ms=50), state=PolicyState.ACTIVE)
+
+    with pytest.raises(InvalidConfigError, match="above total"):
+        enabled(current, LIFTED, retention_ms=49)
+
+
+@pytest.mark.parametrize("local", [-2, -1, 0, 10**15])
+def test_policy_when_total_is_unlimited_then_any_local_retention_is_accepted(local: int) -> None:
+    """Scenario 86: retention off with a local one."""
+    policy = enabled(retention_ms=-1, local_retention_ms=local)
+
+    assert (policy.retention_ms, policy.local_retention_ms) == (-1, local)
+
+
+@pytest.mark.parametrize("topic", sorted(INTERNAL_TOPICS.union(OWN_TOPICS)))
+def test_topic_when_internal_or_our_own_then_refused(topic: str) -> None:
+    """R9."""
+    with pytest.raises(InvalidConfigError, match="is not tiered"):
+        check_tierable(configs(topic), own_topics=OWN_TOPICS)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        configs(cleanup_policy="compact"),
+        configs(cleanup_policy="compact,delete"),
+        configs(cleanup_policy=""),
+        configs(remote_storage_enable="true"),
+    ],
+)
+def test_topic_when_compacted_or_tiered_by_kafka_then_refused_with_the_setting(
+    found: TopicConfigs,
+) -> None:
+    """R9."""
+    with pytest.raises(InvalidConfigError) as refused:
+        check_tierable(found, own_topics=OWN_TOPICS)
+
+    assert "=" in str(refused.value.context["rule"])
+
+
+def test_topic_when_brokers_know_no_remote_storage_then_accepted() -> None:
+    old = {n: v for n, v in configs().entries.items() if n != "remote.storage.enable"}
+
+    assert untierable_reason(TopicConfigs(topic="orders", entries=old)) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [(LIFTED, True), (configs(), False), (configs(retention_ms="-1", retention_bytes="1"), False)],
+)
+def test_broker_retention_when_both_limits_are_off_then_deletes_nothing(
+    found: TopicConfigs,
+    expected: bool,
+) -> None:
+    assert deletes_nothing(found) is expected

@@ -1,0 +1,204 @@
+"""Brokers, managers and gateways of a cluster, as `rlm processes` lists them."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from rlm.status.cluster_processes import (
+    ProcessStatus,
+    cluster_processes,
+    process_as_json,
+)
+from rlmm.events.processes import NO_BROKER, ProcessReadiness, ProcessRegistered, ProcessRole
+from rlmm.registration import LEASE_MS, SILENCE_MS, now_of
+from rlmm.spi import Registration
+
+NOW_MS = 10_000_000_000
+DAY_MS = 24 * 3600 * 1000
+BROKERS = {1: "b1:9092", 2: "b2:9092"}
+MANAGER, GATEWAY = ProcessRole.MANAGER, ProcessRole.GATEWAY
+
+
+def registered(
+    role: ProcessRole,
+    broker_id: int,
+    *,
+    process: int = 0,
+    age_ms: int = 1_000,
+    readiness: ProcessReadiness = ProcessReadiness.READY,
+    reasons: tuple[str, ...] = (),
+    gateway_address: str = "",
+) -> Registration:
+    event = ProcessRegistered(
+        event_id=UUID(int=1),
+        process_id=UUID(int=process or role.value * 100 + broker_id),
+        role=role,
+        broker_id=broker_id,
+        http_address=f"10.0.0.{broker_id}:8090" if role is MANAGER else "",
+        heartbeat_interval_ms=30_000,
+        version="0.2.0",
+        gateway_address=gateway_address,
+        boot_id="boot-1",
+        network_namespace="net:[1]",
+        readiness=readiness,
+        unready_reasons=reasons,
+    )
+    return Registration(process=event, heartbeat_ms=NOW_MS - age_ms)
+
+
+def listed(*registrations: Registration, lists_all: bool = False) -> list[ProcessStatus]:
+    return list(cluster_processes(BROKERS, registrations, now_ms=NOW_MS, lists_all=lists_all))
+
+
+def states(rows: list[ProcessStatus]) -> list[tuple[str, int, str]]:
+    return [(row.role, row.broker_id, row.state) for row in rows]
+
+
+def test_processes_when_all_live_then_are_listed_by_role_and_broker() -> None:
+    rows = listed(
+        registered(GATEWAY, 2, gateway_address="gw2:19092"),
+        registered(MANAGER, 2),
+        registered(GATEWAY, NO_BROKER, gateway_address="gw:19092"),
+        registered(MANAGER, 1),
+    )
+
+    assert states(rows) == [
+        ("broker", 1, "ready"),
+        ("broker", 2, "ready"),
+        ("manager", 1, "ready"),
+        ("manager", 2, "ready"),
+        ("gateway", NO_BROKER, "ready"),
+        ("gateway", 2, "ready"),
+    ]
+    assert [row.address for row in rows] == ["b1:9092", "b2:9092", "", "", "gw:19092", "gw2:19092"]
+    assert {row.heartbeat_age_ms for row in rows[2:]} == {1_000}
+
+
+def test_process_when_it_is_not_ready_then_says_why() -> None:
+    unready = registered(
+        GATEWAY, 1, readiness=ProcessReadiness.NOT_READY, reasons=("a loopback address",)
+    )
+
+    (row,) = [each for each in listed(unready) if each.role == "gateway"]
+
+    assert (row.state, row.reasons) == ("not ready", ("a loopback address",))
+
+
+def test_process_when_of_the_first_version_then_its_readiness_is_not_known() -> None:
+    (row,) = [
+        each
+        for each in listed(registered(MANAGER, 1, readiness=ProcessReadiness.UNKNOWN))
+        if each.role == "manager"
+    ]
+
+    assert row.state == "unknown"
+    assert process_as_json(row)["ready"] is None
+
+
+def test_broker_when_no_manager_lives_beside_it_then_says_so() -> None:
+    rows = listed(registered(MANAGER, 1), registered(MANAGER, 2, age_ms=90_000))
+
+    assert [row.reasons for row in rows if row.role == "broker"] == [
+        (),
+        ("no live manager is registered for it",),
+    ]
+
+
+def test_broker_when_the_cluster_does_not_list_it_then_is_dead() -> None:
+    rows = listed(registered(MANAGER, 7))
+
+    assert ("broker", 7, "dead") in states(rows)
+    assert next(row.reasons for row in rows if row.broker_id == 7) == (
+        "the cluster has no live broker of this id",
+    )
+
+
+@pytest.mark.parametrize(
+    ("role", "age_ms", "state"),
+    [
+        (GATEWAY, LEASE_MS - 1, "ready"),
+        (GATEWAY, LEASE_MS, "dead"),
+        (MANAGER, 89_999, "ready"),
+        (MANAGER, 90_000, "dead"),
+    ],
+)
+def test_process_when_its_heartbeats_ended_then_is_dead(
+    role: ProcessRole, age_ms: int, state: str
+) -> None:
+    row = listed(registered(role, 1, age_ms=age_ms))[-1]
+
+    assert row.state == state
+    assert process_as_json(row)["live"] is (state == "ready")
+
+
+@pytest.mark.parametrize(
+    ("dead", "is_listed"),
+    [
+        (registered(MANAGER, 1, process=5, age_ms=DAY_MS - 1), False),
+        (registered(MANAGER, 2, process=5, age_ms=DAY_MS - 1), True),
+        (registered(MANAGER, 2, process=5, age_ms=DAY_MS), False),
+        (registered(GATEWAY, NO_BROKER, process=5, age_ms=DAY_MS - 1), True),
+        (registered(GATEWAY, NO_BROKER, process=5, age_ms=DAY_MS), False),
+    ],
+)
+def test_dead_process_when_replaced_or_long_dead_then_is_listed_only_on_request(
+    dead: Registration, *, is_listed: bool
+) -> None:
+    living = (registered(MANAGER, 1), registered(GATEWAY, NO_BROKER))
+
+    def lists(*, lists_all: bool) -> bool:
+        return any(each.state == "dead" for each in listed(*living, dead, lists_all=lists_all))
+
+    assert lists(lists_all=False) is is_listed
+    assert lists(lists_all=True)
+
+
+class Incomparable(Registration):
+    """One that may be looked at, but not compared with others."""
+
+    __hash__ = Registration.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError(f"compared with {other}")
+
+
+def test_processes_when_many_are_registered_then_are_not_compared_with_each_other() -> None:
+    """Anyone who writes the topic can register thousands: a command affords one pass."""
+    known = [registered(GATEWAY, NO_BROKER, process=1 + each) for each in range(50)]
+
+    rows = listed(
+        *(Incomparable(process=each.process, heartbeat_ms=each.heartbeat_ms) for each in known)
+    )
+
+    assert len(rows) == len(BROKERS) + len(known)
+
+
+def test_time_when_nothing_was_written_for_long_then_is_the_callers() -> None:
+    """All processes may be dead: then nobody moves the clock that the topic shows."""
+    assert now_of(NOW_MS, NOW_MS + SILENCE_MS) == NOW_MS
+    assert now_of(NOW_MS, NOW_MS - DAY_MS) == NOW_MS
+    assert now_of(NOW_MS, NOW_MS + SILENCE_MS + 1) == NOW_MS + SILENCE_MS + 1
+
+
+def test_json_when_something_does_not_apply_then_is_null() -> None:
+    broker, manager = listed(registered(MANAGER, 1))[0], listed(registered(MANAGER, 1))[-1]
+    gateway = listed(registered(GATEWAY, NO_BROKER))[-1]
+
+    assert process_as_json(broker) == {
+        "role": "broker",
+        "broker_id": 1,
+        "address": "b1:9092",
+        "http_address": None,
+        "version": None,
+        "heartbeat_age_ms": None,
+        "live": True,
+        "ready": True,
+        "reasons": [],
+        "process_id": None,
+        "boot_id": None,
+        "network_namespace": None,
+    }
+    assert process_as_json(manager)["http_address"] == "10.0.0.1:8090"
+    assert process_as_json(gateway)["broker_id"] is None

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from rlm.broker.list_offsets import PartitionOffsets
+from rlm.policy.anomalies import anomalies_text
+from rlm.status.cluster_status import (
+    LedPartition,
+    ManagerWord,
+    PartitionStatus,
+    StoredPartition,
+    brokers_with_tiered_leaders,
+    is_tiered,
+    partition_status,
+    status_as_json,
+)
+from rlmm.events.values import PolicyState
+from rlmm.partition_state import PartitionState, ReadLease
+from rlmm.spi import SegmentRecord
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import id_to_text
+from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import OffsetRange
+from tests.metadata_builder import anomaly, log_starts
+from tests.unit.rlm.policy.views import LINEAGE, POLICY, SEGMENT_BYTES, TIP, remote, stored_up_to
+
+OFFSETS = PartitionOffsets(log_start_offset=200, last_stable_offset=480, high_watermark=500)
+LEADS = ManagerWord(role="leader", lag_bytes=7, lag_segments=1, trim_held={"reason": "young"})
+FOLLOWS = ManagerWord(role="follower")
+
+
+def status(
+    segments: tuple[SegmentRecord, ...] = stored_up_to(400),
+    *,
+    offsets: PartitionOffsets | None = OFFSETS,
+    words: dict[int, ManagerWord] | None = None,
+    policy_state: PolicyState | None = PolicyState.ACTIVE,
+    log_start: int | None = None,
+    lineage: Lineage = LINEAGE,
+) -> PartitionStatus:
+    led = LedPartition(topic_id_partition=TIP, leader_id=1, leader_epoch=5, offsets=offsets)
+    policy = None if policy_state is None else replace(POLICY, state=policy_state)
+    state = PartitionState(lineage=lineage, log_starts=log_starts(log_start))
+    stored = StoredPartition(policy=policy, state=state, segments=segments)
+    return partition_status(led, stored, {1: LEADS} if words is None else words)
+
+
+def test_status_when_all_answer_then_the_documented_json() -> None:
+    row = status_as_json(status())
+
+    assert row == {
+        "topic": "orders",
+        "topic_id": "AAAAAAAAAAAAAAAAAAAABw",
+        "partition": 0,
+        "role": "leader",
+        "leader_epoch": 5,
+        "log_start_offset": 0,
+        "local_start_offset": 200,
+        "last_tiered_offset": 399,
+        "pending_upload_offset": 400,
+        "last_stable_offset": 480,
+        "high_watermark": 500,
+        "lag_bytes": 7,
+        "lag_segments": 1,
+        "remote_bytes": 4 * SEGMENT_BYTES,
+        "remote_segments": 4,
+        "copy_held": None,
+        "trim_held": {"reason": "young"},
+        "gaps": [],
+        "leader_id": 1,
+        "policy_state": "ACTIVE",
+        "diverged": None,
+        "external_start": None,
+        "future_timestamps": None,
+        "problem": None,
+        "anomalies": [],
+        "read_leases": [],
+    }
+
+
+def test_status_when_nothing_is_stored_then_minus_one_and_all_is_pending() -> None:
+    row = status(())
+
+    assert (row.last_tiered_offset, row.pending_upload_offset) == (-1, 200)
+    assert (row.log_start_offset, row.remote_bytes, row.remote_segments) == (200, 0, 0)
+
+
+def test_status_when_all_is_stored_then_nothing_is_pending() -> None:
+    row = status(stored_up_to(500))
+
+    assert (row.last_tiered_offset, row.pending_upload_offset) == (499, -1)
+
+
+def test_status_when_hole_then_pending_names_it() -> None:
+    """Scenario 80: the first offset that is not stored, though later ones are."""
+    row = status((*stored_up_to(200), remote(300, 400)))
+
+    assert (row.last_tiered_offset, row.pending_upload_offset) == (399, 200)
+
+
+def test_status_when_segments_are_not_finished_then_not_counted() -> None:
+    """Scenario 71: what is being copied or deleted is not in the remote size."""
+    others = (
+        remote(400, 500, state=SegmentState.COPY_SEGMENT_STARTED),
+        remote(0, 100, state=SegmentState.DELETE_SEGMENT_STARTED, number=1),
+    )
+
+    row = status((*stored_up_to(400), *others))
+
+    assert (row.remote_segments, row.remote_bytes) == (4, 4 * SEGMENT_BYTES)
+
+
+def test_status_when_stored_is_out_of_lineage_then_not_tiered() -> None:
+    row = status(lineage=Lineage.of((0, 0), (2, 250)))
+
+    assert (row.last_tiered_offset, row.pending_upload_offset) == (249, 250)
+
+
+def test_status_when_log_start_was_recorded_then_it_wins() -> None:
+    """Scenario 92."""
+    assert status(log_start=300).log_start_offset == 300
+
+
+def test_status_when_leader_cannot_be_asked_then_unknown_not_guessed() -> None:
+    row = status(offsets=None)
+
+    unknown = (row.local_start_offset, row.last_stable_offset, row.high_watermark)
+    assert unknown == (None, None, None)
+    assert (row.log_start_offset, row.last_tiered_offset, row.pending_upload_offset) == (
+        0,
+        399,
+        400,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "role", "lag_bytes"),
+    [
+        ({}, None, None),
+        ({1: LEADS, 2: FOLLOWS}, "leader", 7),
+        ({2: FOLLOWS}, None, None),
+        ({1: FOLLOWS}, "follower", None),
+        ({2: LEADS}, None, None),
+    ],
+)
+def test_status_when_managers_speak_then_only_the_leaders_own_is_believed(
+    words: dict[int, ManagerWord], role: str | None, lag_bytes: int | None
+) -> None:
+    row = status(words=words)
+
+    assert (row.role, row.said.lag_bytes) == (role, lag_bytes)
+
+
+@pytest.mark.parametrize("policy_state", [None, PolicyState.DISABLED])
+def test_status_when_not_tiered_then_nothing_is_pending(policy_state: PolicyState | None) -> None:
+    row = status(policy_state=policy_state, words={})
+
+    assert (row.role, row.pending_upload_offset) == ("none", -1)
+
+
+@pytest.mark.parametrize(
+    ("state", "count", "tiered"),
+    [
+        (PolicyState.ENABLING, 0, True),
+        (PolicyState.DISABLING, 0, True),
+        (PolicyState.DISABLED, 0, False),
+        (PolicyState.DISABLED, 100, True),
+    ],
+)
+def test_is_tiered_when_policy_or_stored_data_then_listed(
+    state: PolicyState, count: int, *, tiered: bool
+) -> None:
+    """Scenario 77: a topic that is no longer tiered is listed while old data can be read."""
+    assert is_tiered(replace(POLICY, state=state), stored_up_to(count)) is tiered
+
+
+@pytest.mark.parametrize(
+    ("leader_id", "policy_state", "needed"),
+    [
+        (1, PolicyState.ACTIVE, {1}),
+        (1, PolicyState.DISABLING, {1}),
+        (1, PolicyState.DISABLED, set()),
+        (1, None, set()),
+        (None, PolicyState.ACTIVE, set()),
+    ],
+)
+def test_managers_when_counted_then_needed_where_tiered_partitions_are_led(
+    leader_id: int | None, policy_state: PolicyState | None, needed: set[int]
+) -> None:
+    led = LedPartition(topic_id_partition=TIP, leader_id=leader_id, leader_epoch=5, offsets=None)
+    policy = None if policy_state is None else replace(POLICY, state=policy_state)
+    stored = StoredPartition(policy=policy, state=PartitionState(), segments=stored_up_to(400))
+
+    assert brokers_with_tiered_leaders([led], {TIP: stored}) == needed
+
+
+def test_status_when_an_object_is_damaged_then_shows_it_until_its_segment_is_deleted() -> None:
+    stored, gone = remote(0, 100), remote(0, 100, state=SegmentState.DELETE_SEGMENT_STARTED)
+    found = anomaly(stored.metadata.segment_id.id.int, key="0.log")
+    state = PartitionState(lineage=LINEAGE, anomalies=(found,))
+    led = LedPartition(topic_id_partition=TIP, leader_id=1, leader_epoch=5, offsets=OFFSETS)
+
+    shown, hidden = (
+        partition_status(led, StoredPartition(policy=POLICY, state=state, segments=(each,)), {})
+        for each in (stored, gone)
+    )
+
+    assert status_as_json(shown)["anomalies"] == [
+        {
+            "segment_id": id_to_text(found.segment),
+            "object": "0.log",
+            "kind": "missing",
+            "first_ms": 5_000,
+            "last_ms": 6_000,
+            "attempts": 3,
+        }
+    ]
+    assert anomalies_text(shown.anomalies) == "missing: 0.log"
+    assert hidden.anomalies == ()
+
+
+def test_status_when_somebody_reads_then_shows_who_and_until_when() -> None:
+    lease = ReadLease(
+        lease_id=UUID(int=3),
+        offsets=OffsetRange(start_offset=0, end_offset=100),
+        expires_ms=9_000,
+        holder="spark:host",
+    )
+    led = LedPartition(topic_id_partition=TIP, leader_id=1, leader_epoch=5, offsets=OFFSETS)
+    state = PartitionState(lineage=LINEAGE, read_leases=(lease,))
+    stored = StoredPartition(
+        policy=POLICY, state=state, segments=stored_up_to(400), leases=state.leases_held(8_999)
+    )
+
+    assert status_as_json(partition_status(led, stored, {}))["read_leases"] == [
+        {"holder": "spark:host", "start_offset": 0, "end_offset": 100, "expires_ms": 9_000}
+    ]

@@ -1,0 +1,173 @@
+"""Where a record is, and what is said of its local copy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlm.policy.held import Held
+from rlm.policy.trim_gate import decide_trim
+from rlm.policy.view import PartitionView, PolicyLimits
+from rlm.status.explanation import Whereabouts, local_copy, whereabouts
+from rlmm.events.values import GapReason, PolicyState, RecordedGap
+from rsm.segment.epochs import Lineage
+from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import OffsetRange
+from tests.metadata_builder import NEWEST_EPOCH
+from tests.unit.rlm.policy.views import HOUR_MS, Given, local, policy, remote, stored_up_to
+
+# Stored 0..600, trimmed to 300, rolled to 1000, the active segment to 1050; expired to 100.
+TIERED = Given(
+    segments=stored_up_to(600),
+    rolled=tuple(local(s, s + 100) for s in range(300, 1000, 100)),
+    local_start=300,
+    log_start=100,
+    trimmed=300,
+)
+
+
+def where(view: PartitionView, offset: int) -> Whereabouts:
+    return whereabouts(
+        offset,
+        state=view.state,
+        lineage=view.lineage,
+        offsets=view.offsets,
+        segments=view.segments,
+    )
+
+
+def gap(start: int, end: int, reason: GapReason) -> RecordedGap:
+    offsets = OffsetRange(start_offset=start, end_offset=end)
+    return RecordedGap(offsets=offsets, reason=reason, recorded_ms=0)
+
+
+@pytest.mark.parametrize(
+    ("offset", "place"),
+    [
+        (99, "below_log_start"),
+        (100, "remote"),
+        (299, "remote"),
+        (300, "both"),
+        (599, "both"),
+        (600, "local"),
+        (1049, "local"),
+        (1050, "above_high_watermark"),
+    ],
+)
+def test_record_when_asked_for_then_where_it_is(offset: int, place: str) -> None:
+    found = where(TIERED.view(), offset)
+    assert (found.place, found.leader_epoch) == (place, 0)
+
+
+@pytest.mark.parametrize(
+    ("offset", "place", "reason"),
+    [
+        (99, "remote", None),
+        (100, "gap", GapReason.SHED),
+        (150, "gap", GapReason.EXTERNAL_START),
+        (200, "remote", None),
+    ],
+)
+def test_record_when_lost_before_it_was_stored_then_the_gap_that_it_is_in(
+    offset: int, place: str, reason: GapReason | None
+) -> None:
+    """R6, scenario 83."""
+    stored = (*stored_up_to(100), *stored_up_to(300)[2:])
+    view = Given(segments=stored, local_start=300, trimmed=300).view()
+    gaps = (gap(100, 150, GapReason.SHED), gap(150, 200, GapReason.EXTERNAL_START))
+
+    found = where(
+        replace(view, state=replace(view.state, recorded_gaps=gaps, gaps_epoch=NEWEST_EPOCH)),
+        offset,
+    )
+
+    assert (found.place, found.gap and found.gap.reason) == (place, reason)
+
+
+def test_record_when_stored_then_its_segment_and_objects_are_named() -> None:
+    (holding,) = where(TIERED.view(), 250).segments
+    assert holding.record.metadata.offsets.start_offset == 200
+    assert [each.key for each in holding.record.metadata.objects] == ["200.log"]
+
+
+def test_record_when_its_segment_is_of_another_history_then_it_is_not_readable() -> None:
+    """Scenario 7: what an unclean election cut off is shown, and not taken for stored."""
+    cut_off = remote(600, 700, epochs=Lineage.of((7, 600)), number=9)
+    found = where(replace(TIERED, segments=(*TIERED.segments, cut_off)).view(), 650)
+    assert found.place == "local"
+    assert [each.readable for each in found.segments] == [None]
+
+
+def test_record_when_its_copy_has_not_finished_then_it_is_local_only() -> None:
+    begun = remote(600, 700, state=SegmentState.COPY_SEGMENT_STARTED)
+    found = where(replace(TIERED, segments=(*TIERED.segments, begun)).view(), 650)
+    assert found.place == "local"
+    assert found.segments[0].record.metadata.state is SegmentState.COPY_SEGMENT_STARTED
+
+
+def test_record_when_in_no_tier_and_in_no_gap_then_nowhere() -> None:
+    """Scenario 80: a hole is not passed off as anything else."""
+    holed = replace(TIERED, segments=stored_up_to(200))
+    assert where(holed.view(), 250).place == "nowhere"
+
+
+@pytest.mark.parametrize(
+    ("given_", "offset", "expected"),
+    [
+        (TIERED, 250, ("trimmed", "")),
+        (TIERED, 1049, ("active_segment", "")),
+        (TIERED, 1050, ("not_committed", "")),
+        (TIERED, 350, ("due", "")),
+        (TIERED, 650, ("held", "not_stored")),
+        (
+            replace(TIERED, policy=policy(local_retention_ms=2 * HOUR_MS)),
+            350,
+            ("within_local_retention", ""),
+        ),
+        (
+            replace(TIERED, policy=policy(state=PolicyState.DISABLING)),
+            350,
+            ("held", "policy_not_active"),
+        ),
+        (
+            replace(TIERED, limits=PolicyLimits(local_trim_min_age_ms=2 * HOUR_MS)),
+            450,
+            ("held", "younger_than_min_age"),
+        ),
+    ],
+)
+def test_local_copy_when_asked_for_then_the_gates_own_reason(
+    given_: Given, offset: int, expected: tuple[str, str]
+) -> None:
+    """Scenario 79: from the same functions that decide."""
+    found = local_copy(given_.view(), offset, None)
+    assert (found.state, found.reason) == expected
+
+
+def test_local_copy_when_share_groups_held_the_last_trim_then_says_so() -> None:
+    """R8."""
+    held = Held(reason="share_group", values={"group": "readers"})
+    found = local_copy(TIERED.view(), 350, held)
+    assert (found.state, found.reason, found.values) == ("held", "share_group", held.values)
+
+
+@given(
+    stored_to=st.integers(3, 10),
+    high_watermark=st.integers(300, 1050),
+    margin_bytes=st.sampled_from([0, 1500]),
+    offset=st.integers(300, 999),
+)
+def test_local_copy_when_said_to_be_due_then_the_gate_lets_it_go_and_only_then(
+    stored_to: int, high_watermark: int, margin_bytes: int, offset: int
+) -> None:
+    view = replace(
+        TIERED,
+        segments=stored_up_to(100 * stored_to),
+        high_watermark=high_watermark,
+        limits=PolicyLimits(local_trim_min_age_ms=0, local_trim_margin_bytes=margin_bytes),
+    ).view()
+    goes_to = decide_trim(view).offset or 0
+    assert (local_copy(view, offset, None).state == "due") is (offset < goes_to)

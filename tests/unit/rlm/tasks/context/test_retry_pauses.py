@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from rlm.tasks.context.retry_pauses import LONGEST_PAUSE_MS, RetryPauses
+from tests.twins.clock import FakeClock
+
+
+def test_pause_when_failures_follow_then_doubles_up_to_the_longest() -> None:
+    clock = FakeClock()
+    pauses = RetryPauses(clock, first_pause_ms=1000)
+    lengths = [pauses.failed("a").not_before_ms - clock.monotonic_ms() for _ in range(12)]
+    assert lengths[:3] == [1000, 2000, 4000]
+    assert lengths[-1] == LONGEST_PAUSE_MS
+
+
+def test_pause_when_over_then_it_may_be_tried_again() -> None:
+    clock = FakeClock()
+    pauses = RetryPauses(clock, first_pause_ms=1000)
+    pauses.failed("a")
+    assert pauses.pausing("a")
+    clock.sleep_ms(1000)
+    assert not pauses.pausing("a")
+
+
+def test_pause_when_it_ended_well_then_the_count_begins_anew() -> None:
+    pauses = RetryPauses(FakeClock(), first_pause_ms=1000)
+    pauses.failed("a")
+    pauses.ended("a")
+    assert not pauses.pausing("a")
+    assert pauses.failed("a").count == 1
+
+
+def test_pause_when_one_key_fails_then_others_do_not_wait() -> None:
+    pauses = RetryPauses(FakeClock(), first_pause_ms=1000)
+    pauses.failed("a")
+    assert not pauses.pausing("b")
+
+
+def test_failures_when_nobody_tries_again_for_long_then_can_be_forgotten() -> None:
+    """Another leader may have finished it."""
+    clock = FakeClock()
+    pauses = RetryPauses(clock, first_pause_ms=1000)
+    pauses.failed("left")
+    clock.sleep_ms(LONGEST_PAUSE_MS)
+    pauses.failed("tried")
+    pauses.forget_left()
+    counts = [pauses.failing_count]
+    clock.sleep_ms(1001)
+    pauses.forget_left()
+    counts.append(pauses.failing_count)
+
+    assert counts == [2, 1]
+    assert pauses.failed("tried").count == 2
+
+
+def test_failures_when_an_attempt_takes_longer_than_the_longest_pause_then_still_counted() -> None:
+    """A store that hangs fails seldom, and is given up all the same."""
+    clock = FakeClock()
+    pauses = RetryPauses(clock, first_pause_ms=1000)
+    for _ in range(3):
+        pauses.failed("slow")
+        clock.sleep_ms(3 * LONGEST_PAUSE_MS)
+
+    assert pauses.failed("slow").count == 4

@@ -1,0 +1,48 @@
+"""A bucket that deletes by itself is warned of once, at start."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlm.tasks.cycle.store_check import StoreCheck
+from rsm.segment.errors import RetriableError
+from tests.unit.rlm.ruled_storage import FOREIGN, OURS, RuledStorage
+
+
+def test_check_when_a_rule_takes_our_objects_then_one_warning_names_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    check = StoreCheck(RuledStorage(FOREIGN, OURS), key_prefix="rlm/")
+
+    check.step()
+    check.step()
+
+    (warning,) = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert warning.__dict__["rule"] == OURS
+
+
+def test_check_when_the_rules_may_not_be_read_then_no_failure_and_no_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    check = StoreCheck(RuledStorage(problem=RetriableError("no permission")), key_prefix="")
+
+    check.step()
+    check.step()
+
+    assert [each.levelname for each in caplog.records] == ["INFO"]
+
+
+def test_check_when_the_first_answer_fails_then_asks_again_and_warns(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A store that is slow for a moment at the start hides no rule."""
+    storage = RuledStorage(OURS, problem=RetriableError("timed out"))
+    check = StoreCheck(storage, key_prefix="rlm/")
+
+    check.step()
+    storage.problem = None
+    check.step()
+    check.step()
+
+    assert [each.levelname for each in caplog.records] == ["WARNING"]

@@ -1,0 +1,92 @@
+"""What somebody reads stays; what a newer version wrote of a partition leaves it as it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rlmm.events.values import ReadLeaseTaken
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import RecordKind, partition_key
+from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import OffsetRange
+from tests.twins.invariants import leftovers, violations
+from tests.twins.process import Process
+from tests.twins.world import KEEP_REMOTE, TIP, World
+
+MINUTE_MS = 60_000
+DELETE_STARTED = "publish DELETE_SEGMENT_STARTED"
+
+
+def expired_world() -> tuple[World, Process]:
+    """Three stored segments of which the first two are too old, a moment before it is seen."""
+    world = World(policy=replace(KEEP_REMOTE, retention_ms=10 * MINUTE_MS))
+    world.segments(2)
+    process = world.start()
+    world.settle()
+    world.clock.advance(20 * MINUTE_MS)
+    world.segments(1)
+    return world, process
+
+
+def take_lease(world: World, start: int, end: int, *, duration_ms: int = 60 * MINUTE_MS) -> None:
+    lease = ReadLeaseTaken(
+        event_id=world.new_id(),
+        lease_id=world.new_id(),
+        topic_id_partition=TIP,
+        offsets=OffsetRange(start_offset=start, end_offset=end),
+        duration_ms=duration_ms,
+        holder="an audit",
+    )
+    assert world.metadata.publish(lease).accepted
+
+
+def test_expiry_when_leased_then_waits_for_the_lease_to_expire() -> None:
+    """R13: and goes on by itself, by the brokers' clock."""
+    world, _ = expired_world()
+    take_lease(world, 15, 16)
+    world.settle()
+    while_leased = (world.stored(), world.state().log_start_offset)
+    world.clock.advance(61 * MINUTE_MS)
+
+    world.settle()
+    world.settle()
+
+    assert while_leased == ([(10, 20), (20, 30)], 15)
+    assert world.state().log_start_offset == 30
+    assert violations(world) + leftovers(world) == []
+
+
+def test_deletion_when_leased_after_the_decision_then_the_objects_wait() -> None:
+    """R13: a lease that stands before DELETE_SEGMENT_STARTED in the log holds the objects."""
+    world, process = expired_world()
+    objects = {o.key for o in world.records()[0].metadata.objects}
+    process.effects.before(DELETE_STARTED, lambda: take_lease(world, 0, 10))
+    world.settle()
+    while_leased = objects & set(world.object_names())
+    world.clock.advance(61 * MINUTE_MS)
+
+    world.settle()
+    world.settle()
+
+    assert while_leased == objects
+    assert not objects & set(world.object_names())
+    assert violations(world) == []
+
+
+def test_partition_when_a_newer_version_wrote_of_it_then_is_left_alone() -> None:
+    """R14: nothing is copied, trimmed or deleted until the record is gone; then all of it is."""
+    world = World()
+    key = partition_key(RecordKind.TRIM, TIP, world.new_id())
+    world.topic.append(0, key, pb.MetadataEvent(min_fold_version=99).SerializeToString())
+    world.segments(2)
+    process = world.start()
+    world.settle()
+    while_newer = (world.stored(), world.state().trimmed_offset, list(process.effects.performed))
+
+    world.topic.append(0, key, None)
+    world.settle()
+
+    assert while_newer[:2] == ([], None)
+    assert not any(SegmentState.COPY_SEGMENT_STARTED.name in name for name in while_newer[2])
+    assert world.stored() == [(0, 10), (10, 20)]
+    assert violations(world) == []

@@ -1,0 +1,401 @@
+"""What becomes of what is stored of a topic that was deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from uuid import UUID
+
+import pytest
+
+from rlm.policy.view import PolicyLimits
+from rlm.source.log_source import LogSource
+from rlm.tasks.context.lanes import Lanes
+from rlm.tasks.deleting.topic_removal import RemovalWork, TopicRemoval
+from rlm.topics.originals_mirror import StoredOriginals
+from rlmm.events.values import (
+    PausableTask,
+    ReadLeaseTaken,
+    RemotePartitionDeleteMetadata,
+    RemotePartitionDeleteState,
+    SegmentEvent,
+    TopicPaused,
+    TopicPolicyChanged,
+)
+from rlmm.record_keys import RecordKind, parse_record_key
+from rsm.layout.originals import OriginalSettings, OriginalsKeys
+from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState
+from rsm.segment.ranges import OffsetRange
+from tests.twins.effects import Moment, ProcessCrashError
+from tests.twins.executor import SynchronousExecutor
+from tests.twins.log_source import MemoryLogSource
+from tests.twins.process import Outside, Process, ProcessSettings
+from tests.twins.world import KEEP_REMOTE, TIP, TOPIC_ID, World
+
+MINUTE_MS = 60_000
+GRACE_MS = 5 * MINUTE_MS
+ORPHAN_GRACE_MS = 60 * MINUTE_MS
+SETTINGS = ProcessSettings(
+    limits=PolicyLimits(local_trim_min_age_ms=0, orphan_grace_ms=ORPHAN_GRACE_MS)
+)
+MARKED = RemotePartitionDeleteState.DELETE_PARTITION_MARKED
+STARTED = RemotePartitionDeleteState.DELETE_PARTITION_STARTED
+FINISHED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
+STEP = "publish RemotePartitionDeleteMetadata"
+REFUSED = RetriableError("store refuses")
+
+
+class DeletingWorld(World):
+    """One whose topics may be deleted; their replicas stay, but nobody leads or lists them."""
+
+    def __init__(self, *, partitions: int = 1, brokers: int = 1) -> None:
+        self.gone: set[UUID] = set()
+        self.listed_still = False
+        super().__init__(
+            partitions=partitions,
+            brokers=brokers,
+            settings=SETTINGS,
+            process_type=partial(RemovingProcess, self),  # type: ignore[arg-type]  # makes one
+        )
+
+    def delete_topic(self) -> None:
+        self.gone.add(TOPIC_ID)
+        for host in self.hosts.values():
+            for replica in host.replicas.values():
+                replica.leader_epoch = None
+
+    def minutes(self, count: int) -> None:
+        for _ in range(2 * count):
+            self.cycle()
+
+
+class _Source(MemoryLogSource):
+    def __init__(self, world: DeletingWorld, outside: Outside) -> None:
+        super().__init__(outside.source._replicas)  # type: ignore[attr-defined]  # a twin's
+        self._world = world
+
+    def partitions(self) -> tuple[TopicIdPartition, ...]:
+        gone = set() if self._world.listed_still else self._world.gone
+        return tuple(tip for tip in super().partitions() if tip.topic_id not in gone)
+
+
+class RemovingProcess(Process):
+    def __init__(self, world: DeletingWorld, outside: Outside, *rest: object) -> None:
+        self._world = world
+        super().__init__(outside, *rest)  # type: ignore[arg-type]  # as a Process is made
+        self.removal = TopicRemoval(
+            self.ports,
+            find_deleted=self._find_deleted,
+            work=RemovalWork(
+                expirer=self._make_expiries()._expirer,
+                lanes=Lanes(SynchronousExecutor(), "removal"),
+                stopping=self.stopping,
+            ),
+            incarnation=self.incarnation,
+            drop_originals=StoredOriginals(outside.objects, OriginalsKeys()).drop,
+            grace_ms=GRACE_MS,
+            orphan_grace_ms=ORPHAN_GRACE_MS,
+        )
+
+    def make_source(self, outside: Outside) -> LogSource:
+        return _Source(self._world, outside)
+
+    def step(self) -> None:
+        super().step()
+        if self.alive:
+            try:
+                self.removal.step()
+            except ProcessCrashError:
+                return
+            except TieredStorageError as error:
+                self.problem = error
+
+    def _find_deleted(self, topics: Mapping[UUID, str]) -> frozenset[UUID]:
+        return self.effects.ask("topics", lambda: frozenset(self._world.gone & topics.keys()))
+
+
+def stored_world(*, partitions: int = 1, brokers: int = 1) -> tuple[DeletingWorld, Process]:
+    """Three segments of each partition, stored, a moment before the topic is deleted."""
+    world = DeletingWorld(partitions=partitions, brokers=brokers)
+    for tip in world.tips:
+        world.segments(3, tip=tip)
+    process = world.start()
+    world.settle()
+    process.effects.performed.clear()
+    return world, process
+
+
+def removed(world: World) -> bool:
+    return not world.object_names() and not world.metadata.topic_policies()
+
+
+def test_removal_when_finished_then_the_topics_originals_are_gone_from_the_store() -> None:
+    """R9, scenario 76: a copy of them outlives the metadata topic, not the topic."""
+    world, _ = stored_world()
+    kept = StoredOriginals(world.objects, OriginalsKeys())
+    kept.keep(OriginalSettings(topic=TIP.topic, topic_id=TOPIC_ID, values={"retention.ms": "1"}))
+    world.delete_topic()
+
+    world.minutes(3 * 60)
+
+    assert removed(world)
+
+
+def kinds_left(world: World) -> set[RecordKind]:
+    """Of records about partitions, once the topic is compacted."""
+    world.topic.compact(0, world.topic.end_offset(0), drop_tombstones=True)
+    kinds = {parse_record_key(record.key).kind for record in world.topic.records(0)}
+    return kinds - {RecordKind.REGISTRATION, RecordKind.POLICY}
+
+
+def test_topic_when_deleted_then_all_that_is_stored_of_it_goes() -> None:
+    """Scenario 76: every partition, objects and metadata; only its deletion stays on record."""
+    world, process = stored_world(partitions=3)
+    world.delete_topic()
+
+    world.minutes(10)
+    world.clock.advance(ORPHAN_GRACE_MS)
+    world.minutes(2)
+
+    assert removed(world)
+    assert [world.state(tip).deletion for tip in world.tips] == [FINISHED] * 3
+    assert [world.records(tip=tip) for tip in world.tips] == [[], [], []]
+    assert kinds_left(world) == {RecordKind.PARTITION_DELETE}
+    assert process.effects.performed.count("delete .log") == 9
+
+
+def test_topic_when_deleted_then_each_step_is_on_record_before_the_next() -> None:
+    """Scenario 76, KIP-405: MARKED, STARTED, the segments, FINISHED."""
+    world, process = stored_world()
+    world.delete_topic()
+
+    world.minutes(10)
+
+    order = [
+        name
+        for name in process.effects.performed
+        if name in {STEP, "delete .log"} or "DELETE_SEGMENT" in name
+    ]
+    deletion = ["publish DELETE_SEGMENT_STARTED", "delete .log", "publish DELETE_SEGMENT_FINISHED"]
+    assert order == [STEP, STEP, *deletion * 3, STEP]
+    assert world.object_names() == []
+
+
+def test_topic_when_missing_for_less_than_the_grace_then_nothing_happens() -> None:
+    """Scenario 76: what a broker does not know for a moment is not deleted."""
+    world, process = stored_world()
+    world.delete_topic()
+    world.minutes(4)
+    world.gone.clear()
+    world.minutes(4)
+    world.gone.add(TOPIC_ID)
+
+    world.minutes(4)
+
+    assert STEP not in process.effects.performed
+    assert len(world.stored()) == 3
+
+
+def test_topic_when_a_broker_can_not_be_asked_then_nothing_is_taken_for_deleted() -> None:
+    world, process = stored_world()
+    world.delete_topic()
+    process.effects.fail("topics", RetriableError("a broker is away"), times=100)
+
+    world.minutes(20)
+
+    assert STEP not in process.effects.performed
+
+
+def test_topic_when_the_broker_still_has_its_log_then_nothing_happens() -> None:
+    world, process = stored_world()
+    world.delete_topic()
+    world.listed_still = True
+
+    world.minutes(20)
+
+    assert STEP not in process.effects.performed
+
+
+def test_removal_when_a_copy_is_under_way_then_its_late_objects_are_swept() -> None:
+    """Scenario 106: nothing is finished before that copy's deadline, nothing is left after it."""
+    world = DeletingWorld()
+    world.segments(1)
+    process = world.start()
+    process.effects.fail("write .meta", REFUSED, times=1)
+    process.effects.fail("delete .log", REFUSED, times=1)
+    world.cycle()
+    (record,) = world.records(SegmentState.COPY_SEGMENT_STARTED)
+    world.delete_topic()
+    world.minutes(8)
+    late = record.metadata.objects[0].key
+    world.objects.create(late)
+    before_deadline = world.state().deletion
+
+    world.minutes(10)
+
+    assert before_deadline is STARTED
+    assert world.state().deletion is FINISHED
+    assert world.object_names() == []
+
+
+def test_removal_when_the_store_refuses_then_a_letter_and_resumed_when_it_is_repaired() -> None:
+    """Scenarios 73, 76: a failure leaves a state from which it goes on."""
+    world, process = stored_world()
+    (first, *_) = world.records()
+    process.effects.refuse("delete .log", first.metadata.objects[0].key, REFUSED)
+    world.delete_topic()
+    world.minutes(20)
+    waiting = (world.state().deletion, len(world.dead_letters.letters), removed(world))
+    deleted = first.metadata.in_state(
+        SegmentState.DELETE_SEGMENT_FINISHED, event_timestamp_ms=world.clock.wall_ms()
+    )
+
+    for stored in first.metadata.objects:
+        world.objects.delete_many((stored.key,))
+    world.metadata.publish(SegmentEvent(event_id=world.new_id(), metadata=deleted))
+    world.minutes(2)
+    world.clock.advance(ORPHAN_GRACE_MS)
+    world.minutes(2)
+
+    assert waiting == (STARTED, 1, False)
+    assert removed(world)
+
+
+def test_removal_when_nothing_can_be_recorded_then_one_warning_tells_of_all_partitions(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world, process = stored_world(partitions=4)
+    process.effects.fail(STEP, RetriableError("no broker"), times=1_000)
+    world.delete_topic()
+
+    world.minutes(20)
+
+    given_up = [r for r in caplog.records if "given up for now" in r.getMessage()]
+    assert len(given_up) == 1
+
+
+def test_removal_when_leased_then_waits_for_the_lease() -> None:
+    """R13."""
+    world, _ = stored_world()
+    lease = ReadLeaseTaken(
+        event_id=world.new_id(),
+        lease_id=world.new_id(),
+        topic_id_partition=TIP,
+        offsets=OffsetRange(start_offset=12, end_offset=13),
+        duration_ms=30 * MINUTE_MS,
+        holder="a Spark job",
+    )
+    assert world.metadata.publish(lease).accepted
+    world.delete_topic()
+    world.minutes(10)
+    while_leased = world.stored()
+
+    world.minutes(25)
+
+    assert while_leased == [(10, 20)]
+    assert world.object_names() == []
+
+
+def test_removal_when_deletions_are_paused_then_waits_until_they_go_on() -> None:
+    """An operator's pause holds whatever deletes, and goes with the topic's policy."""
+    world, process = stored_world()
+    pause(world, PausableTask.DELETE)
+    world.delete_topic()
+    world.minutes(20)
+    while_paused = (STEP in process.effects.performed, len(world.stored()))
+    pause(world, PausableTask.COPY)
+
+    world.minutes(10)
+    world.clock.advance(ORPHAN_GRACE_MS)
+    world.minutes(2)
+
+    assert while_paused == (False, 3)
+    assert removed(world)
+    assert world.metadata.paused_tasks(TOPIC_ID) == frozenset()
+
+
+def pause(world: World, *tasks: PausableTask) -> None:
+    event = TopicPaused(
+        event_id=world.new_id(), topic="orders", topic_id=TOPIC_ID, tasks=frozenset(tasks)
+    )
+    assert world.metadata.publish(event).accepted
+
+
+def test_topic_when_created_anew_then_the_new_one_is_untouched() -> None:
+    """Scenario 38, 76: it has another id, and a policy of its own."""
+    world, _ = stored_world()
+    anew = replace(KEEP_REMOTE, topic_id=UUID(int=0x2DE5))
+    event = TopicPolicyChanged(event_id=world.new_id(), policy=anew)
+    assert world.metadata.publish(event).accepted
+    world.delete_topic()
+
+    world.minutes(10)
+    world.clock.advance(ORPHAN_GRACE_MS)
+    world.minutes(2)
+
+    assert world.metadata.topic_policies() == (anew,)
+    assert world.object_names() == []
+
+
+def test_copy_when_it_comes_late_to_a_deleted_topic_then_refused_and_forgotten() -> None:
+    """Scenario 106: the record of a copy that was never accepted keeps nothing from ending."""
+    world, _ = stored_world()
+    (first, *_) = world.records()
+    world.delete_topic()
+    world.minutes(10)
+    late = replace(
+        first.metadata,
+        segment_id=replace(first.metadata.segment_id, id=world.new_id()),
+        state=SegmentState.COPY_SEGMENT_STARTED,
+    )
+
+    result = world.metadata.publish(SegmentEvent(event_id=world.new_id(), metadata=late))
+    world.clock.advance(ORPHAN_GRACE_MS)
+    world.minutes(2)
+
+    assert result.refusal == "partition_deleted"
+    assert removed(world)
+    assert kinds_left(world) == {RecordKind.PARTITION_DELETE}
+
+
+def test_removal_when_another_marked_it_then_carried_on() -> None:
+    """Scenario 76: whoever began, anyone finishes."""
+    world, _ = stored_world()
+    mark = RemotePartitionDeleteMetadata(
+        event_id=world.new_id(),
+        topic_id_partition=TIP,
+        state=MARKED,
+        event_timestamp_ms=0,
+        broker_id=9,
+    )
+    assert world.metadata.publish(mark).accepted
+    world.delete_topic()
+
+    world.minutes(10)
+
+    assert world.state().deletion is FINISHED
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("number", range(45))
+def test_removal_when_killed_at_any_effect_then_a_restart_finishes_it(
+    number: int, *, after: bool
+) -> None:
+    """Scenario 76: the whole removal, once for each place to die."""
+    world, process = stored_world()
+    world.delete_topic()
+    process.effects.performed.clear()
+    process.effects.at(Moment(number=number, after=after), process.effects.crash)
+
+    for _ in range(3):
+        world.minutes(7)
+        world.clock.advance(ORPHAN_GRACE_MS)
+        world.minutes(1)
+        if not process.alive:
+            process = world.restart()
+
+    assert removed(world)
+    assert kinds_left(world) == {RecordKind.PARTITION_DELETE}

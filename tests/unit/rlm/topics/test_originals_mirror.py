@@ -1,0 +1,212 @@
+"""R9: the originals are mirrored in the store, and come back from there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from rlm.policy.topic.topic_policy import PolicyFlags
+from rlm.topics.enable import Tiering
+from rlm.topics.originals_mirror import OriginalsMirror, StoredOriginals
+from rlm.topics.originals_restore import OriginalsRestore
+from rlmm.events.values import OriginalConfig, PolicyState
+from rlmm.topic.memory import MemoryLog
+from rsm.layout.originals import OriginalSettings, OriginalsKeys
+from rsm.segment.errors import RetriableError
+from rsm.storage.memory import MemoryChunkStorage
+from rsm.storage.wrappers.faulty import FaultPlan, FaultyChunkStorage
+from tests.twins.broker import MemoryBroker
+from tests.twins.replica import Replica
+from tests.unit.rlm.topics.tiering_world import TIMEOUT_MS, TIP, TOPIC, TOPIC_ID, Process, World
+
+BEFORE = {"retention.ms": "1000", "retention.bytes": None}
+LIFTED = {"retention.ms": "-1", "retention.bytes": "-1"}
+
+
+class MirroredWorld(World):
+    """One whose managers have a store. The topic is tiered, and had a retention of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.objects = MemoryChunkStorage(wall_ms=self.clock.wall_ms)
+        self.stored = StoredOriginals(self.objects, OriginalsKeys(prefix="p"))
+        self.topics.set({"retention.ms": "1000"})
+        self.enable(self.process())
+
+    def enable(self, process: Process) -> None:
+        process.tiering.enable(TOPIC, PolicyFlags(), timeout_ms=TIMEOUT_MS)
+
+    def mirror(self, process: Process | None = None, *, leads: bool = True) -> OriginalsMirror:
+        replica = Replica(leader_epoch=0 if leads else None)
+        metadata = (process or self.process()).metadata
+        return OriginalsMirror(
+            self.stored, metadata=metadata, broker=MemoryBroker(1, {TIP: replica})
+        )
+
+    def kept(self) -> OriginalSettings | None:
+        return self.stored.of_topic(TOPIC, TOPIC_ID)
+
+    def lose_metadata(self) -> None:
+        self.log = MemoryLog(self.clock)
+
+
+def settings(values: dict[str, str | None]) -> OriginalSettings:
+    return OriginalSettings(topic=TOPIC, topic_id=TOPIC_ID, values=values)
+
+
+def test_step_when_a_topic_was_tiered_then_its_originals_are_in_the_store_once() -> None:
+    world = MirroredWorld()
+    mirror = world.mirror()
+
+    mirror.step()
+    mirror.step()
+    world.mirror().step()
+
+    assert world.kept() == settings(BEFORE)
+    assert len(list(world.objects.list(""))) == 1
+
+
+def test_step_when_others_lead_the_topic_then_leaves_it_to_them() -> None:
+    world = MirroredWorld()
+
+    world.mirror(leads=False).step()
+
+    assert world.kept() is None
+
+
+def test_step_when_tiering_was_ended_then_nothing_is_kept() -> None:
+    world = MirroredWorld()
+    process = world.process()
+    mirror = world.mirror(process)
+    mirror.step()
+    process.ending.disable(TOPIC, delete_remote=False, force=True, timeout_ms=TIMEOUT_MS)
+
+    mirror.step()
+
+    assert process.policy().state is PolicyState.DISABLED
+    assert list(world.objects.list("")) == []
+
+
+def test_step_when_originals_are_others_then_the_newest_hold() -> None:
+    world = MirroredWorld()
+    process = world.process()
+    mirror = world.mirror(process)
+    mirror.step()
+    newer = (OriginalConfig(name="retention.ms", value="7"),)
+    process.overwrite(replace(process.policy(), originals=newer))
+
+    mirror.step()
+
+    assert world.kept() == settings({"retention.ms": "7"})
+
+
+def test_step_when_the_metadata_is_lost_then_what_is_kept_stays() -> None:
+    """A policy that is not there is no word that the topic is not tiered."""
+    world = MirroredWorld()
+    world.mirror().step()
+    world.lose_metadata()
+
+    world.mirror().step()
+
+    assert world.kept() == settings(BEFORE)
+
+
+def test_step_when_tiered_anew_without_the_old_policy_then_minus_one_replaces_nothing() -> None:
+    """The -1 that a new policy then finds is that of the tiering before."""
+    world = MirroredWorld()
+    world.mirror().step()
+    world.lose_metadata()
+    process = world.process()
+    world.enable(process)
+    assert {each.value for each in process.policy().originals} == {"-1"}
+
+    world.mirror(process).step()
+
+    assert world.kept() == settings(BEFORE)
+
+
+def test_step_when_the_store_fails_then_tries_again() -> None:
+    world = MirroredWorld()
+    failing = FaultyChunkStorage(world.objects, FaultPlan(fail_share=1.0))
+    process = world.process()
+    mirror = OriginalsMirror(
+        StoredOriginals(failing, OriginalsKeys(prefix="p")),
+        metadata=process.metadata,
+        broker=MemoryBroker(1, {TIP: Replica(leader_epoch=0)}),
+    )
+
+    with pytest.raises(RetriableError):
+        mirror.step()
+
+    assert world.kept() is None
+
+
+def test_enable_when_the_policy_was_lost_then_recalls_what_the_store_keeps() -> None:
+    """The -1 that is in force is ours: what was before is what has to come back."""
+    world = MirroredWorld()
+    world.mirror().step()
+    world.lose_metadata()
+    process = world.process()
+    tiering = Tiering(
+        process.policies,
+        process.retention,
+        world.clock,
+        own_topics=frozenset(),
+        progress=process.tell,
+        recall=lambda topic, topic_id: recalled(world.stored.of_topic(topic, topic_id)),
+    )
+
+    policy = tiering.enable(TOPIC, PolicyFlags(), timeout_ms=TIMEOUT_MS)
+
+    assert {each.name: each.value for each in policy.originals} == BEFORE
+
+
+def recalled(found: OriginalSettings | None) -> tuple[OriginalConfig, ...]:
+    assert found is not None
+    return tuple(OriginalConfig(name=name, value=value) for name, value in found.values.items())
+
+
+def restore_of(world: MirroredWorld) -> OriginalsRestore:
+    metadata = world.process().metadata
+    return OriginalsRestore(world.stored, topics=world.topics, metadata=metadata)
+
+
+def test_restore_when_the_metadata_is_lost_then_the_retention_is_as_it_was() -> None:
+    world = MirroredWorld()
+    world.mirror().step()
+    world.lose_metadata()
+    restore = restore_of(world)
+
+    for lost in restore.lost():
+        restore.restore(lost)
+
+    assert world.topics.overrides == {"retention.ms": "1000"}
+    assert restore.lost() == ()
+
+
+def test_lost_when_a_policy_is_there_then_is_its_matter() -> None:
+    world = MirroredWorld()
+    world.mirror().step()
+
+    assert restore_of(world).lost() == ()
+
+
+def test_lost_when_somebody_has_set_a_retention_since_then_is_theirs() -> None:
+    world = MirroredWorld()
+    world.mirror().step()
+    world.lose_metadata()
+    world.topics.set({"retention.ms": "5"})
+
+    assert restore_of(world).lost() == ()
+
+
+def test_lost_when_the_topic_is_gone_or_another_then_is_left_out() -> None:
+    world = MirroredWorld()
+    world.topics.set(LIFTED)
+    world.lose_metadata()
+    for topic, topic_id in (("gone", UUID(int=8)), (TOPIC, UUID(int=9))):
+        world.stored.keep(OriginalSettings(topic=topic, topic_id=topic_id, values=BEFORE))
+
+    assert restore_of(world).lost() == ()

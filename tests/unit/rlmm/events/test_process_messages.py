@@ -1,0 +1,84 @@
+"""Registrations of processes: what version 0.1.0 wrote, and what a newer one may write."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlmm.codec import decode, encode
+from rlmm.events.processes import (
+    UNREADY_REASON_MAX_CHARACTERS,
+    UNREADY_REASONS_MAX_COUNT,
+    ProcessReadiness,
+    ProcessRegistered,
+    bounded_reasons,
+)
+from rlmm.proto import events_pb2 as pb
+from tests.metadata_builder import registration
+
+# The fields of version 0.1.0.
+_FIRST_FIELDS = {
+    "process_id",
+    "role",
+    "broker_id",
+    "http_address",
+    "heartbeat_interval_ms",
+    "version",
+    "gateway_address",
+    "applied",
+}
+
+
+def decoded(event: ProcessRegistered, message: pb.MetadataEvent) -> ProcessRegistered:
+    found = decode(encode(event).key, message.SerializeToString())
+    assert isinstance(found, ProcessRegistered)
+    return found
+
+
+def message_of(event: ProcessRegistered) -> pb.MetadataEvent:
+    return pb.MetadataEvent.FromString(encode(event).value)
+
+
+def test_registration_when_the_first_version_wrote_it_then_host_and_readiness_are_not_known() -> (
+    None
+):
+    """Scenario 102: during an upgrade both versions register."""
+    event = replace(registration(), boot_id="b", readiness=ProcessReadiness.READY)
+    message = message_of(event)
+    for field in pb.ProcessRegistered.DESCRIPTOR.fields:
+        if field.name not in _FIRST_FIELDS:
+            message.process_registered.ClearField(field.name)
+
+    found = decoded(event, message)
+
+    assert found == replace(registration(), event_id=event.event_id)
+    assert found.readiness is ProcessReadiness.UNKNOWN
+    assert (found.boot_id, found.network_namespace, found.broker_address) == ("", "", "")
+
+
+def test_registration_when_its_readiness_is_of_a_newer_version_then_the_heartbeat_counts() -> None:
+    event = registration()
+    message = message_of(event)
+    message.process_registered.readiness = 77  # type: ignore[assignment]  # not known here
+
+    assert decoded(event, message).readiness is ProcessReadiness.UNKNOWN
+
+
+@pytest.mark.parametrize("count", [UNREADY_REASONS_MAX_COUNT, UNREADY_REASONS_MAX_COUNT + 1])
+def test_registration_when_reasons_are_many_and_long_then_are_cut_off_on_both_sides(
+    count: int,
+) -> None:
+    """A heartbeat stays small, and so does what a process keeps of one."""
+    long = tuple(f"{n}" + "x" * UNREADY_REASON_MAX_CHARACTERS for n in range(count))
+    event = replace(registration(), unready_reasons=long)
+    message = message_of(event)
+    written = tuple(message.process_registered.unready_reasons)
+    message.process_registered.ClearField("unready_reasons")
+    message.process_registered.unready_reasons.extend(long)
+
+    read = decoded(event, message).unready_reasons
+
+    assert written == read == bounded_reasons(long)
+    assert len(read) == UNREADY_REASONS_MAX_COUNT
+    assert {len(reason) for reason in read} == {UNREADY_REASON_MAX_CHARACTERS}

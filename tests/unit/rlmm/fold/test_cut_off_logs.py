@@ -1,0 +1,151 @@
+"""Compaction where unclean elections cut logs off: nothing that was met or superseded comes back.
+
+Told by seeds, not drawn: what is looked for takes a certain order of many events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from rlmm.events.values import (
+    Event,
+    GapsRecorded,
+    LocalLogTrimmed,
+    LogStartAdvanced,
+    LogStartRequested,
+)
+from rlmm.log_starts import LogStart
+from rlmm.partition_state import PartitionState
+from rsm.segment.epochs import Lineage
+from rsm.segment.metadata import Writer
+from tests.folding import folded, log_of
+from tests.metadata_builder import (
+    ORDERS,
+    claim,
+    gap,
+    gaps,
+    log_start,
+    log_start_request,
+    trim,
+    writer,
+)
+
+_STORIES = 500
+_LAST_EPOCH = 3
+
+
+class Story:
+    """Some leaders of one partition, one after the other, each of whom may not have all records.
+
+    `superseded` are the numbers of the events whose owner's process may remove them by now.
+    """
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        # Each epoch goes on with the log of some earlier one, from an offset on.
+        self._origins = [random.randint(0, epoch) for epoch in range(_LAST_EPOCH)]
+        self._begins = [random.randint(1, 5) for _ in range(_LAST_EPOCH)]
+        self._epoch = 0
+        self.events: list[Event] = [claim(writer(0))]
+        self.superseded: set[int] = set()
+
+    def go_on(self) -> None:
+        acts: list[Callable[[], None]] = [
+            self._elect,
+            self._claim,
+            self._move_start,
+            self._move_start,
+            self._request,
+            self._request,
+            self._record_gaps,
+            self._trim,
+        ]
+        self._random.choice(acts)()
+
+    def state(self, without: frozenset[int] = frozenset()) -> PartitionState:
+        left = (each for number, each in enumerate(self.events) if number not in without)
+        return folded(log_of(*left)).partition_state(ORDERS)
+
+    def removed(self) -> frozenset[int]:
+        """Some of what may be: who removes it may be killed, and the cleaner takes its time."""
+        share = self._random.choice([0.3, 0.7, 1.0])
+        return frozenset(each for each in self.superseded if self._random.random() < share)
+
+    def _elect(self) -> None:
+        self._epoch = min(self._epoch + 1, _LAST_EPOCH)
+
+    def _claim(self) -> None:
+        """By the leader, or one that was; its own checkpoint may not have the newest epoch yet."""
+        epoch = max(self._epoch - (self._random.random() < 0.2), 0)
+        stored = {each.epoch for each in self.state().lineage.entries}
+        is_known = epoch == 0 or epoch in stored or self._random.random() < 0.7
+        lineage = self._lineage(epoch if is_known else self._origins[epoch - 1])
+        self.events.append(claim(writer(epoch), lineage=lineage))
+
+    def _move_start(self) -> None:
+        by = self._owner()
+        if self._random.random() < 0.15:
+            by = writer(self._random.randint(0, _LAST_EPOCH))
+        start = LogStart(self._random.randint(0, 6), by.leader_epoch)
+        self.events.append(log_start(start.offset, by=by))
+        state = self.state()
+        if by != state.owner or start not in state.log_starts:
+            return
+        if state.log_starts == (start,):
+            self._supersede(LogStartAdvanced)
+        if not state.log_start_requests:
+            self._supersede(LogStartRequested)
+
+    def _request(self) -> None:
+        epoch = self._random.choice([-1, self._epoch, self._random.randint(0, _LAST_EPOCH)])
+        self.events.append(log_start_request(self._random.randint(0, 6), leader_epoch=epoch))
+
+    def _record_gaps(self) -> None:
+        start_offset = self._random.randint(0, 4)
+        found = gap(start_offset, start_offset + self._random.randint(1, 3))
+        self.events.append(gaps(found, by=self._owner()))
+        self._supersede(GapsRecorded)
+
+    def _trim(self) -> None:
+        owner = self._owner()
+        own = LogStart(self._random.randint(0, 6), owner.leader_epoch)
+        lineage = self._lineage(owner.leader_epoch)
+        self.events.append(trim(own.offset, by=owner, lineage=lineage))
+        if self.state().trims == (own,):
+            self._supersede(LocalLogTrimmed)
+
+    def _owner(self) -> Writer:
+        owner = self.state().owner
+        assert owner is not None
+        return owner
+
+    def _lineage(self, epoch: int) -> Lineage:
+        """As a leader of this epoch knows it: what it has cut off is not in it."""
+        return Lineage.of(*self._entries(epoch))
+
+    def _entries(self, epoch: int) -> list[tuple[int, int]]:
+        if epoch == 0:
+            return [(0, 0)]
+        begin = self._begins[epoch - 1]
+        before = self._entries(self._origins[epoch - 1])
+        return [*(each for each in before if each[1] < begin), (epoch, begin)]
+
+    def _supersede(self, kind: type[Event]) -> None:
+        before = enumerate(self.events[:-1])
+        self.superseded |= {number for number, each in before if isinstance(each, kind)}
+
+
+@pytest.mark.parametrize("first", range(0, 4 * _STORIES, _STORIES))
+def test_state_when_superseded_records_are_gone_then_is_the_same(first: int) -> None:
+    """R11: log starts, requests, gaps and trims, whatever of them compaction took."""
+    for seed in range(first, first + _STORIES):
+        random = Random(seed)
+        story = Story(random)
+        for _ in range(random.randint(3, 9)):
+            story.go_on()
+        live = story.state()
+        for removed in (story.removed() for _ in range(4)):
+            assert story.state(without=removed) == live, f"seed {seed} without {sorted(removed)}"

@@ -1,0 +1,27 @@
+"""Records and entries made of a tuple of their fields, which is faster than by their class.
+
+That the tuples have all the fields, each of its type, is checked where the types are: each value
+of the class is one of those tuples.
+"""
+
+from __future__ import annotations
+
+from rlmm.fold.segment_entry import SegmentEntry, new_entry
+from rlmm.positions import TopicRecord, new_record
+from tests.metadata_builder import FINISHED
+
+
+def test_record_when_made_of_its_fields_then_is_as_the_class_makes_it() -> None:
+    record = TopicRecord(1, 2, 3, b"key", None, 4)
+
+    made = new_record(record)
+
+    assert (type(made), made, made.leader_epoch) == (TopicRecord, record, 4)
+
+
+def test_entry_when_made_of_its_fields_then_is_as_the_class_makes_it() -> None:
+    entry = SegmentEntry(b"", FINISHED, base_offset=1, end_offset=2, value=b"value")
+
+    made = new_entry(entry)
+
+    assert (type(made), made, made.value) == (SegmentEntry, entry, b"value")

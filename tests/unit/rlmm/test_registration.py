@@ -1,0 +1,49 @@
+"""One rule of who is live, for managers, gateways and commands."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from rlmm.events.processes import ProcessRegistered, ProcessRole
+from rlmm.registration import LEASE_MS, MISSED_HEARTBEATS, is_live, live_processes
+from rlmm.spi import Registration
+
+_NOW_MS = 10_000_000
+_INTERVAL_MS = 7_000
+
+
+def _registration(role: ProcessRole, age_ms: int) -> Registration:
+    process = ProcessRegistered(
+        event_id=UUID(int=1),
+        process_id=UUID(int=2),
+        role=role,
+        broker_id=1,
+        http_address="",
+        heartbeat_interval_ms=_INTERVAL_MS,
+        version="1",
+    )
+    return Registration(process=process, heartbeat_ms=_NOW_MS - age_ms)
+
+
+@pytest.mark.parametrize(
+    ("role", "allowed_ms"),
+    [
+        (ProcessRole.MANAGER, MISSED_HEARTBEATS * _INTERVAL_MS),
+        (ProcessRole.GATEWAY, LEASE_MS),
+    ],
+)
+def test_process_when_its_time_is_over_then_not_live(role: ProcessRole, allowed_ms: int) -> None:
+    last = _registration(role, allowed_ms - 1)
+    over = _registration(role, allowed_ms)
+
+    assert is_live(last, _NOW_MS)
+    assert not is_live(over, _NOW_MS)
+    assert live_processes([last, over], role, _NOW_MS) == (last.process,)
+
+
+def test_live_processes_when_of_another_role_then_left_out() -> None:
+    gateway = _registration(ProcessRole.GATEWAY, 0)
+
+    assert live_processes([gateway], ProcessRole.MANAGER, _NOW_MS) == ()

@@ -1,0 +1,118 @@
+"""The least and the largest that headers and indexes of blocks may say."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+
+import pytest
+
+from rsm.layout.block_v1.block_format import (
+    ENTRY_HEADER_BYTES,
+    HEADER_BYTES,
+    MAX_BLOCK_BYTES,
+    MAX_ENTRY_BYTES,
+    MIN_BLOCK_BYTES,
+    MIN_HEADER_BYTES,
+    BlockHeader,
+    decode_header,
+    encode_header,
+)
+from rsm.layout.block_v1.block_index import BlockIndex, IndexedBlock, decode_index, encode_index
+from rsm.layout.block_v1.ledger_metadata import LedgerMetadata
+from rsm.segment.errors import CorruptError
+from tests.unit.rsm.layout.block_v1.test_block_index import INDEX
+
+
+def of_one_block(data_bytes: int, *, last_entry_id: int = 0) -> BlockIndex:
+    return BlockIndex(
+        metadata=LedgerMetadata(length_bytes=700, last_entry_id=last_entry_id),
+        data_bytes=data_bytes,
+        blocks=(IndexedBlock(first_entry_id=0, part=1, position=0),),
+    )
+
+
+def test_sizes_when_compared_then_those_of_the_format() -> None:
+    """Pulsar's int; a block holds its header and, with its own header, an entry."""
+    assert struct.unpack(">i", struct.pack(">i", MAX_BLOCK_BYTES)) == (2**31 - 1,)
+    assert (HEADER_BYTES, ENTRY_HEADER_BYTES, MIN_HEADER_BYTES) == (128, 12, 28)
+    assert (MIN_BLOCK_BYTES, MAX_ENTRY_BYTES) == (140, 2**31 - 1 - 140)
+
+
+@pytest.mark.parametrize("header_bytes", [28, 500])
+def test_header_when_as_long_as_its_fields_or_as_its_block_then_read(header_bytes: int) -> None:
+    header = BlockHeader(block_bytes=500, first_entry_id=0, header_bytes=header_bytes)
+
+    assert decode_header(encode_header(header), name="o", position=0) == header
+
+
+@pytest.mark.parametrize("header_bytes", [27, 501])
+def test_header_when_shorter_than_its_fields_or_longer_than_its_block_then_corrupt(
+    header_bytes: int,
+) -> None:
+    content = struct.pack(">Iqqq", 0xFBDBABCB, header_bytes, 500, 0)
+
+    with pytest.raises(CorruptError, match="block header length"):
+        decode_header(content, name="o", position=0)
+
+
+def test_header_when_a_byte_too_short_then_corrupt() -> None:
+    content = encode_header(BlockHeader(block_bytes=500, first_entry_id=0))[:28]
+    assert decode_header(content, name="o", position=0).block_bytes == 500
+
+    with pytest.raises(CorruptError, match="cut short"):
+        decode_header(content[:27], name="o", position=0)
+
+
+@pytest.mark.parametrize("data_bytes", [0, HEADER_BYTES])
+def test_index_when_nothing_or_one_header_was_written_then_read(data_bytes: int) -> None:
+    index = of_one_block(data_bytes)
+
+    assert decode_index(encode_index(index), name="i") == index
+
+
+def test_index_when_nothing_of_the_last_block_was_written_then_ends_where_it_begins() -> None:
+    assert of_one_block(0).end_entry_id == 0
+    assert of_one_block(HEADER_BYTES, last_entry_id=4).end_entry_id == 5
+
+
+def test_index_when_data_ends_within_a_header_then_corrupt() -> None:
+    for index in (of_one_block(1), of_one_block(HEADER_BYTES - 1)):
+        with pytest.raises(CorruptError, match="within a block header"):
+            decode_index(encode_index(index), name="i")
+
+
+@pytest.mark.parametrize(("position", "is_read"), [(128, True), (127, False), (1_200, False)])
+def test_index_when_a_block_is_one_header_long_then_read(position: int, *, is_read: bool) -> None:
+    blocks = (INDEX.blocks[0], replace(INDEX.blocks[1], position=position), INDEX.blocks[2])
+    content = encode_index(replace(INDEX, blocks=blocks))
+    if is_read:
+        assert decode_index(content, name="i").blocks == blocks
+        return
+
+    with pytest.raises(CorruptError, match="block beyond the data"):
+        decode_index(content, name="i")
+
+
+@pytest.mark.parametrize(("last_entry_id", "is_read"), [(9, True), (8, False)])
+def test_index_when_its_last_block_begins_with_the_last_entry_then_read(
+    last_entry_id: int, *, is_read: bool
+) -> None:
+    metadata = replace(INDEX.metadata, last_entry_id=last_entry_id)
+    content = encode_index(replace(INDEX, metadata=metadata))
+    if is_read:
+        assert decode_index(content, name="i").last_entry_id == last_entry_id
+        return
+
+    with pytest.raises(CorruptError, match="behind the last entry"):
+        decode_index(content, name="i")
+
+
+@pytest.mark.parametrize(
+    ("number", "position", "entry_id"), [(0, 600, 5), (1, 1_200, 9), (2, 1_500, 13)]
+)
+def test_block_when_asked_for_its_end_then_where_the_next_begins_or_the_data_ends(
+    number: int, position: int, entry_id: int
+) -> None:
+    assert INDEX.block_end_position(number) == position
+    assert INDEX.block_end_entry_id(number) == entry_id

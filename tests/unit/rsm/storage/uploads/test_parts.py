@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rsm.segment.errors import CorruptError, RetriableError
+from rsm.storage.uploads.parts import PartReader
+from tests.contract.sources import PiecesSource, failing_source, source_of
+
+
+@given(pieces=st.lists(st.binary(max_size=20), max_size=8), part_bytes=st.integers(1, 30))
+def test_reader_when_read_in_parts_then_they_are_the_content(
+    pieces: list[bytes], part_bytes: int
+) -> None:
+    reader = PartReader(source_of(*pieces), "a")
+
+    parts = []
+    while reader.left_bytes:
+        parts.append(bytes(reader.read(min(part_bytes, reader.left_bytes))))
+
+    content = b"".join(pieces)
+    assert b"".join(parts) == content
+    assert all(len(part) == part_bytes for part in parts[:-1])
+    assert reader.checksum == crc32c(content)
+
+
+@pytest.mark.parametrize("announced_bytes", [2, 4])
+def test_reader_when_source_lies_about_its_length_then_corrupt(announced_bytes: int) -> None:
+    reader = PartReader(PiecesSource(pieces=(b"abc",), announced_bytes=announced_bytes), "a")
+
+    with pytest.raises(CorruptError, match="another length"):
+        reader.read(announced_bytes)
+
+
+def test_reader_when_source_fails_behind_its_last_byte_then_the_last_part_is_not_given() -> None:
+    """A source may find out at its very end that its content must not be kept."""
+    reader = PartReader(failing_source(b"abc", b""), "a")
+
+    with pytest.raises(RetriableError, match="the source broke"):
+        reader.read(3)

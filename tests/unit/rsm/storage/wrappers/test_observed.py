@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from rsm.segment.errors import NotFoundError
+from rsm.segment.ranges import ByteRange
+from rsm.storage.memory import MemoryChunkStorage
+from rsm.storage.wrappers.faulty import FaultPlan, FaultyChunkStorage
+from rsm.storage.wrappers.observed import ObservedChunkStorage
+from rsm.storage.wrappers.slow import SlowChunkStorage
+from tests.contract.sources import source_of
+from tests.twins.clock import FakeClock
+
+
+def _observed(
+    *, delay_ms: int = 30, fail_share: float = 0.0
+) -> tuple[ObservedChunkStorage, list[tuple[str, str, int]]]:
+    seen: list[tuple[str, str, int]] = []
+    clock = FakeClock()
+    faulty = FaultyChunkStorage(
+        MemoryChunkStorage(wall_ms=lambda: 0), FaultPlan(fail_share=fail_share)
+    )
+    storage = ObservedChunkStorage(
+        SlowChunkStorage(faulty, clock, delay_ms=delay_ms),
+        clock,
+        lambda *what: seen.append(what),
+        slow_ms=1_000,
+    )
+    return storage, seen
+
+
+def test_observed_when_request_succeeds_then_told_ok_and_its_time() -> None:
+    storage, seen = _observed()
+    storage.create("a")
+    first = ByteRange(start_position=0, end_position=1)
+    storage.read_range_into("a", first, memoryview(bytearray(1)))
+    assert seen == [("create", "ok", 30), ("read_range", "ok", 30)]
+
+
+def test_observed_when_request_fails_then_told_the_error_and_it_is_raised() -> None:
+    storage, seen = _observed()
+    with pytest.raises(NotFoundError):
+        storage.info("a")
+    assert seen == [("info", "NotFoundError", 30)]
+
+
+@pytest.mark.parametrize(("fail_share", "result"), [(0.0, "ok"), (1.0, "RetriableError")])
+def test_observed_when_many_are_deleted_then_it_is_one_request(
+    fail_share: float, result: str
+) -> None:
+    storage, seen = _observed(fail_share=fail_share)
+    storage.delete_many(["a", "b"])
+    assert seen == [("delete_many", result, 30)]
+
+
+def test_observed_when_chunks_are_listed_then_told_at_the_end() -> None:
+    storage, seen = _observed()
+    assert list(storage.list("")) == []
+    assert seen == [("list", "ok", 30)]
+
+
+def test_observed_when_a_request_is_slow_for_what_it_moves_then_it_is_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    storage, _ = _observed(delay_ms=1_100)
+    with caplog.at_level(logging.WARNING, "rsm.storage.wrappers.observed"):
+        storage.create_with_content("large", source_of(b"x" * 200 * 1024))
+        storage.read_range("large", ByteRange(start_position=0, end_position=10))
+        list(storage.list(""))
+
+    (record,) = caplog.records
+    told = (vars(record)[key] for key in ("operation", "chunk", "result", "duration_ms"))
+    assert tuple(told) == ("read_range", "large", "ok", 1_100)
