@@ -149,7 +149,7 @@ def test_stream_when_all_is_read_and_nothing_follows_then_nothing_is_leased(
     first = found[stored][0]
     rows = streamed(spark, host, stored)
     with host.metadata() as metadata:
-        query = rows.writeStream.format("noop").trigger(processingTime="5 seconds").start()
+        query = rows.writeStream.format("noop").trigger(processingTime="1 second").start()
         try:
             wait_until(lambda: leases_held(metadata, first), 120.0, "a micro-batch has a lease")
             wait_until(lambda: not leases_held(metadata, first), 60.0, "the lease is released")
