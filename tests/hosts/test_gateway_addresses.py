@@ -96,7 +96,6 @@ def test_gateway_when_it_listens_on_loopback_then_accepts_nobody_and_nobody_is_l
     _wait_led_to(first, {f"{each.host.address}:{_PORT}" for each in operated.hosts})
 
 
-@pytest.mark.long
 def test_gateway_when_another_brokers_gateway_has_its_address_then_the_later_one_yields(
     operated: OperatedCluster,
 ) -> None:
