@@ -21,7 +21,7 @@ _BATCH = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Consumed:
+class ConsumeRun:
     """When the assignment was made and when the last record had come, by the system's clock.
 
     The clock (CLOCK_MONOTONIC) is the same in all processes of a machine.
@@ -37,7 +37,7 @@ def consume(
     offsets: OffsetRange,
     *,
     fetch_bytes: int = LARGE_FETCH_BYTES,
-) -> Consumed:
+) -> ConsumeRun:
     """Read partition 0 of a topic, at most `fetch_bytes` at once.
 
     Raises RuntimeError if something is missing or comes late.
@@ -67,4 +67,4 @@ def consume(
             next_offset += len(records)
             if last.error() is not None or last.offset() != next_offset - 1:
                 raise RuntimeError(f"not the record before {next_offset}: {last.error()}")
-        return Consumed(started_s=started_s, ended_s=time.monotonic())
+        return ConsumeRun(started_s=started_s, ended_s=time.monotonic())

@@ -15,7 +15,7 @@ _METADATA_TOPIC = "__remote_log_segment_metadata"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CopiedSegment:
+class FinishedCopy:
     """A finished copy; times are LogAppendTime."""
 
     partition: int
@@ -25,11 +25,11 @@ class CopiedSegment:
     finished_ms: int
 
 
-def copied_segments(cluster: KafkaCluster, topic: str) -> list[CopiedSegment]:
+def copied_segments(cluster: KafkaCluster, topic: str) -> list[FinishedCopy]:
     """All copies of a topic's segments that have finished by now."""
     reader = KafkaTopicReader({"bootstrap.servers": cluster.bootstrap_servers}, _METADATA_TOPIC)
     started_ms: dict[object, int] = {}
-    found: list[CopiedSegment] = []
+    found: list[FinishedCopy] = []
     with closing(reader):
         consumer = MetadataConsumer(reader, topic=topic)
         ends = reader.end_offsets(reader.partitions(10_000), 10_000)
@@ -43,7 +43,7 @@ def copied_segments(cluster: KafkaCluster, topic: str) -> list[CopiedSegment]:
                     started_ms[metadata.segment_id] = record.append_time_ms
                 elif metadata.state is SegmentState.COPY_SEGMENT_FINISHED:
                     found.append(
-                        CopiedSegment(
+                        FinishedCopy(
                             partition=metadata.topic_id_partition.partition,
                             end_offset=metadata.offsets.end_offset,
                             size_bytes=metadata.segment_size_bytes,

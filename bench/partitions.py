@@ -12,7 +12,7 @@ import os
 import subprocess
 from dataclasses import replace
 
-from bench.copy_events import CopiedSegment, copied_segments
+from bench.copy_events import FinishedCopy, copied_segments
 from bench.dataset import Dataset, fill_topic
 from bench.measurement import Measurement, of_runs
 from rlm.source.partition_files import PRODUCER_SNAPSHOT_SUFFIX, segment_path
@@ -48,7 +48,7 @@ def tier(rlm: RlmRun, topic: str) -> None:
     )
 
 
-def wait_stored(dataset: Dataset, rlm: RlmRun, topic: str) -> list[CopiedSegment]:
+def wait_stored(dataset: Dataset, rlm: RlmRun, topic: str) -> list[FinishedCopy]:
     """Wait until all that is rolled is stored."""
     wanted = {
         partition.partition: len(dataset.source().local_log(partition).rolled)
@@ -77,9 +77,9 @@ def _throughput(dataset: Dataset, rlm: RlmRun, partitions: int, round_: int) -> 
     tier(rlm, topic)
     copied = wait_stored(dataset, rlm, topic)
     size_mb = sum(each.size_bytes for each in copied) / _MB
-    began_ms = min((each.started_ms for each in copied), default=0)
+    started_ms = min((each.started_ms for each in copied), default=0)
     ended_ms = max((each.finished_ms for each in copied), default=1)
-    seconds = max(ended_ms - began_ms, 1) / 1000
+    seconds = max(ended_ms - started_ms, 1) / 1000
     return size_mb / seconds
 
 

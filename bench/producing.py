@@ -27,7 +27,7 @@ _PEER = "producer, topic not tiered"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Produced:
+class ProduceRun:
     """One run: bytes acknowledged per second, and how long all but one in a hundred waited."""
 
     bytes_per_second: float
@@ -64,7 +64,7 @@ def measure_producing(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
 
 def _in_fresh_topic(
     dataset: Dataset, rlm: RlmRun, name: str, bytes_per_second: float | None, *, tiered: bool
-) -> Produced:
+) -> ProduceRun:
     topic = f"producing-{name}"
     total_bytes = dataset.sizes.total_bytes // _SHARE_OF_DATA
     segment_bytes = max(total_bytes // _SEGMENTS, 1 << 20)
@@ -85,7 +85,7 @@ def _produce(
     total_bytes: int,
     record_bytes: int,
     bytes_per_second: float | None,
-) -> Produced:
+) -> ProduceRun:
     """Write that many bytes at a rate, None: as fast as it goes."""
     latencies: list[float] = []
 
@@ -98,19 +98,19 @@ def _produce(
         {"bootstrap.servers": cluster.bootstrap_servers, "linger.ms": 5, "log_level": 3}
     )
     value = Random(2).randbytes(record_bytes)
-    began_s = time.perf_counter()
+    started_s = time.perf_counter()
     written = 0
     while written < total_bytes:
         for _ in range(_BURST_BYTES // record_bytes):
             _hand_over(producer, topic, value, delivered)
             written += record_bytes
         if bytes_per_second is not None:
-            ahead_s = written / bytes_per_second - (time.perf_counter() - began_s)
+            ahead_s = written / bytes_per_second - (time.perf_counter() - started_s)
             producer.poll(max(0.0, ahead_s))
     if producer.flush(_FLUSH_TIMEOUT_S):
         raise RuntimeError("the broker did not acknowledge all records in time")
-    took_s = time.perf_counter() - began_s
-    return Produced(bytes_per_second=written / took_s, p99_s=quantiles(latencies, n=100)[-1])
+    took_s = time.perf_counter() - started_s
+    return ProduceRun(bytes_per_second=written / took_s, p99_s=quantiles(latencies, n=100)[-1])
 
 
 def _hand_over(producer: Producer, topic: str, value: bytes, delivered: object) -> None:

@@ -17,8 +17,8 @@ from rich.console import Console
 
 from demo.failure import DemoFailedError
 from demo.narration import Narrator
-from demo.stage import Stage, services
-from demo.story import TOPIC, DemoSizes, Story
+from demo.scenario import TOPIC, DemoSizes, Scenario
+from demo.stage import DemoStage, services
 from rlm.process.interrupt import Interrupt
 from tests.services.rlm_run import RLM
 
@@ -71,7 +71,7 @@ def _run(sizes: DemoSizes, narrator: Narrator, parent: Path, *, keep: bool) -> N
         if keep:
             narrator.say(f"files are kept in {os.path.relpath(stage.directory)}")
         try:
-            outcome = Story(stage, sizes, narrator).tell()
+            outcome = Scenario(stage, sizes, narrator).run()
         except DemoFailedError as error:
             raise DemoFailedError(f"{error}\n{stage.rlm.log_tail()}") from error
         seconds = time.monotonic() - started
@@ -94,7 +94,7 @@ def _wait_for_interrupt() -> None:
             signal.signal(number, signal.SIG_IGN)
 
 
-def _what_next(stage: Stage) -> str:
+def _what_next(stage: DemoStage) -> str:
     rlm = os.path.relpath(RLM)
     with_config = f"--config {os.path.relpath(stage.rlm.configuration)}"
     return f"""

@@ -8,7 +8,7 @@ from contextlib import closing
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from demo.failure import DemoFailedError
-from demo.ledger import Seen
+from demo.ledger import LoggedRecord
 from demo.records import Headers
 
 _SILENCE_S = 60.0
@@ -16,7 +16,7 @@ _AT_ONCE = 1_000
 _POLL_S = 0.2
 
 
-def consume(bootstrap_servers: str, topic: str, partition: int) -> Iterator[Seen]:
+def consume(bootstrap_servers: str, topic: str, partition: int) -> Iterator[LoggedRecord]:
     """Yield all records from offset 0 to the partition's end.
 
     Raises DemoFailedError for what the consumer says is an error, a reset of its position included,
@@ -55,12 +55,12 @@ def _next_messages(consumer: Consumer) -> list[Message]:
         raise DemoFailedError(f"the consumer: {error}") from error
 
 
-def _seen(message: Message) -> Seen:
+def _seen(message: Message) -> LoggedRecord:
     offset, partition = message.offset(), message.partition()
     assert offset is not None
     assert partition is not None
     _, timestamp_ms = message.timestamp()
-    return Seen(
+    return LoggedRecord(
         partition=partition,
         offset=offset,
         timestamp_ms=timestamp_ms,

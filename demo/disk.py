@@ -9,7 +9,7 @@ _SUFFIX = ".log"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalFiles:
+class LocalLogFiles:
     """One partition's log files, ascending, and the bytes of those that wait for their deletion."""
 
     base_offsets: tuple[int, ...]
@@ -32,11 +32,11 @@ class LocalFiles:
         return self.base_offsets[-2]
 
 
-def local_files(directory: Path) -> LocalFiles:
+def local_files(directory: Path) -> LocalLogFiles:
     """List a partition's directory as it is now."""
     sizes = _sizes(directory, "*.log*")
     names = sorted(name for name in sizes if name.endswith(_SUFFIX))
-    return LocalFiles(
+    return LocalLogFiles(
         base_offsets=tuple(int(name.removesuffix(_SUFFIX)) for name in names),
         segment_bytes=tuple(sizes[name] for name in names),
         deleted_bytes=sum(size for name, size in sizes.items() if name not in names),

@@ -16,12 +16,12 @@ from demo.failure import DemoFailedError
 from demo.records import Headers
 
 _FINGERPRINT_BYTES = 16
-_PLACE = struct.Struct(">iqq")
+_LOCATION = struct.Struct(">iqq")
 _LENGTH = struct.Struct(">i")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class LoggedRecord:
     """A record where it lies in the log."""
 
     partition: int
@@ -33,7 +33,7 @@ class Seen:
 
     def fingerprint(self) -> bytes:
         """16 bytes that differ wherever the record does; null and empty are different too."""
-        parts = [_PLACE.pack(self.partition, self.offset, self.timestamp_ms)]
+        parts = [_LOCATION.pack(self.partition, self.offset, self.timestamp_ms)]
         for name, value in self.headers:
             parts += _framed(name.encode())
             parts += _framed(value)
@@ -43,13 +43,13 @@ class Seen:
         return blake2b(b"".join(parts), digest_size=_FINGERPRINT_BYTES).digest()
 
 
-class Ledger:
+class RecordLedger:
     """The records of a topic that were acknowledged. Not thread-safe."""
 
     def __init__(self, partitions: int) -> None:
         self._fingerprints: list[dict[int, bytes]] = [{} for _ in range(partitions)]
 
-    def enter(self, record: Seen) -> None:
+    def enter(self, record: LoggedRecord) -> None:
         """Note an acknowledged record. DemoFailedError if its offset was given twice."""
         noted = self._fingerprints[record.partition]
         if record.offset in noted:
@@ -71,7 +71,7 @@ class Ledger:
         noted = self._fingerprints[partition]
         return _digest(noted[offset] for offset in sorted(noted))
 
-    def compare(self, partition: int, records: Iterable[Seen]) -> str:
+    def compare(self, partition: int, records: Iterable[LoggedRecord]) -> str:
         """Check that `records` are all of a partition's, in order; returns their own digest.
 
         Raises DemoFailedError that names the first record that is not the one that was produced.

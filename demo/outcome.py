@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from demo.narration import megabytes
-from demo.producing import Produced
+from demo.producing import ProducedTotals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadBack:
+class ReadBackSummary:
     """What was read of a partition: records from the store, from the broker, and their digest."""
 
     remote: int
@@ -32,7 +32,7 @@ class PartitionOutcome:
 
     partition: int
     produced: int
-    read: ReadBack
+    read: ReadBackSummary
     segments: int
     local_start_offset: int
     remote_bytes: int
@@ -41,10 +41,10 @@ class PartitionOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class DemoOutcome:
     """All partitions of a demo that went well."""
 
-    produced: Produced
+    produced: ProducedTotals
     partitions: tuple[PartitionOutcome, ...]
 
     def print_table(self, console: Console) -> None:

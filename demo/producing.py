@@ -15,7 +15,7 @@ from itertools import cycle
 from confluent_kafka import KafkaError, Message, Producer
 
 from demo.failure import DemoFailedError
-from demo.ledger import Ledger, Seen
+from demo.ledger import LoggedRecord, RecordLedger
 from demo.records import DemoRecord
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -24,7 +24,7 @@ _FLUSH_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Produced:
+class ProducedTotals:
     """How much was produced: records, and bytes of their keys, values and headers."""
 
     records: int
@@ -37,9 +37,9 @@ def produce(
     records: Iterator[DemoRecord],
     *,
     total_bytes: int,
-    ledger: Ledger,
+    ledger: RecordLedger,
     on_progress: Callable[[int], None],
-) -> Produced:
+) -> ProducedTotals:
     """Produce `records` until their bytes are at least `total_bytes`; all are acknowledged.
 
     `on_progress` is told the bytes so far. Raises DemoFailedError if a record is not acknowledged.
@@ -59,7 +59,7 @@ def produce(
     for producer in producers:
         if producer.flush(_FLUSH_TIMEOUT_S):
             raise DemoFailedError("the broker did not acknowledge all records in time")
-    return Produced(records=count, record_bytes=size_bytes)
+    return ProducedTotals(records=count, record_bytes=size_bytes)
 
 
 def _producer(bootstrap_servers: str, codec: str) -> Producer:
@@ -75,7 +75,7 @@ def _producer(bootstrap_servers: str, codec: str) -> Producer:
     )
 
 
-def _hand_over(producer: Producer, topic: str, record: DemoRecord, ledger: Ledger) -> None:
+def _hand_over(producer: Producer, topic: str, record: DemoRecord, ledger: RecordLedger) -> None:
     while True:
         try:
             producer.produce(
@@ -94,14 +94,14 @@ def _hand_over(producer: Producer, topic: str, record: DemoRecord, ledger: Ledge
 
 
 def _acknowledged(
-    ledger: Ledger, record: DemoRecord, error: KafkaError | None, message: Message
+    ledger: RecordLedger, record: DemoRecord, error: KafkaError | None, message: Message
 ) -> None:
     offset = message.offset()
     if error is not None or offset is None:
         raise DemoFailedError(f"a record was not acknowledged: {error}")
     _, timestamp_ms = message.timestamp()
     ledger.enter(
-        Seen(
+        LoggedRecord(
             partition=record.partition,
             offset=offset,
             timestamp_ms=timestamp_ms,

@@ -20,7 +20,7 @@ from tests.services.service import ServiceError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class DemoStage:
     """The services as they run, and the directory that holds all they write."""
 
     directory: Path
@@ -33,7 +33,7 @@ class Stage:
 
 
 @contextmanager
-def services(parent: Path, *, keep_files: bool = False) -> Iterator[Stage]:
+def services(parent: Path, *, keep_files: bool = False) -> Iterator[DemoStage]:
     """Start everything in a new directory of `parent`; at the end stop it and clear up.
 
     Raises DemoFailedError if something does not come up, or has ended when the block ends.
@@ -49,6 +49,6 @@ def services(parent: Path, *, keep_files: bool = False) -> Iterator[Stage]:
             stack.enter_context(cluster)
             stack.callback(rlm.stop)
             rlm.start()
-            yield Stage(directory=directory, cluster=cluster, rlm=rlm)
+            yield DemoStage(directory=directory, cluster=cluster, rlm=rlm)
         except ServiceError as error:
             raise DemoFailedError(str(error)) from error

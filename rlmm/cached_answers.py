@@ -2,7 +2,7 @@
 
 A question is answered only while the metadata partition that it is about is followed and caught up
 with, and only if that was so all the time while the answer was found: what is just being dropped
-or read anew must not look like nothing.
+or read again must not look like nothing.
 """
 
 from __future__ import annotations

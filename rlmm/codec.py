@@ -123,7 +123,7 @@ def record_key(event: Event) -> bytes:  # noqa: PLR0911 - one key for each kind
 
 
 def needed_fold_version(value: bytes) -> int:
-    """The rules that a record's value needs, whatever its kind; 0 if it can't be told."""
+    """The rules that a record's value needs, whatever its kind; 0 if it cannot be told."""
     try:
         return pb.MetadataEvent.FromString(value).min_fold_version
     except DecodeError:

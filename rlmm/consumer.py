@@ -74,9 +74,9 @@ class MetadataConsumer:
     """Follows all partitions of the topic from a start of one's choice. One thread's.
 
     With `topic` only what concerns user topics of that name is handed over; a tombstone does once
-    the topic's id has been seen. A record that can't be read is counted by reason and left out,
+    the topic's id has been seen. A record that cannot be read is counted by reason and left out,
     logged once per reason. Raises NotFoundError where there is no metadata topic or it does not
-    hold a position any more, RetriableError where it can't be read now: call again. Memory: the
+    hold a position any more, RetriableError where it cannot be read now: call again. Memory: the
     records of one `poll`.
     """
 

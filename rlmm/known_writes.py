@@ -24,7 +24,7 @@ from rlmm.record_keys import (
     RecordKind,
     parse_record_key,
 )
-from rlmm.topic.event_topic import EventTopic, Published, UnknownResultError
+from rlmm.topic.event_topic import EventTopic, PublishedPosition, UnknownResultError
 from rsm.segment.errors import RetriableError
 
 _NOBODY = UUID(int=0).bytes
@@ -40,7 +40,7 @@ class _OpenWrite:
 class KnownWrites:
     """Writes to one topic. Thread-safe. Memory: one key for each metadata partition at most."""
 
-    def __init__(self, topic: EventTopic, read_past: Callable[[Published], bool]) -> None:
+    def __init__(self, topic: EventTopic, read_past: Callable[[PublishedPosition], bool]) -> None:
         """`read_past` waits until a record was read back and applied; false if not in time."""
         self._topic = topic
         self._read_past = read_past
@@ -49,7 +49,7 @@ class KnownWrites:
 
     def write(
         self, partition: int, key: bytes, value: bytes | None, was_read: Callable[[], bool]
-    ) -> Published | None:
+    ) -> PublishedPosition | None:
         """Write one record; None if its answer was lost and `was_read` says that it was written.
 
         Raises RetriableError if it was not written, UnknownResultError if that is not known.
@@ -68,7 +68,7 @@ class KnownWrites:
                 reason=error,
             ) from error
 
-    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         """Write one record. RetriableError if it was not written; UnknownResultError."""
         self.settle(partition)
         return self._publish(partition, key, value)
@@ -101,7 +101,7 @@ class KnownWrites:
                 reason=error,
             ) from unknown
 
-    def _publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+    def _publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         try:
             return self._topic.publish(partition, key, value)
         except UnknownResultError:

@@ -4,7 +4,7 @@
 may leave it: then whoever waits drives the following itself, on one thread.
 
 The owner's tombstones are written here and nowhere else: those of a superseded trim or log start
-when its successor came back accepted, those of a deleted segment by `retire`.
+when its successor came back accepted, those of a deleted segment by `write_tombstones`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from rlmm.spi import (
     PublishResult,
     Readiness,
 )
-from rlmm.topic.event_topic import EventTopic, Published
+from rlmm.topic.event_topic import EventTopic, PublishedPosition
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
@@ -84,14 +84,14 @@ class ManagerSettings:
     """Bounds of the manager.
 
     `consume_wait_ms`: how long a published event, or the end of the topic, may take to be applied
-    (Kafka's remote.log.metadata.consume.wait.ms). `retire_grace_ms`: how long after a segment's
+    (Kafka's remote.log.metadata.consume.wait.ms). `tombstone_grace_ms`: how long after a segment's
     deletion, and after its last attempt's deadline, its records are kept. `follows_all`: all
     metadata, whatever the process hosts.
     """
 
     follows_all: bool = True
     consume_wait_ms: int = 120_000
-    retire_grace_ms: int = 86_400_000
+    tombstone_grace_ms: int = 86_400_000
     follower: FollowerSettings = field(default_factory=FollowerSettings)
 
 
@@ -137,7 +137,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         try:
             found = replace(found, newer_records_count=self._cache.newer_records_count())
         except TieredStorageError:
-            logger.debug("newer records can't be counted now")
+            logger.debug("newer records cannot be counted now")
         return replace(
             found,
             segments_count=size.entry_counts.get(Table.SEGMENTS, 0),
@@ -183,7 +183,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             self._remove_superseded(event, written)
         return result
 
-    def retire(self, segment_id: RemoteLogSegmentId) -> None:
+    def write_tombstones(self, segment_id: RemoteLogSegmentId) -> None:
         partition = self._writable(segment_id.topic_id_partition)
         entry = self._cache.segment_entry(segment_id)
         if entry is None:
@@ -191,16 +191,17 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         if entry.state not in (None, SegmentState.DELETE_SEGMENT_FINISHED):
             raise RetriableError("the segment is not deleted yet", segment=segment_id)
         last_ms = max(entry.changed_ms, entry.copy_deadline_ms)
-        if entry.state and self.broker_time_ms() < last_ms + self._settings.retire_grace_ms:
+        if entry.state and self.broker_time_ms() < last_ms + self._settings.tombstone_grace_ms:
             raise RetriableError("late records of the segment may still come", segment=segment_id)
         # What an earlier one, which ended half-way, has left shows in no list of segments any more.
-        retiring = dict(self._cache.half_retired(segment_id.topic_id_partition))
-        retiring[segment_subject(segment_id)] = entry
-        for key in _segment_keys(retiring):
+        purged = dict(self._cache.partly_tombstoned(segment_id.topic_id_partition))
+        purged[segment_subject(segment_id)] = entry
+        for key in _segment_keys(purged):
             self._writes.publish(partition, key.to_bytes(), None)
-        logger.info("segment retired segment_id=%s left_before=%d", segment_id, len(retiring) - 1)
+        left = len(purged) - 1
+        logger.info("wrote a segment's tombstones segment_id=%s left_before=%d", segment_id, left)
 
-    def retire_partition(self, topic_id_partition: TopicIdPartition) -> None:
+    def write_partition_tombstones(self, topic_id_partition: TopicIdPartition) -> None:
         partition = self._writable(topic_id_partition)
         if self._cache.partition_state(topic_id_partition).deletion is not _PARTITION_DELETED:
             return
@@ -219,7 +220,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         for key in keys:
             self._writes.publish(partition, key.to_bytes(), None)
 
-    def retire_policy(self, topic_id: UUID) -> None:
+    def write_policy_tombstones(self, topic_id: UUID) -> None:
         self._partition_count()
         if self._cache.paused_tasks(topic_id):
             self._writes.publish(CLUSTER_PARTITION, pause_key(topic_id), None)
@@ -243,10 +244,10 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             timeout_ms = self._settings.consume_wait_ms
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         try:
-            placed = self._followed(partitions)
-            ends = self._ends_of(frozenset(placed.values()), timeout_ms)
+            followed = self._followed(partitions)
+            ends = self._ends_of(frozenset(followed.values()), timeout_ms)
         except RetriableError as error:
-            logger.info("end of the metadata topic can't be asked error=%s", error)
+            logger.info("end of the metadata topic cannot be asked error=%s", error)
             return frozenset()
 
         def reached(partition: int) -> bool:
@@ -254,8 +255,8 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             return partition in self._follower.caught_up and self._progress.reached(end)
 
         left_ms = max(deadline_ms - self._clock.monotonic_ms(), 0)
-        self._wait_applied(lambda: all(map(reached, set(placed.values()))), left_ms)
-        return frozenset(tip for tip, partition in placed.items() if reached(partition))
+        self._wait_applied(lambda: all(map(reached, set(followed.values()))), left_ms)
+        return frozenset(tip for tip, partition in followed.items() if reached(partition))
 
     def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
         super().partitions_of(topic_id, topic)  # raises at once where not all is followed
@@ -291,8 +292,8 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         """Those whose metadata is followed here, each with its metadata partition."""
         count = self._partition_count()
         wanted = self._assignment.wanted(count, self._progress.positions)
-        placed = {tip: metadata_partition(tip, count) for tip in partitions}
-        return {tip: partition for tip, partition in placed.items() if partition in wanted}
+        followed = {tip: metadata_partition(tip, count) for tip in partitions}
+        return {tip: partition for tip, partition in followed.items() if partition in wanted}
 
     def _ends_of(self, partitions: frozenset[int], timeout_ms: int) -> Mapping[int, int]:
         """The topic's ends as of now or later. Without a thread to follow it nobody shares."""
@@ -308,7 +309,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         self._catching_up(partition)
         return partition
 
-    def _remove_superseded(self, event: Event, written: Published) -> None:
+    def _remove_superseded(self, event: Event, written: PublishedPosition) -> None:
         """Tombstone what the event just accepted has superseded: trims, log starts, gaps, requests.
 
         Only those: a newer one may have come in behind it, and must stay. Read leases of the
@@ -355,7 +356,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             if lease.expires_ms <= before_ms
         ]
 
-    def _read_past(self, written: Published) -> bool:
+    def _read_past(self, written: PublishedPosition) -> bool:
         end = {written.partition: written.offset + 1}
         return self._wait_applied(
             lambda: self._progress.reached(end), self._settings.consume_wait_ms

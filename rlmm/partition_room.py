@@ -35,7 +35,7 @@ def require_room(
                 limit=ANOMALIES_MAX_COUNT,
             )
         return
-    held = state.leases_held(broker_time_ms)
-    others_held = [lease for lease in held if lease.lease_id != event.lease_id]
-    if len(others_held) >= READ_LEASES_MAX_COUNT:
+    active = state.active_leases(broker_time_ms)
+    others_active = [lease for lease in active if lease.lease_id != event.lease_id]
+    if len(others_active) >= READ_LEASES_MAX_COUNT:
         raise RetriableError("too many read leases", partition=event.topic_id_partition)

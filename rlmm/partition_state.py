@@ -102,7 +102,7 @@ class PartitionState:
         starts = (self.log_start_offset, self.log_start_requested_offset)
         return max((start for start in starts if start is not None), default=None)
 
-    def leases_held(self, broker_time_ms: int) -> tuple[ReadLease, ...]:
+    def active_leases(self, broker_time_ms: int) -> tuple[ReadLease, ...]:
         """The leases that have not expired at `broker_time_ms`."""
         return tuple(lease for lease in self.read_leases if lease.expires_ms > broker_time_ms)
 

@@ -78,7 +78,7 @@ class Registration:
     heartbeat_ms: int
 
 
-class PartitionPlace(NamedTuple):
+class PartitionKey(NamedTuple):
     """A partition by its topic's id alone."""
 
     topic_id: UUID
@@ -90,10 +90,10 @@ class ChangedPartitions:
     """The partitions of which anything changed up to `count`; None: it may be any."""
 
     count: int
-    places: frozenset[PartitionPlace] | None
+    partition_keys: frozenset[PartitionKey] | None
 
 
-class NotReady(Enum):
+class UnreadyReason(Enum):
     """What keeps the metadata from being ready; the value is its name in metrics."""
 
     UNREACHABLE = "topic_unreachable"
@@ -109,7 +109,7 @@ class Readiness:
 
     ready: bool
     reason: str = ""
-    kind: NotReady | None = None
+    kind: UnreadyReason | None = None
 
 
 class RemoteLogMetadataManager(ABC):
@@ -171,14 +171,14 @@ class RemoteLogMetadataManager(ABC):
         """
 
     @abstractmethod
-    def retire(self, segment_id: RemoteLogSegmentId) -> None:
+    def write_tombstones(self, segment_id: RemoteLogSegmentId) -> None:
         """Write tombstones for all records of a segment in DELETE_SEGMENT_FINISHED.
 
         Only its partition's owner may, and only when no late record of it can come any more.
         """
 
     @abstractmethod
-    def retire_partition(self, topic_id_partition: TopicIdPartition) -> None:
+    def write_partition_tombstones(self, topic_id_partition: TopicIdPartition) -> None:
         """Write tombstones for all that was said of a partition in DELETE_PARTITION_FINISHED.
 
         Its deletion's own records stay for ever: by them late copies are refused. Anyone may.
@@ -187,7 +187,7 @@ class RemoteLogMetadataManager(ABC):
         """
 
     @abstractmethod
-    def retire_policy(self, topic_id: UUID) -> None:
+    def write_policy_tombstones(self, topic_id: UUID) -> None:
         """Write tombstones for the policy of a topic id of which nothing is stored any more.
 
         And for what was paused of it.

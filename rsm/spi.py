@@ -91,7 +91,7 @@ class RemoteStorageManager(ABC):
 
         After return they are durable and verified: the store's length equals what was handed
         over, and so does the store's checksum where it keeps one (a read back where the setting
-        says so). On any error whatever was written is deleted if it can be; what can't be is
+        says so). On any error whatever was written is deleted if it can be; what cannot be is
         found by the names in `metadata.objects`. Not idempotent: a second attempt has a new id.
         Raises CorruptError (local bytes bad, or store returned others), RetriableError,
         FencedError. A caller that bounds custom metadata deletes a segment that has more.

@@ -41,7 +41,7 @@ def find_partitions(
     """All partitions of each topic, ascending.
 
     MissingTopicError names the topic that there is not; InvalidConfigError says that the cluster
-    can't be reached, or what of the client's configuration is wrong.
+    cannot be reached, or what of the client's configuration is wrong.
     """
     found: dict[str, tuple[TopicIdPartition, ...]] = {}
     for topic, description in _describe(client, topics, timeout_ms).items():
@@ -65,7 +65,7 @@ def find_topics(
         every = admin.list_topics(timeout=_request_timeout_s(timeout_ms)).topics
     except KafkaException as exception:
         raise InvalidConfigError(
-            "the topics can't be listed",
+            "the topics cannot be listed",
             servers=client.get("bootstrap.servers"),
             reason=exception.args[0].str(),
         ) from exception
@@ -88,21 +88,21 @@ def find_local_offsets(
     """
     admin = _admin(client)
     level = IsolationLevel.READ_COMMITTED if read_committed else IsolationLevel.READ_UNCOMMITTED
-    places = [TopicPartition(tip.topic, tip.partition) for tip in partitions]
+    locations = [TopicPartition(tip.topic, tip.partition) for tip in partitions]
     earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # ships untyped
     latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # ships untyped
     bounds: list[list[int]] = []
     try:
         for spec in (earliest, latest):
             asked = admin.list_offsets(
-                dict.fromkeys(places, spec),
+                dict.fromkeys(locations, spec),
                 isolation_level=level,
                 request_timeout=_request_timeout_s(timeout_ms),
             )
-            bounds.append([asked[place].result().offset for place in places])
+            bounds.append([asked[location].result().offset for location in locations])
     except KafkaException as exception:
         raise RetriableError(
-            "the brokers' offsets can't be asked", reason=exception.args[0].str()
+            "the brokers' offsets cannot be asked", reason=exception.args[0].str()
         ) from exception
     return {
         tip: OffsetRange(start_offset=start_offset, end_offset=max(start_offset, end_offset))
@@ -110,7 +110,7 @@ def find_local_offsets(
     }
 
 
-def ensure_letter_topic(
+def ensure_dead_letter_topic(
     client: Mapping[str, str],
     topic: str,
     *,
@@ -120,8 +120,8 @@ def ensure_letter_topic(
 ) -> None:
     """Create a topic for letters, which are kept for ever, replicated as `replicated_as` is.
 
-    Nothing happens if it is there. InvalidConfigError if it can't be created or the other can't be
-    found.
+    Nothing happens if it is there. InvalidConfigError if it cannot be created or the other cannot
+    be found.
     """
     model = _describe(client, [replicated_as], timeout_ms)[replicated_as]
     replication_factor = min(len(each.replicas) for each in model.partitions)
@@ -136,7 +136,7 @@ def ensure_letter_topic(
         error: KafkaError = exception.args[0]
         if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
             raise InvalidConfigError(
-                "a topic can't be created", topic=topic, reason=error.str()
+                "a topic cannot be created", topic=topic, reason=error.str()
             ) from exception
 
 
@@ -162,7 +162,7 @@ def _describe(
                 ) from exception
             missing = error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
             raise (MissingTopicError if missing else InvalidConfigError)(
-                "the topic can't be found",
+                "the topic cannot be found",
                 topic=topic,
                 servers=client.get("bootstrap.servers"),
                 reason=error.str(),
@@ -174,7 +174,9 @@ def _request_timeout_s(timeout_ms: int) -> float:
     """InvalidConfigError for more than the client takes."""
     if timeout_ms > MAX_TIMEOUT_MS:
         raise InvalidConfigError(
-            "the cluster can't be given so long to answer", found=timeout_ms, at_most=MAX_TIMEOUT_MS
+            "the cluster cannot be given so long to answer",
+            found=timeout_ms,
+            at_most=MAX_TIMEOUT_MS,
         )
     return timeout_ms / 1000
 
@@ -185,5 +187,5 @@ def _admin(client: Mapping[str, str]) -> AdminClient:
         return AdminClient(dict(client), logger=logging.getLogger("librdkafka.admin"))
     except KafkaException as exception:
         raise InvalidConfigError(
-            "the Kafka client can't be made as it is configured", reason=exception.args[0].str()
+            "the Kafka client cannot be made as it is configured", reason=exception.args[0].str()
         ) from exception

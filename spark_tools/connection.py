@@ -32,12 +32,14 @@ _METADATA_TOPIC = "rlmm.config.remote.log.metadata.topic.name"
 _KEY_PREFIX = "rsm.config.key.prefix"
 _ORPHAN_GRACE = "remote.orphan.grace.ms"
 _DEFAULT_ORPHAN_GRACE_MS = 86_400_000
-_LETTER_TOPIC = "remote.delete.dead.letter.topic"
+_DEAD_LETTER_TOPIC = "remote.delete.dead.letter.topic"
 _SPARKS_BOOTSTRAP = "kafka.bootstrap.servers"
 OPTION_PREFIXES = (CLIENT_PREFIX, PREFIX, "rlmm.", "rsm.")
 OPTIONS = frozenset({CONFIG, _BOOTSTRAP, _SPARKS_BOOTSTRAP})
 """Options, besides those with a prefix, that are read here."""
-KEYS = OPTIONS | {_METADATA_TOPIC, _KEY_PREFIX, _ORPHAN_GRACE, _LETTER_TOPIC} | store_options.KEYS
+KEYS = (
+    OPTIONS | {_METADATA_TOPIC, _KEY_PREFIX, _ORPHAN_GRACE, _DEAD_LETTER_TOPIC} | store_options.KEYS
+)
 """All that are read here but those of the client, which knows its own."""
 
 
@@ -49,11 +51,11 @@ class StoreConnection:
     key_prefix: str
 
     def __post_init__(self) -> None:
-        """InvalidConfigError for a prefix that can't be one."""
+        """InvalidConfigError for a prefix that cannot be one."""
         ObjectKeys(prefix=self.key_prefix)
 
     def open(self) -> RemoteStorageManager:
-        """Raises InvalidConfigError for a store that can't be reached as it is configured."""
+        """Raises InvalidConfigError for a store that cannot be reached as it is configured."""
         return SegmentStorageManager(
             storage=self.open_chunks(), keys=self.keys, layouts=(RawLayout(), BlockV1Layout())
         )
@@ -81,7 +83,7 @@ class StoreConnection:
         return f"{self.key_prefix}/" if self.key_prefix else ""
 
     def require_listing(self) -> None:
-        """InvalidConfigError if the store can't be listed from here now. Writes nothing."""
+        """InvalidConfigError if the store cannot be listed from here now. Writes nothing."""
         try:
             storage = self.open_chunks()
             try:
@@ -89,7 +91,7 @@ class StoreConnection:
             finally:
                 storage.close()
         except RetriableError as error:
-            raise InvalidConfigError("the store can't be reached", reason=error) from error
+            raise InvalidConfigError("the store cannot be reached", reason=error) from error
 
     @property
     def keys(self) -> ObjectKeys:
@@ -98,7 +100,7 @@ class StoreConnection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class ClusterConnection:
     """The cluster, its metadata topic, and the store.
 
     `client` is librdkafka's configuration, `values` are all keys that were given.
@@ -110,14 +112,14 @@ class Connection:
     values: Mapping[str, str] = field(repr=False)
 
     @property
-    def letter_topic(self) -> str:
+    def dead_letter_topic(self) -> str:
         """Where letters about what is to be deleted are."""
-        return self.values.get(_LETTER_TOPIC, "__remote_segments_to_be_deleted")
+        return self.values.get(_DEAD_LETTER_TOPIC, "__remote_segments_to_be_deleted")
 
     @property
-    def letter_topic_is_named(self) -> bool:
+    def dead_letter_topic_is_named(self) -> bool:
         """Whether the user says which; the default one is there from the first letter on."""
-        return _LETTER_TOPIC in self.values
+        return _DEAD_LETTER_TOPIC in self.values
 
     @property
     def orphan_grace_ms(self) -> int:
@@ -130,10 +132,10 @@ class Connection:
         return int(text)
 
     @classmethod
-    def of(cls, options: Mapping[str, str], *, takes_kafkas: bool = False) -> Connection:
+    def of(cls, options: Mapping[str, str], *, takes_kafkas: bool = False) -> ClusterConnection:
         """With `takes_kafkas` the client is configured by options that begin with `kafka.` too.
 
-        InvalidConfigError for what is missing, and for a file that can't be read.
+        InvalidConfigError for what is missing, and for a file that cannot be read.
         """
         of_file = _file_values(options.get(CONFIG))
         values = {**of_file, **options}
@@ -169,7 +171,7 @@ def _of_client(values: Mapping[str, str]) -> dict[str, str]:
 
 def _require_topic_names(values: Mapping[str, str]) -> None:
     """An empty name is none, and not the default's either."""
-    for key in (_METADATA_TOPIC, _LETTER_TOPIC):
+    for key in (_METADATA_TOPIC, _DEAD_LETTER_TOPIC):
         if not values.get(key, "default").strip():
             raise InvalidConfigError(
                 "not a value of this option", option=key, found="", expected="a topic's name"
@@ -184,6 +186,6 @@ def _file_values(path: str | None) -> Mapping[str, str]:
         loaded: Mapping[str, str] = javaproperties.loads(text)
     except (OSError, UnicodeDecodeError, javaproperties.InvalidUEscapeError) as error:
         raise InvalidConfigError(
-            "configuration file can't be read", file=path, reason=error
+            "configuration file cannot be read", file=path, reason=error
         ) from error
     return {key: value.strip() for key, value in loaded.items()}

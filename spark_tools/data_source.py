@@ -25,7 +25,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from rsm.segment.errors import InvalidConfigError
-from spark_tools.connection import Connection
+from spark_tools.connection import ClusterConnection
 from spark_tools.leases.keeper import kept_leases
 from spark_tools.notebook import in_one_sentence, show_log
 from spark_tools.reading.options import Mode, ReadOptions
@@ -53,7 +53,7 @@ class SegmentRowsReader(DataSourceReader):
 
     def __init__(
         self,
-        connection: Connection,
+        connection: ClusterConnection,
         options: ReadOptions,
         decoding: Decoding,
         keeper_address: str | None,
@@ -120,9 +120,9 @@ class RlmDataSource(DataSource):
             decoding = resolve(options.decode, options.topics)
         return _with_schema(options, decoding, schema)
 
-    def _parsed(self) -> tuple[Connection, ReadOptions]:
+    def _parsed(self) -> tuple[ClusterConnection, ReadOptions]:
         options = replace(ReadOptions.of(self.options), parallelism=self.parallelism)
-        return Connection.of(self.options, takes_kafkas=True), options
+        return ClusterConnection.of(self.options, takes_kafkas=True), options
 
 
 def register(spark: SparkSession, *, lease_idle_s: float = LEASE_IDLE_S) -> None:
@@ -145,7 +145,7 @@ def explain(spark: SparkSession, **options: str) -> DataFrame:
     """
     given = ReadOptions.of(options)
     parsed = replace(given, lease_ms=0, parallelism=_parallelism(spark))
-    with open_planner(Connection.of(options, takes_kafkas=True), parsed) as planner:
+    with open_planner(ClusterConnection.of(options, takes_kafkas=True), parsed) as planner:
         summaries = planner.summary(parsed)
     return spark.createDataFrame([_row_of(each) for each in summaries], _EXPLAINED)
 
@@ -185,7 +185,7 @@ def _with_schema(
     wrong = {name: kind for name, kind in given.items() if own.get(name) != kind}
     if options.mode is Mode.PERMISSIVE and UNREADABLE not in given:
         raise InvalidConfigError(
-            "rows of what can't be read would look like records",
+            "rows of what cannot be read would look like records",
             mode=options.mode.value,
             expected=f"a schema with the column {UNREADABLE}",
         )

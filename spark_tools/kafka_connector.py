@@ -58,20 +58,23 @@ def client_settings(options: Mapping[str, str]) -> dict[str, str]:
             expected = _INSTEAD.get(key, "a key of librdkafka's, as client.NAME")
             if key in _TYPES:
                 expected = f"{_TYPES[key]}, or {expected}"
-            raise InvalidConfigError("this option can't be taken", option=name, expected=expected)
+            raise InvalidConfigError("this option cannot be taken", option=name, expected=expected)
     return found
 
 
 def _login(jaas: str) -> dict[str, str]:
     """User and password of a line that names one of the modules known here. InvalidConfigError."""
-    words = dict(_LOGIN.findall(jaas))
-    if jaas.split()[:1] not in [[module] for module in _LOGIN_MODULES.values()] or len(words) < 2:
+    login_options = dict(_LOGIN.findall(jaas))
+    if (
+        jaas.split()[:1] not in [[module] for module in _LOGIN_MODULES.values()]
+        or len(login_options) < 2
+    ):
         raise InvalidConfigError(
-            "this way to log in can't be taken",
+            "this way to log in cannot be taken",
             option="kafka.sasl.jaas.config",
             expected="PlainLoginModule or ScramLoginModule with username and password, or client.*",
         )
-    plain = {name: re.sub(r"\\(.)", r"\1", text) for name, text in words.items()}
+    plain = {name: re.sub(r"\\(.)", r"\1", text) for name, text in login_options.items()}
     return {"sasl.username": plain["username"], "sasl.password": plain["password"]}
 
 

@@ -69,10 +69,10 @@ class OptionValues:
         text = self._given.get(name.lower())
         if text is None:
             return default
-        by_word = {str(each.value): each for each in kind}
-        if text.lower() not in by_word:
-            raise wrong_value(name, text, " or ".join(by_word))
-        return by_word[text.lower()]
+        by_name = {str(each.value): each for each in kind}
+        if text.lower() not in by_name:
+            raise wrong_value(name, text, " or ".join(by_name))
+        return by_name[text.lower()]
 
     def pattern(self, name: str) -> re.Pattern[str]:
         """A regular expression."""
@@ -95,7 +95,7 @@ class OptionValues:
 
 
 def wrong_value(name: str, found: str, expected: str) -> InvalidConfigError:
-    """The error for a value that this option can't have."""
+    """The error for a value that this option cannot have."""
     return InvalidConfigError(
         "not a value of this option", option=name, found=found, expected=expected
     )

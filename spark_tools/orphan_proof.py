@@ -1,9 +1,9 @@
 """Whether an object that no metadata names is dead: by what the metadata says around it. Pure.
 
 That the metadata does not know a segment is not enough to delete its objects: the metadata topic
-may be another one, or one that was made anew, or the store may be shared with another cluster.
+may be another one, or one that was made again, or the store may be shared with another cluster.
 So the partition must be known, and what the object holds must be gone or stored elsewhere. That it
-begins below the log start says nothing: where the metadata was begun anew, the log start is where
+begins below the log start says nothing: where the metadata was begun again, the log start is where
 the broker's log began by then, and what is below may be stored nowhere else.
 """
 
@@ -28,7 +28,7 @@ class PartitionKnowledge:
     """All that the metadata says of a partition, for looking up.
 
     `named`: by its key the segment of each object that is not deleted. `whole`: the newest offsets
-    that are stored without a hole. Where an object ends that nobody knows of can't be told, but
+    that are stored without a hole. Where an object ends that nobody knows of cannot be told, but
     above them all is in the broker's log.
     """
 

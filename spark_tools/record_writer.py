@@ -62,7 +62,7 @@ def write_records(
                 producer.poll(_FULL_QUEUE_PAUSE_S)
             except KafkaException as exception:
                 raise RetriableError(
-                    "a record can't be written", topic=each.topic, reason=exception.args[0].str()
+                    "a record cannot be written", topic=each.topic, reason=exception.args[0].str()
                 ) from exception
             else:
                 break
@@ -84,6 +84,6 @@ def _producer(client: Mapping[str, str]) -> Producer:
         return Producer(config, logger=logging.getLogger("librdkafka.producer"))
     except KafkaException as exception:
         raise InvalidConfigError(
-            "the Kafka producer can't be made as it is configured",
+            "the Kafka producer cannot be made as it is configured",
             reason=exception.args[0].str(),
         ) from exception

@@ -17,7 +17,7 @@ from uuid import UUID, uuid4, uuid5
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import OrderedStore
-from rlmm.cache.values import ObjectsNamed
+from rlmm.cache.values import NamedObjects
 from rlmm.events.values import READ_LEASE_MAX_MS, ReadLeaseTaken
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.partition_state import PartitionState, ReadLease
@@ -37,7 +37,7 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
 from rsm.system_clock import SystemClock
-from spark_tools.connection import Connection
+from spark_tools.connection import ClusterConnection
 from spark_tools.orphan_proof import PartitionKnowledge
 from spark_tools.stored_partition import StoredPartition
 
@@ -87,7 +87,7 @@ class MetadataSnapshot:
         reached = self._manager.those_caught_up(partitions)
         if missing := set(partitions) - reached:
             raise RetriableError(
-                "the metadata topic can't be read to its end", missing=min(missing)
+                "the metadata topic cannot be read to its end", missing=min(missing)
             )
         if self._find_topic() != self.identity:
             raise RetriableError("the metadata topic was replaced", was=self.identity)
@@ -104,9 +104,9 @@ class MetadataSnapshot:
         """What is known of a partition as a whole."""
         return self._manager.partition_state(partition)
 
-    def leases_held(self, partition: TopicIdPartition) -> tuple[ReadLease, ...]:
+    def active_leases(self, partition: TopicIdPartition) -> tuple[ReadLease, ...]:
         """Who reads of it what must stay; expired by the brokers' clock as far as it was read."""
-        return self.partition_state(partition).leases_held(self._manager.broker_time_ms())
+        return self.partition_state(partition).active_leases(self._manager.broker_time_ms())
 
     def unread_records(self) -> Mapping[str, int]:
         """How many records say what is not known here, by reason; empty if all were read.
@@ -126,7 +126,7 @@ class MetadataSnapshot:
         """
         return self._cache.segment_states(subjects)
 
-    def objects_named(self, subjects: Iterable[bytes]) -> Iterator[tuple[bytes, ObjectsNamed]]:
+    def objects_named(self, subjects: Iterable[bytes]) -> Iterator[tuple[bytes, NamedObjects]]:
         """By their subjects what segments name; nothing of unknown ones. Whole as the states."""
         return self._cache.objects_named(subjects)
 
@@ -144,12 +144,12 @@ class MetadataSnapshot:
     ) -> ReadLeaseTaken | None:
         """Have what is stored of `offsets` stay for a while; None if there is nothing to lease.
 
-        RetriableError if it can't.
+        RetriableError if it cannot.
         """
         if not terms.duration_ms or not len(offsets):
             return None
-        held = self._manager.partition_state(partition).read_leases
-        own = [lease for lease in held if terms.keeps and lease.lease_id == terms.lease_id]
+        leased = self._manager.partition_state(partition).read_leases
+        own = [lease for lease in leased if terms.keeps and lease.lease_id == terms.lease_id]
         now_ms = self._manager.broker_time_ms()
         taken = ReadLeaseTaken(
             event_id=uuid4(),
@@ -184,12 +184,12 @@ class MetadataSnapshot:
 
 @contextmanager
 def open_snapshot(
-    connection: Connection, *, timeout_ms: int, store: OrderedStore | None = None
+    connection: ClusterConnection, *, timeout_ms: int, store: OrderedStore | None = None
 ) -> Iterator[MetadataSnapshot]:
     """Read the metadata topic up to its end of now.
 
     Into `store`, which is closed in the end: what it holds of this topic already is not read again.
-    InvalidConfigError if there is no such topic or the cluster can't be reached in time.
+    InvalidConfigError if there is no such topic or the cluster cannot be reached in time.
     """
     shape = _found_shape(connection, timeout_ms)
     topic = KafkaTopic(connection.client, shape)
@@ -206,7 +206,7 @@ def open_snapshot(
         readiness = wait_while_reading(manager, timeout_ms)
         if not readiness.ready:
             raise InvalidConfigError(
-                "the metadata topic can't be read in time",
+                "the metadata topic cannot be read in time",
                 topic=connection.metadata_topic,
                 timeout_ms=timeout_ms,
                 reason=readiness.reason,
@@ -234,14 +234,14 @@ def _one_for_each(partition_count: int) -> list[TopicIdPartition]:
     """A partition, of no topic, for each metadata partition that might tell of it."""
     found: dict[int, TopicIdPartition] = {}
     for number in count():
-        stand_in = TopicIdPartition(topic_id=UUID(int=0), topic="-", partition=number)
-        found.setdefault(metadata_partition(stand_in, partition_count), stand_in)
+        substitute = TopicIdPartition(topic_id=UUID(int=0), topic="-", partition=number)
+        found.setdefault(metadata_partition(substitute, partition_count), substitute)
         if len(found) == partition_count:
             break
     return list(found.values())
 
 
-def _found_shape(connection: Connection, timeout_ms: int) -> TopicSettings:
+def _found_shape(connection: ClusterConnection, timeout_ms: int) -> TopicSettings:
     """The topic's shape as it is: whether that is right is for those who write it to check."""
     name = connection.metadata_topic
     reader = KafkaTopicReader(connection.client, name)
@@ -249,7 +249,7 @@ def _found_shape(connection: Connection, timeout_ms: int) -> TopicSettings:
         partition_count = len(reader.partitions(timeout_ms))
     except (NotFoundError, RetriableError) as error:
         raise InvalidConfigError(
-            "the metadata topic can't be read",
+            "the metadata topic cannot be read",
             topic=name,
             servers=connection.client.get("bootstrap.servers"),
             reason=error,

@@ -12,7 +12,7 @@ from rlmm.events.values import Event
 from rlmm.follow.applier import Applier, StepCounts
 from rlmm.follow.progress import Progress
 from rlmm.positions import ReadPosition
-from rlmm.topic.event_topic import Published
+from rlmm.topic.event_topic import PublishedPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from tests.log_dir_builder import ManualClock
 
@@ -20,7 +20,7 @@ _NOT_COMPARED = (Table.CHECKPOINT, Table.BOUNDS)
 FOLDED_TABLES = [table for table in Table if table not in _NOT_COMPARED]
 
 
-def append(log: MemoryLog, event: Event) -> Published:
+def append(log: MemoryLog, event: Event) -> PublishedPosition:
     """Write an event to the log's only partition."""
     record = encode(event)
     return log.append(0, record.key, record.value)

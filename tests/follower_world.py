@@ -64,7 +64,7 @@ class FaultyStore(MemoryStore):
         if self.disk_full:
             self._reason = "no space left"
         if self._reason:
-            raise RetriableError("the cache can't be used", reason=self._reason)
+            raise RetriableError("the cache cannot be used", reason=self._reason)
         super().write(batch)
 
     def expect(self, *, much_is_written: bool) -> None:
@@ -73,11 +73,11 @@ class FaultyStore(MemoryStore):
     def failure(self) -> str:
         return "damaged" if self.damaged else self._reason
 
-    def reopen(self, before_anew: Callable[[], None] = lambda: None) -> None:
+    def reopen(self, before_restart: Callable[[], None] = lambda: None) -> None:
         """Opens on a full disk too, as RocksDB may."""
         self.reopened_count += 1
         if self.damaged:
-            before_anew()
+            before_restart()
             super().set_aside("")
         self.damaged, self._reason = False, ""
 

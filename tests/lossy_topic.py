@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 
-from rlmm.topic.event_topic import Published, UnknownResultError
+from rlmm.topic.event_topic import PublishedPosition, UnknownResultError
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 
 
@@ -30,7 +30,7 @@ class LossyTopic(MemoryTopic):
         self.before_write: Callable[[], None] = lambda: None
         self._late: list[tuple[int, bytes, bytes | None]] = []
 
-    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         self.before_write()
         if not self.fates:
             return super().publish(partition, key, value)

@@ -81,7 +81,7 @@ class World:
 
     def act(self) -> None:
         self.clock.now_ms += self.draw(st.sampled_from([0, 1, 10, TIMEOUT_MS, GRACE_MS * 2]))
-        often: list[Callable[[], None]] = [self.copy, self.delete, self.retire]
+        often: list[Callable[[], None]] = [self.copy, self.delete, self.write_tombstones]
         seldom: list[Callable[[], None]] = [
             self.own,
             self.move_offset,
@@ -230,7 +230,7 @@ class World:
             self.end_segment(number, metadata)
         self.write(partition_delete(DELETED))
         if self.likely():
-            self.retire_partition()
+            self.write_partition_tombstones()
 
     def end_segment(self, number: int, metadata: RemoteLogSegmentMetadata) -> None:
         record = folded(self.log).segment(metadata.segment_id)
@@ -241,7 +241,7 @@ class World:
             self.write(step(metadata, DELETE_FINISHED))
         self.remove_records(number, metadata)
 
-    def retire_partition(self) -> None:
+    def write_partition_tombstones(self) -> None:
         kinds = [RecordKind.TRIM, RecordKind.LOG_START, RecordKind.LOG_START_REQUEST]
         kinds += [RecordKind.READ_LEASE, RecordKind.GAPS, RecordKind.OFFLOAD_REQUEST]
         kinds.append(RecordKind.LOSS_ACCEPTED)
@@ -249,7 +249,7 @@ class World:
             for key in folded(self.log).superseded_keys(ORDERS, kind, 1 << 62):
                 self.log.append(0, key.to_bytes(), None)
 
-    def retire(self) -> None:
+    def write_tombstones(self) -> None:
         """As the manager does it: only a deleted segment of which nothing late can be accepted."""
         number, metadata = self.segment()
         entry = folded(self.log).segment_entry(metadata.segment_id)

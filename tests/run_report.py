@@ -35,11 +35,11 @@ class RunReport:
         self, fixturedef: pytest.FixtureDef[Any]
     ) -> Generator[None, object, object]:
         """Take the time of a fixture without that of those that it names as arguments."""
-        began = time.perf_counter()
+        started = time.perf_counter()
         try:
             return (yield)
         finally:
-            seconds = time.perf_counter() - began
+            seconds = time.perf_counter() - started
             if seconds > _LEAST_S:
                 name = f"{fixturedef.baseid.removeprefix(_TESTS)} {fixturedef.argname}".lstrip()
                 self._of_next_report.append((name, seconds))

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench.gateway.backfills import measure_local_beside_backfills
+from bench.gateway.backfills import measure_local_with_backfills
 from bench.gateway.first_fetch import measure_delayed_first_fetch, measure_first_fetch
 from bench.gateway.idle import measure_idle_connections
 from bench.gateway.relay import MANY, measure_relay_to_many, measure_relay_to_one
-from bench.gateway.stage import GatewaySizes, Stage, running_stage
+from bench.gateway.stage import GatewaySizes, GatewayStage, running_stage
 from bench.gateway.throughput import Readers, readers
 from bench.gateway.trimmed import (
     measure_delayed_trimmed,
@@ -28,14 +28,14 @@ from bench.gateway.trimmed import (
 from bench.measurement import Measurement, print_table, write_json
 
 # In the order in which they run: first what must find little memory in use, then cold caches.
-BENCHMARKS: Mapping[str, Callable[[Stage, Readers], list[Measurement]]] = {
+BENCHMARKS: Mapping[str, Callable[[GatewayStage, Readers], list[Measurement]]] = {
     "idle": measure_idle_connections,
     "first-fetch": measure_first_fetch,
     "first-fetch-delayed": measure_delayed_first_fetch,
     "relay-1": measure_relay_to_one,
     "relay-8": measure_relay_to_many,
     "trimmed": measure_trimmed,
-    "backfills": measure_local_beside_backfills,
+    "backfills": measure_local_with_backfills,
     "trimmed-delayed": measure_delayed_trimmed,
     "kafka-tiering": measure_kafka_tiering,
 }

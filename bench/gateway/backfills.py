@@ -13,7 +13,7 @@ from uuid import UUID
 
 from bench.dataset import TOPIC
 from bench.gateway.relay import MANY
-from bench.gateway.stage import TIERED, Stage
+from bench.gateway.stage import TIERED, GatewayStage
 from bench.gateway.throughput import DEFAULT_FETCHES, Readers, Way, overlapping_pieces
 from bench.gateway.wire_client import WireClient
 from bench.measurement import Measurement, of_runs
@@ -22,7 +22,7 @@ _MS = 1000
 _ALONE_COUNT = 200
 
 
-def measure_local_beside_backfills(stage: Stage, readers: Readers) -> list[Measurement]:
+def measure_local_with_backfills(stage: GatewayStage, readers: Readers) -> list[Measurement]:
     """Fetches of 1 MiB from the broker's log: alone, and beside eight backfills at once."""
     backfills = Way(
         title="backfills",
@@ -40,7 +40,7 @@ def measure_local_beside_backfills(stage: Stage, readers: Readers) -> list[Measu
         return measurements + _latencies(stage, f"beside {MANY} backfills", is_running)
 
 
-def _latencies(stage: Stage, which: str, goes_on: Callable[[], bool]) -> list[Measurement]:
+def _latencies(stage: GatewayStage, which: str, goes_on: Callable[[], bool]) -> list[Measurement]:
     topic_id: UUID = stage.dataset.partition(TOPIC).topic_id
     record_count = stage.sizes.data.total_bytes // stage.sizes.data.record_bytes
     random = Random(1)

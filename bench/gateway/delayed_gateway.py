@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 
 from bench.gateway.processes import ProcessGroup, process_tree
-from bench.gateway.stage import Stage
+from bench.gateway.stage import GatewayStage
 from tests.services.ports import free_ports
 from tests.services.process import ServiceProcess
 from tests.services.rlm_run import RLM
@@ -33,14 +33,14 @@ class DelayedGateway:
 
 
 @contextmanager
-def running_delayed_gateway(stage: Stage) -> Iterator[DelayedGateway]:
+def running_delayed_gateway(stage: GatewayStage) -> Iterator[DelayedGateway]:
     """A new one, with nothing in its caches."""
     ports = free_ports(3)
-    listener, door, rest = (f"127.0.0.1:{port}" for port in ports)
+    listener, endpoint, rest = (f"127.0.0.1:{port}" for port in ports)
     configuration = stage.dataset.scratch / f"delayed-{ports[0]}.properties"
     properties = _properties(stage.rlm.configuration) | {
         "gateway.listener": listener,
-        "gateway.node.listeners": f"{_BROKER_ID}={door}",
+        "gateway.node.listeners": f"{_BROKER_ID}={endpoint}",
         "rest.listener": rest,
         "state.dir": str(configuration.with_suffix(".state")),
         "rsm.config.storage.slow.delay.ms": str(stage.sizes.delay_ms),
@@ -54,7 +54,7 @@ def running_delayed_gateway(stage: Stage) -> Iterator[DelayedGateway]:
     try:
         wait_until(lambda: _is_ready(rest, process), _READY_DEADLINE_S, process.log_tail)
         yield DelayedGateway(
-            address=door, configuration=configuration, processes=process_tree(process.pid)
+            address=endpoint, configuration=configuration, processes=process_tree(process.pid)
         )
     finally:
         process.terminate()

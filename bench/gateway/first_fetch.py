@@ -1,6 +1,6 @@
 """How long a client waits for the first bytes of a segment that nobody has read yet.
 
-Beside it stand the two reads of the store that can't be avoided: the object with the indexes, and
+Beside it stand the two reads of the store that cannot be avoided: the object with the indexes, and
 as many bytes of the log as the client asked for. Both are measured segment by segment, from the
 newest to the oldest, so that what is read ahead is never what is asked for next; in each at a
 random place, for the middle is where one chunk ends.
@@ -15,7 +15,7 @@ from random import Random
 
 from bench.gateway.delayed_gateway import running_delayed_gateway
 from bench.gateway.kafka_tiering import KafkaTiering
-from bench.gateway.stage import TIERED, Stage
+from bench.gateway.stage import TIERED, GatewayStage
 from bench.gateway.throughput import Readers
 from bench.gateway.wire_client import FETCH_BYTES, WireClient
 from bench.measurement import Measurement, of_runs
@@ -30,19 +30,21 @@ _TIMEOUT_MS = 30_000
 _MS = 1000
 
 
-def measure_first_fetch(stage: Stage, _readers: Readers) -> list[Measurement]:
+def measure_first_fetch(stage: GatewayStage, _readers: Readers) -> list[Measurement]:
     """From the directory, by the gateway of `rlm run`: it must not have read anything before."""
     return _measure(stage, stage.gateway_address, stage.rlm.configuration, "")
 
 
-def measure_delayed_first_fetch(stage: Stage, _readers: Readers) -> list[Measurement]:
+def measure_delayed_first_fetch(stage: GatewayStage, _readers: Readers) -> list[Measurement]:
     """From the store that takes its time."""
     which = f", {stage.sizes.delay_ms} ms store"
     with running_delayed_gateway(stage) as gateway:
         return _measure(stage, gateway.address, gateway.configuration, which)
 
 
-def _measure(stage: Stage, address: str, configuration: Path, which: str) -> list[Measurement]:
+def _measure(
+    stage: GatewayStage, address: str, configuration: Path, which: str
+) -> list[Measurement]:
     config = load_command_config(configuration)
     topic_id = stage.dataset.partition(TIERED).topic_id
     with (
@@ -86,7 +88,7 @@ def measure_peers_first_fetch(peer: KafkaTiering) -> Measurement:
     return of_runs("first cold fetch, Kafka's tiering", fetches_ms, unit="ms")
 
 
-def _segments(stage: Stage) -> list[RemoteLogSegmentMetadata]:
+def _segments(stage: GatewayStage) -> list[RemoteLogSegmentMetadata]:
     """Of the trimmed part, newest first."""
     config = load_command_config(stage.rlm.configuration)
     partition = stage.dataset.partition(TIERED)

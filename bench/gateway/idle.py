@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from bench.gateway.relay import relay_ways
-from bench.gateway.stage import Stage
+from bench.gateway.stage import GatewayStage
 from bench.gateway.throughput import DEFAULT_FETCHES, Readers
 from bench.gateway.wire_client import WireClient
 from bench.measurement import Measurement, of_runs
@@ -18,7 +18,7 @@ _KIB = 1 << 10
 _MIB = 1 << 20
 
 
-def measure_idle_connections(stage: Stage, readers: Readers) -> list[Measurement]:
+def measure_idle_connections(stage: GatewayStage, readers: Readers) -> list[Measurement]:
     """Memory of the gateway before and beside them, and what it relays beside them."""
     count = stage.sizes.idle_connections
     who = f"{count:,} idle clients"
@@ -28,14 +28,14 @@ def measure_idle_connections(stage: Stage, readers: Readers) -> list[Measurement
     with ExitStack() as clients:
         for _ in range(count):
             clients.enter_context(WireClient(stage.gateway_address))
-        beside_bytes = stage.gateway.resident_bytes()
+        loaded_bytes = stage.gateway.resident_bytes()
         direct_readings, relayed_readings = readers.alternate(direct, relayed)
     return [
         of_runs("gateway memory, no client", [before_bytes / _MIB], unit="MiB"),
-        of_runs(f"gateway memory, {who}", [beside_bytes / _MIB], unit="MiB"),
+        of_runs(f"gateway memory, {who}", [loaded_bytes / _MIB], unit="MiB"),
         of_runs(
             "gateway memory per idle client",
-            [(beside_bytes - before_bytes) / count / _KIB],
+            [(loaded_bytes - before_bytes) / count / _KIB],
             unit="KiB",
         ),
         *direct_readings.measurements(),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.dataset import Dataset, fill_topic
 from bench.gateway.processes import ProcessGroup, process_tree
-from bench.gateway.stage import TIERED, Stage, wait_trimmed
+from bench.gateway.stage import TIERED, GatewayStage, wait_trimmed
 from rsm.segment.ranges import OffsetRange
 from tests.services.kafka import KafkaCluster
 from tests.services.service import Needs, installed
@@ -40,7 +40,7 @@ class KafkaTiering:
 
 
 @contextmanager
-def running_kafka_tiering(stage: Stage) -> Iterator[KafkaTiering]:
+def running_kafka_tiering(stage: GatewayStage) -> Iterator[KafkaTiering]:
     """A broker of its own, beside the stage's. Raises ServiceMissingError without the jar."""
     directory = stage.dataset.scratch / "kafka-tiering"
     store = directory / "store"

@@ -12,7 +12,7 @@ _MANAGER = "rlm.cli.host.manager"
 
 @dataclass(frozen=True, slots=True)
 class ProcessGroup:
-    """The processes that are there when it is asked, found anew each time."""
+    """The processes that are there when it is asked, found again each time."""
 
     find: Callable[[], list[psutil.Process]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bench.dataset import TOPIC
-from bench.gateway.stage import Stage
+from bench.gateway.stage import GatewayStage
 from bench.gateway.throughput import FetchSize, Readers, Way, overlapping_pieces
 from bench.measurement import Measurement
 
@@ -14,17 +14,17 @@ _GOALS = {1: "≥ 0.95, floor 0.85", MANY: "≥ 0.9, floor 0.65"}
 _SHARE_OF_EACH = 4  # each of many consumers reads a quarter of the log
 
 
-def measure_relay_to_one(stage: Stage, readers: Readers) -> list[Measurement]:
+def measure_relay_to_one(stage: GatewayStage, readers: Readers) -> list[Measurement]:
     """One consumer, all of the log."""
     return _measure(stage, readers, consumers=1)
 
 
-def measure_relay_to_many(stage: Stage, readers: Readers) -> list[Measurement]:
+def measure_relay_to_many(stage: GatewayStage, readers: Readers) -> list[Measurement]:
     """Eight consumers at once."""
     return _measure(stage, readers, consumers=MANY)
 
 
-def _measure(stage: Stage, readers: Readers, *, consumers: int) -> list[Measurement]:
+def _measure(stage: GatewayStage, readers: Readers, *, consumers: int) -> list[Measurement]:
     who = "1 consumer" if consumers == 1 else f"{consumers} consumers"
     measurements: list[Measurement] = []
     for fetches in stage.sizes.fetches:
@@ -37,7 +37,9 @@ def _measure(stage: Stage, readers: Readers, *, consumers: int) -> list[Measurem
     return measurements
 
 
-def relay_ways(stage: Stage, fetches: FetchSize, *, consumers: int, who: str) -> tuple[Way, Way]:
+def relay_ways(
+    stage: GatewayStage, fetches: FetchSize, *, consumers: int, who: str
+) -> tuple[Way, Way]:
     """Directly and through the gateway; `who` tells them from others of their kind."""
     record_count = stage.sizes.data.total_bytes // stage.sizes.data.record_bytes
     pieces = overlapping_pieces(

@@ -52,7 +52,7 @@ class GatewaySizes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class GatewayStage:
     """All of it, running. `trimmed` are the tiered topic's offsets that only the store has."""
 
     dataset: Dataset
@@ -75,7 +75,7 @@ class Stage:
 
 
 @contextmanager
-def running_stage(sizes: GatewaySizes, console: Console) -> Iterator[Stage]:
+def running_stage(sizes: GatewaySizes, console: Console) -> Iterator[GatewayStage]:
     """Everything in place; at the end all of it is gone."""
     console.print(f"producing {sizes.data.total_bytes >> 20} MiB, twice")
     with produced_dataset(sizes.data, jvm_flags=sizes.jvm_flags) as dataset:
@@ -89,7 +89,7 @@ def running_stage(sizes: GatewaySizes, console: Console) -> Iterator[Stage]:
             rlm.start()
             console.print("tiering and trimming one of the topics")
             trimmed = _tier(dataset, rlm)
-            yield Stage(
+            yield GatewayStage(
                 dataset=dataset, sizes=sizes, rlm=rlm, gateway_address=address, trimmed=trimmed
             )
         finally:

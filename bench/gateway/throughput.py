@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 
-from bench.consumer import DEFAULT_FETCH_BYTES, LARGE_FETCH_BYTES, Consumed, consume
+from bench.consumer import DEFAULT_FETCH_BYTES, LARGE_FETCH_BYTES, ConsumeRun, consume
 from bench.gateway.processes import ProcessGroup
 from bench.measurement import Measurement, of_runs, ratios
 from rsm.segment.ranges import OffsetRange
@@ -114,7 +114,7 @@ class Readers:
         for each in reading:
             each.result()
 
-    def _submit(self, way: Way) -> list[Future[Consumed]]:
+    def _submit(self, way: Way) -> list[Future[ConsumeRun]]:
         read = partial(consume, way.address, way.topic, fetch_bytes=way.fetches.limit_bytes)
         return [self._pool.submit(read, piece) for piece in way.pieces]
 

@@ -11,13 +11,13 @@ from bench.dataset import TOPIC
 from bench.gateway.delayed_gateway import running_delayed_gateway
 from bench.gateway.first_fetch import measure_peers_first_fetch
 from bench.gateway.kafka_tiering import KafkaTiering, running_kafka_tiering
-from bench.gateway.stage import TIERED, Stage
+from bench.gateway.stage import TIERED, GatewayStage
 from bench.gateway.throughput import FetchSize, Readers, Way
 from bench.measurement import Measurement, of_runs
 from rsm.segment.ranges import OffsetRange
 
 
-def measure_trimmed(stage: Stage, readers: Readers) -> list[Measurement]:
+def measure_trimmed(stage: GatewayStage, readers: Readers) -> list[Measurement]:
     """From a directory that is in the system's page cache."""
     measurements: list[Measurement] = []
     for fetches in stage.sizes.fetches:
@@ -31,7 +31,7 @@ def measure_trimmed(stage: Stage, readers: Readers) -> list[Measurement]:
     return measurements
 
 
-def measure_delayed_trimmed(stage: Stage, readers: Readers) -> list[Measurement]:
+def measure_delayed_trimmed(stage: GatewayStage, readers: Readers) -> list[Measurement]:
     """From a store that takes its time."""
     which = f"{stage.sizes.delay_ms} ms store"
     measurements: list[Measurement] = []
@@ -54,7 +54,7 @@ def measure_delayed_trimmed(stage: Stage, readers: Readers) -> list[Measurement]
     return [*measurements, memory]
 
 
-def measure_kafka_tiering(stage: Stage, readers: Readers) -> list[Measurement]:
+def measure_kafka_tiering(stage: GatewayStage, readers: Readers) -> list[Measurement]:
     """The gateway beside Kafka's own tiering, both from a directory."""
     ratio = "trimmed data ÷ Kafka's own tiering"
     with running_kafka_tiering(stage) as peer:
@@ -68,7 +68,9 @@ def measure_kafka_tiering(stage: Stage, readers: Readers) -> list[Measurement]:
     return measurements
 
 
-def _ways_of_tiering(stage: Stage, peer: KafkaTiering, fetches: FetchSize) -> tuple[Way, Way]:
+def _ways_of_tiering(
+    stage: GatewayStage, peer: KafkaTiering, fetches: FetchSize
+) -> tuple[Way, Way]:
     """Kafka's, and ours of the same offsets."""
     end_offset = min(peer.trimmed.end_offset, stage.trimmed.end_offset)
     ours = replace(
@@ -85,7 +87,7 @@ def _ways_of_tiering(stage: Stage, peer: KafkaTiering, fetches: FetchSize) -> tu
     return theirs, ours
 
 
-def _local_way(stage: Stage, fetches: FetchSize, title: str) -> Way:
+def _local_way(stage: GatewayStage, fetches: FetchSize, title: str) -> Way:
     """The broker reads from its own disk what the other topic has trimmed."""
     return Way(
         title=title,
@@ -97,7 +99,7 @@ def _local_way(stage: Stage, fetches: FetchSize, title: str) -> Way:
     )
 
 
-def _trimmed_way(stage: Stage, fetches: FetchSize) -> Way:
+def _trimmed_way(stage: GatewayStage, fetches: FetchSize) -> Way:
     """Through the gateway of `rlm run`."""
     return Way(
         title="trimmed data",

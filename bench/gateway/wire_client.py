@@ -1,6 +1,6 @@
 """A client of one connection that sends Fetch when it is told, and says when the answer began.
 
-librdkafka can't be used for that: it fetches when it wants to, and shows records, not answers.
+librdkafka cannot be used for that: it fetches when it wants to, and shows records, not answers.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ class WireClient(AbstractContextManager["WireClient"]):
     def _exchange(self, request: bytes) -> tuple[Message, float]:
         """The answer, and the seconds until it began."""
         started_s = time.monotonic()
-        began_s: float | None = None
+        first_byte_s: float | None = None
         self._stream.sendall(request)
         while (response := self._protocol.next_response()) is None:
             received = self._stream.recv(_RECEIVE_BYTES)
-            began_s = began_s or time.monotonic()
+            first_byte_s = first_byte_s or time.monotonic()
             if not received:
                 raise ConnectionError("the connection was closed")
             self._protocol.receive(received)
-        return response, (began_s or started_s) - started_s
+        return response, (first_byte_s or started_s) - started_s

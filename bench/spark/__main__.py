@@ -37,7 +37,7 @@ class SparkSizes:
 
     read_bytes: int = 3000 * _MIB
     export_bytes: int = 2500 * _MIB
-    letters: int = 100_000
+    dead_letters: int = 100_000
     segments: tuple[int, ...] = (100_000, 1_000_000)
     real_objects: int = 20_000
     runs: int = 5
@@ -50,7 +50,7 @@ class SparkSizes:
             read_bytes=100 * _MIB,
             export_bytes=250 * _MIB,
             runs=3,
-            letters=10_000,
+            dead_letters=10_000,
             segments=(100_000,),
         )
 
@@ -129,7 +129,7 @@ def _stored_topic(
 
 
 def _repairing(sizes: SparkSizes, console: Console) -> list[Measurement]:
-    console.print(f"repairing {sizes.letters} letters")
+    console.print(f"repairing {sizes.dead_letters} letters")
     with (
         metadata_broker() as cluster,
         TemporaryDirectory(prefix="bench-") as scratch,
@@ -137,7 +137,12 @@ def _repairing(sizes: SparkSizes, console: Console) -> list[Measurement]:
         bench_session(Path(scratch), 2) as spark,
     ):
         return measure_repairing(
-            spark, cluster, server, Path(scratch), letters=sizes.letters, runs=sizes.repair_runs
+            spark,
+            cluster,
+            server,
+            Path(scratch),
+            dead_letters=sizes.dead_letters,
+            runs=sizes.repair_runs,
         )
 
 

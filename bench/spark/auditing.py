@@ -34,7 +34,7 @@ from rsm.segment.metadata import Writer
 from rsm.system_clock import SystemClock
 from spark_tools.audit.job import Audit, AuditSettings
 from spark_tools.audit.metadata_source import open_metadata
-from spark_tools.connection import Connection
+from spark_tools.connection import ClusterConnection
 from tests.services.kafka import KafkaCluster
 from tests.services.s3 import S3Server
 
@@ -101,10 +101,10 @@ def put_objects(server: S3Server, segments: int) -> None:
     directory = server.bucket_directory(_BUCKET)
     for number in range(segments):
         tip = catalogue.user_partition(number)
-        place = directory / "tiered" / tip.topic / str(tip.partition)
-        place.mkdir(parents=True, exist_ok=True)
+        location = directory / "tiered" / tip.topic / str(tip.partition)
+        location.mkdir(parents=True, exist_ok=True)
         for suffix in ("log", "meta"):
-            path = place / f"{catalogue.start_offset(number):020}.{suffix}"
+            path = location / f"{catalogue.start_offset(number):020}.{suffix}"
             path.touch()
             os.truncate(path, catalogue.SEGMENT_BYTES)
 
@@ -145,7 +145,7 @@ def audit(
         "rsm.config.storage.s3.region": "us-east-1",
         "rsm.config.storage.s3.path.style.access.enabled": "true",
     }
-    connection = Connection.of(options)
+    connection = ClusterConnection.of(options)
     open_it = partial(open_metadata, connection, timeout_ms=_TIMEOUT_MS)
     settings = AuditSettings(grace_ms=0, objects_per_range=20_000, verify_checksums=False)
     store = connection.store if endpoint else GeneratedStore.of(segments, connection.store)

@@ -40,9 +40,10 @@ class _GeneratedStorage(MemoryChunkStorage):
         self._segments = segments
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
-        places = [catalogue.user_partition(number) for number in range(catalogue.PARTITIONS)]
+        locations = [catalogue.user_partition(number) for number in range(catalogue.PARTITIONS)]
         prefixes = {
-            f"tiered/{each.topic}/{each.partition}/": number for number, each in enumerate(places)
+            f"tiered/{each.topic}/{each.partition}/": number
+            for number, each in enumerate(locations)
         }
         for start in sorted(prefixes):
             if start + "~" < after:

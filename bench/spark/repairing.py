@@ -17,7 +17,7 @@ from bench.measurement import Measurement, of_runs, ratios
 from bench.metadata.topic import create_topic
 from rlmm.codec import encode
 from rlmm.dead_letters.dead_letter import DeadLetter
-from rlmm.dead_letters.dead_letter import encode as encode_letter
+from rlmm.dead_letters.dead_letter import encode as encode_dead_letter
 from rlmm.events.values import Event, LeadershipClaimed, SegmentEvent
 from rlmm.partitioner import event_partition
 from rlmm.topic.shape import TopicSettings
@@ -26,18 +26,18 @@ from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
 from rsm.segment.ranges import OffsetRange
-from spark_tools.connection import Connection
+from spark_tools.connection import ClusterConnection
 from spark_tools.kafka_connector import connector_options
-from spark_tools.repair.job import DEFAULT_BATCH_LETTERS_COUNT, RepairJob, RepairSettings
+from spark_tools.repair.job import DEFAULT_BATCH_DEAD_LETTER_COUNT, RepairJob, RepairSettings
 from spark_tools.snapshot import open_snapshot
 from tests.services.kafka import KafkaCluster
 from tests.services.s3 import S3Server
 
-_BUCKET = "letters"
+_BUCKET = "dead-letters"
 _METADATA_PARTITIONS = 4
 _KEYS_PER_REQUEST = 1000
 _PARTITIONS = 64
-_WARMING_LETTERS = 2
+_WARMING_DEAD_LETTERS = 2
 _KEYS = ObjectKeys()
 _WRITER = Writer(broker_id=1, leader_epoch=0, incarnation=uuid4())
 
@@ -48,7 +48,7 @@ def measure_repairing(
     server: S3Server,
     scratch: Path,
     *,
-    letters: int,
+    dead_letters: int,
     runs: int,
 ) -> list[Measurement]:
     """In turns delete as many objects plainly, and repair that many letters.
@@ -57,17 +57,17 @@ def measure_repairing(
     that started its Python workers and is not counted.
     """
     server.create_bucket(_BUCKET)
-    _repair(spark, cluster, server, scratch, "repair-warm", _WARMING_LETTERS)
+    _repair(spark, cluster, server, scratch, "repair-warm", _WARMING_DEAD_LETTERS)
     start_s = _repair(spark, cluster, server, scratch, "repair-start", 1)
     loop_rates, rates, beyond_start = [], [], []
     for run in range(runs):
-        loop_rates.append(letters / _delete_plainly(server, f"plain-{run}", letters))
-        seconds = _repair(spark, cluster, server, scratch, f"repair-{run}", letters)
-        rates.append(letters / seconds)
-        beyond_start.append((letters - 1) / (seconds - start_s))
+        loop_rates.append(dead_letters / _delete_plainly(server, f"plain-{run}", dead_letters))
+        seconds = _repair(spark, cluster, server, scratch, f"repair-{run}", dead_letters)
+        rates.append(dead_letters / seconds)
+        beyond_start.append((dead_letters - 1) / (seconds - start_s))
     return [
         of_runs(
-            f"repair ÷ plain loop, {letters} letters, beyond Spark's own start",
+            f"repair ÷ plain loop, {dead_letters} letters, beyond Spark's own start",
             ratios(beyond_start, loop_rates),
             unit="ratio",
             peer="DeleteObjects of 1000 keys a time over as many objects",
@@ -75,13 +75,13 @@ def measure_repairing(
         ),
         of_runs("the same, Spark's own start included", ratios(rates, loop_rates), unit="ratio"),
         of_runs("Spark's own start: a query of one letter", [start_s], unit="s"),
-        of_runs(f"repair, {letters} letters, start included", rates, unit="letters/s"),
-        of_runs(f"plain loop, {letters} letters", loop_rates, unit="letters/s"),
+        of_runs(f"repair, {dead_letters} letters, start included", rates, unit="letters/s"),
+        of_runs(f"plain loop, {dead_letters} letters", loop_rates, unit="letters/s"),
     ]
 
 
-def _delete_plainly(server: S3Server, prefix: str, letters: int) -> float:
-    segments = _segments(prefix, letters)
+def _delete_plainly(server: S3Server, prefix: str, dead_letters: int) -> float:
+    segments = _segments(prefix, dead_letters)
     _put_objects(server, segments)
     keys = [stored.key for segment in segments for stored in segment.objects]
     client = boto3.client("s3", endpoint_url=server.url, region_name="us-east-1")
@@ -108,13 +108,13 @@ def _repair(
     server: S3Server,
     scratch: Path,
     name: str,
-    letters: int,
+    dead_letters: int,
 ) -> float:
-    segments = _segments(name, letters)
+    segments = _segments(name, dead_letters)
     _put_objects(server, segments)
     cluster.create_topic(name)
     cluster.create_topic(f"{name}.parked")
-    connection = Connection.of(
+    connection = ClusterConnection.of(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
             "rlmm.config.remote.log.metadata.topic.name": f"{name}-metadata",
@@ -127,11 +127,11 @@ def _repair(
     )
     _write_records(connection, name, segments)
     settings = RepairSettings(
-        letter_topic=name,
+        dead_letter_topic=name,
         parking_topic=f"{name}.parked",
         checkpoint=str(scratch / name),
         interval_s=None,
-        batch_letters_count=DEFAULT_BATCH_LETTERS_COUNT,
+        batch_dead_letter_count=DEFAULT_BATCH_DEAD_LETTER_COUNT,
         max_attempts=10,
         orphan_grace_ms=86_400_000,
         report=None,
@@ -143,13 +143,15 @@ def _repair(
         start = time.monotonic()
         job.run()
         seconds = time.monotonic() - start
-    if job.outcomes != {"repaired": letters}:
+    if job.outcomes != {"repaired": dead_letters}:
         raise RuntimeError(f"not all was repaired: {job.outcomes}")
     return seconds
 
 
 def _write_records(
-    connection: Connection, letter_topic: str, segments: Sequence[RemoteLogSegmentMetadata]
+    connection: ClusterConnection,
+    dead_letter_topic: str,
+    segments: Sequence[RemoteLogSegmentMetadata],
 ) -> None:
     """The partitions' claims, the two steps of each segment, and its letter."""
     shape = TopicSettings(
@@ -170,11 +172,11 @@ def _write_records(
     for segment in segments:
         for event in _steps(segment):
             _write_event(producer, connection.metadata_topic, event)
-        letter = DeadLetter(
+        dead_letter = DeadLetter(
             metadata=segment, reason="bench", attempts=5, first_attempt_ms=1, last_attempt_ms=2
         )
-        record = encode_letter(letter)
-        producer.produce(letter_topic, key=record.key, value=record.value)
+        record = encode_dead_letter(dead_letter)
+        producer.produce(dead_letter_topic, key=record.key, value=record.value)
     if producer.flush(60.0):
         raise RuntimeError("the broker did not acknowledge all records in time")
 

@@ -11,7 +11,7 @@ import psutil
 
 from bench.measurement import Measurement, of_runs, ratios
 from bench.segment_copier import SegmentCopier
-from bench.storage.stage import AT_ONCE, Stage, plain_uploads, run_all
+from bench.storage.stage import AT_ONCE, StorageStage, plain_uploads, run_all
 from rsm.layout.block_v1.layout import BlockV1Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
@@ -28,7 +28,7 @@ def layouts() -> dict[str, SegmentLayout]:
     return {"raw": RawLayout(), "block_v1": BlockV1Layout(block_bytes=64 << 20)}
 
 
-def storage_manager(stage: Stage, layout: SegmentLayout) -> SegmentStorageManager:
+def storage_manager(stage: StorageStage, layout: SegmentLayout) -> SegmentStorageManager:
     """The product's, over the server."""
     return SegmentStorageManager(
         storage=stage.storage(), keys=ObjectKeys(prefix=""), layouts=(layout,)
@@ -36,7 +36,7 @@ def storage_manager(stage: Stage, layout: SegmentLayout) -> SegmentStorageManage
 
 
 def copy_all(
-    stage: Stage, manager: SegmentStorageManager, *, at_once: int
+    stage: StorageStage, manager: SegmentStorageManager, *, at_once: int
 ) -> tuple[float, list[RemoteLogSegmentMetadata]]:
     """Copy every segment; the seconds, and what was stored."""
     copier = SegmentCopier(
@@ -52,26 +52,28 @@ def copy_all(
     return seconds, sorted(stored, key=lambda each: each.offsets.start_offset)
 
 
-def measure_copying(stage: Stage) -> list[Measurement]:
+def measure_copying(stage: StorageStage) -> list[Measurement]:
     """Throughput of all ways, and the ratio to the fastest plain one, run by run."""
     found = []
-    for at_once, words in ((AT_ONCE, f"×{AT_ONCE}"), (1, "×1")):
+    for at_once, label in ((AT_ONCE, f"×{AT_ONCE}"), (1, "×1")):
         ways = _ways(stage, at_once)
         seconds: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(stage.dataset.sizes.runs):
             for name, way in ways.items():
                 seconds[name].append(way())
                 stage.empty()
-        found += _compared(stage, seconds, words)
+        found += _compared(stage, seconds, label)
     return found
 
 
-def _compared(stage: Stage, seconds: dict[str, list[float]], words: str) -> list[Measurement]:
+def _compared(
+    stage: StorageStage, seconds: dict[str, list[float]], label: str
+) -> list[Measurement]:
     total_mib = stage.total_bytes / _MIB
     plain = [name for name in seconds if not name.startswith("copy")]
     fastest = min(plain, key=lambda name: sum(seconds[name]))
     found = [
-        of_runs(f"{name} {words}", [total_mib / each for each in runs], unit="MiB/s")
+        of_runs(f"{name} {label}", [total_mib / each for each in runs], unit="MiB/s")
         for name, runs in seconds.items()
     ]
     for name, peer, goal in (
@@ -80,12 +82,12 @@ def _compared(stage: Stage, seconds: dict[str, list[float]], words: str) -> list
     ):
         faster = ratios(seconds[peer], seconds[name])
         found.append(
-            of_runs(f"{name} ÷ {peer} {words}", faster, unit="ratio", peer=peer, goal=goal)
+            of_runs(f"{name} ÷ {peer} {label}", faster, unit="ratio", peer=peer, goal=goal)
         )
     return found
 
 
-def _ways(stage: Stage, at_once: int) -> dict[str, Callable[[], float]]:
+def _ways(stage: StorageStage, at_once: int) -> dict[str, Callable[[], float]]:
     ways: dict[str, Callable[[], float]] = {}
     for name, upload in plain_uploads(stage).items():
         ways[name] = partial(run_all, upload, list(stage.files()), at_once=at_once)
@@ -94,12 +96,12 @@ def _ways(stage: Stage, at_once: int) -> dict[str, Callable[[], float]]:
     return ways
 
 
-def _copied_s(stage: Stage, layout: SegmentLayout, at_once: int) -> float:
+def _copied_s(stage: StorageStage, layout: SegmentLayout, at_once: int) -> float:
     with closing(storage_manager(stage, layout)) as manager:
         return copy_all(stage, manager, at_once=at_once)[0]
 
 
-def measure_requests_and_memory(stage: Stage) -> list[Measurement]:
+def measure_requests_and_memory(stage: StorageStage) -> list[Measurement]:
     """What 1 GiB costs in requests, and ten copies at once in memory."""
     stage.sent.clear()
     with closing(storage_manager(stage, RawLayout())) as manager, _peak_rss() as peak:

@@ -13,7 +13,7 @@ import obstore
 
 from bench.measurement import Measurement, of_runs, ratios
 from bench.storage.copying import copy_all, layouts, storage_manager
-from bench.storage.stage import AT_ONCE, BUCKET, Stage, run_all
+from bench.storage.stage import AT_ONCE, BUCKET, StorageStage, run_all
 from rsm.manager import SegmentStorageManager
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
@@ -29,7 +29,7 @@ _Range = tuple[RemoteLogSegmentMetadata, ByteRange]
 _Read = Callable[[_Range], bytes]
 
 
-def measure_reading(stage: Stage) -> list[Measurement]:
+def measure_reading(stage: StorageStage) -> list[Measurement]:
     """All ways in turns, of what one copy in each layout left."""
     with ExitStack() as stack:
         ways: dict[str, _Read] = {}
@@ -54,7 +54,7 @@ def measure_reading(stage: Stage) -> list[Measurement]:
     return _compared(stage, seconds) + found
 
 
-def _compared(stage: Stage, seconds: dict[str, list[float]]) -> list[Measurement]:
+def _compared(stage: StorageStage, seconds: dict[str, list[float]]) -> list[Measurement]:
     total_mib = stage.total_bytes / _MIB
     plain = [name for name in seconds if not name.startswith("read")]
     fastest = min(plain, key=lambda name: sum(seconds[name]))
@@ -112,7 +112,7 @@ def _ours(manager: SegmentStorageManager) -> _Read:
     return lambda wanted: manager.fetch_log_segment(*wanted)
 
 
-def _plain_reads(stage: Stage) -> dict[str, _Read]:
+def _plain_reads(stage: StorageStage) -> dict[str, _Read]:
     client, store = stage.boto3_client(), stage.obstore()
 
     def get_object(wanted: _Range) -> bytes:

@@ -30,7 +30,7 @@ AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class StorageStage:
     """Segments as files and as the product sees them; the server; requests sent by the product."""
 
     dataset: Dataset
@@ -80,16 +80,16 @@ class Stage:
 
 
 @contextmanager
-def storage_stage(sizes: BenchSizes) -> Iterator[Stage]:
+def storage_stage(sizes: BenchSizes) -> Iterator[StorageStage]:
     """All of it, gone at the end."""
     os.environ.update(credentials_environment())
     with produced_dataset(sizes) as dataset, S3Server(dataset.scratch / "s3") as server:
         server.create_bucket(BUCKET)
         log = dataset.source().local_log(dataset.partition())
-        yield Stage(dataset=dataset, log=log, server=server)
+        yield StorageStage(dataset=dataset, log=log, server=server)
 
 
-def plain_uploads(stage: Stage) -> dict[str, Callable[[Path], object]]:
+def plain_uploads(stage: StorageStage) -> dict[str, Callable[[Path], object]]:
     """One upload of a file by each plain client, under the file's name."""
     client, store = stage.boto3_client(), stage.obstore()
     transfer = TransferConfig(multipart_threshold=16 << 20, multipart_chunksize=16 << 20)

@@ -27,7 +27,7 @@ from rlm.app.command_access import CommandAccess
 from rlm.app.manager_gauges import ManagerGauges
 from rlm.broker.errors import ForeignClusterError
 from rlm.metrics.metrics import Metrics
-from rlm.policy.held import Held
+from rlm.policy.blocked import Blocked
 from rlm.policy.plan import plan
 from rlm.policy.share_groups import SHARE_GROUP_REASONS
 from rlm.policy.view import PartitionView
@@ -36,8 +36,8 @@ from rlm.status.damaged_objects import damaged_objects_warnings
 from rlm.status.explanation import (
     local_copy,
     local_copy_as_json,
-    whereabouts,
-    whereabouts_as_json,
+    offset_location,
+    offset_location_as_json,
 )
 from rlm.status.failing_copies import failing_reasons
 from rlm.status.report import PartitionReport, report_as_json
@@ -135,7 +135,7 @@ class BrokerManager:
             self._heartbeat,
         )
         self._started = False
-        self._metadata_begun = Event()
+        self._metadata_started = Event()
         self._is_address_decided = Event()
         self._knows_store = Event()
 
@@ -172,15 +172,15 @@ class BrokerManager:
 
     def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
         for view in self._work.views(topic, partition):
-            found = whereabouts(
+            found = offset_location(
                 offset,
                 state=view.state,
                 lineage=view.lineage,
                 offsets=view.offsets,
                 segments=view.segments,
             )
-            copy = local_copy(view, offset, self._held_by_share_groups(view.topic_id_partition))
-            return {**whereabouts_as_json(found), "local_copy": local_copy_as_json(copy)}
+            copy = local_copy(view, offset, self._blocked_by_share_groups(view.topic_id_partition))
+            return {**offset_location_as_json(found), "local_copy": local_copy_as_json(copy)}
         return None
 
     def retention(self, topic: str) -> Sequence[Mapping[str, object]]:
@@ -202,10 +202,10 @@ class BrokerManager:
         self._resources.close()
 
     def _step(self) -> None:
-        if not self._metadata_begun.is_set():
+        if not self._metadata_started.is_set():
             self._work.confirm_cluster()
             self._work.begin_metadata()
-            self._metadata_begun.set()
+            self._metadata_started.set()
         self._require_ready()
         retention = self._work.keep_retention()
         outlook = CycleOutlook(
@@ -236,11 +236,13 @@ class BrokerManager:
             reasons.append(problem)
         return tuple(dict.fromkeys(reasons))
 
-    def _held_by_share_groups(self, tip: TopicIdPartition) -> Held | None:
+    def _blocked_by_share_groups(self, tip: TopicIdPartition) -> Blocked | None:
         """What is not of the trim gate itself, as the last cycle has seen it."""
         with self._lock:
-            held = [each.trim_held for each in self._reports if each.topic_id_partition == tip]
-        return next((h for h in held if h is not None and h.reason in SHARE_GROUP_REASONS), None)
+            blocked = [
+                each.trim_blocked for each in self._reports if each.topic_id_partition == tip
+            ]
+        return next((h for h in blocked if h is not None and h.reason in SHARE_GROUP_REASONS), None)
 
     def _check_store(self) -> None:
         accessible = self._metrics.bucket_accessible.labels("store")
@@ -304,7 +306,7 @@ class BrokerManager:
 
     def _require_ready(self) -> None:
         """A start takes a moment; that is nothing to warn of."""
-        if not self._metadata_begun.wait(_READY_WAIT_MS / 1000):
+        if not self._metadata_started.wait(_READY_WAIT_MS / 1000):
             raise RetriableError("the cluster has not been reached yet")
         metadata = self._work.await_ready(_READY_WAIT_MS)
         if not metadata.ready:

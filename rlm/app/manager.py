@@ -1,7 +1,7 @@
 """The manager's composition root: a configuration becomes the objects that do the work.
 
 `build_manager` is what the process runs. A program that needs other parts (a test that breaks the
-store, say) makes its own `Outside` and calls `compose`.
+store, say) makes its own `ExternalSystems` and calls `compose`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from rlm.tasks.deleting.expiry_lane import ExpiryLanes
 from rlm.tasks.deleting.topic_removal import RemovalWork, TopicRemoval
 from rlm.tasks.deleting.trimmer import Trimmer
 from rlm.tasks.integrity.anomaly_check import AnomalyCheck
-from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessCard
+from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription
 from rlm.tasks.leadership.leadership import Leadership
 from rlm.tasks.leadership.rivals import live_rivals
 from rlm.topics.broker_retention import BrokerRetention
@@ -56,10 +56,10 @@ from rlm.topics.originals_mirror import OriginalsMirror, StoredOriginals
 from rlm.topics.policy_writer import PolicyWriter
 from rlm.topics.retention_guard import RetentionKeeper
 from rlm.worker.external import (
-    Outside,
+    ExternalSystems,
     open_bootstrap,
+    open_external_systems,
     open_metadata_cache,
-    open_outside,
     own_topics,
     storage_manager,
     stored_originals,
@@ -84,38 +84,38 @@ def build_manager(config: Config, listener: ApiListener, metrics: Metrics) -> Br
 
     Raises InvalidConfigError for what files show at once. Nothing has been asked of the cluster.
     """
-    return compose(config, open_outside(config, SystemClock()), listener, metrics)
+    return compose(config, open_external_systems(config, SystemClock()), listener, metrics)
 
 
 def compose(
-    config: Config, outside: Outside, listener: ApiListener, metrics: Metrics
+    config: Config, external: ExternalSystems, listener: ApiListener, metrics: Metrics
 ) -> BrokerManager:
     """Wire a manager from its parts; `start` of the result begins the work."""
     clock = SystemClock()
     metadata = TopicBasedRemoteLogMetadataManager(
-        outside.metadata_topic,
+        external.metadata_topic,
         open_metadata_cache(config.metadata, config.host.state_dir / "manager" / "cache"),
         clock,
         ManagerSettings(
             follows_all=False,
             consume_wait_ms=config.metadata.consume_wait_ms,
-            retire_grace_ms=config.manager.orphan_grace_ms,
+            tombstone_grace_ms=config.manager.orphan_grace_ms,
         ),
     )
     metrics.registry.register(MetadataCollector(metadata.metrics))
     ports = Ports(
-        broker=outside.broker,
-        source=outside.source,
+        broker=external.broker,
+        source=external.source,
         storage=storage_manager(
             config.storage,
-            observed_store(outside.storage, config.storage, metrics, clock),
+            observed_store(external.storage, config.storage, metrics, clock),
             ObjectOrigin(
                 software_version=f"{_DISTRIBUTION}/{version(_DISTRIBUTION)}",
-                cluster_id=outside.identity.cluster_id,
+                cluster_id=external.identity.cluster_id,
             ),
         ),
         metadata=metadata,
-        dead_letters=outside.dead_letters,
+        dead_letters=external.dead_letters,
         share_groups=ClusterShareGroups(
             open_bootstrap(config.cluster, clock, timeout_ms=_SHARE_GROUPS_TIMEOUT_MS),
             clock,
@@ -124,21 +124,21 @@ def compose(
         clock=clock,
         new_id=fresh_id,
     )
-    return _manage(config, ports, metadata, outside, listener, metrics)
+    return _manage(config, ports, metadata, external, listener, metrics)
 
 
 def _manage(
     config: Config,
     ports: Ports,
     metadata: TopicBasedRemoteLogMetadataManager,
-    outside: Outside,
+    external: ExternalSystems,
     listener: ApiListener,
     metrics: Metrics,
 ) -> BrokerManager:
     lanes = ManagerLanes.of(config)
-    access = open_command_access(config, outside.identity, listener, metadata, ports.clock)
+    access = open_command_access(config, external.identity, listener, metadata, ports.clock)
     return BrokerManager(
-        work=_work(config, ports, metadata, outside, metrics, lanes=lanes, access=access),
+        work=_work(config, ports, metadata, external, metrics, lanes=lanes, access=access),
         pace=ManagerPace(
             cycle_interval_ms=config.manager.task_interval_ms,
             heartbeat_interval_ms=config.process.heartbeat_interval_ms,
@@ -155,15 +155,15 @@ def _work(
     config: Config,
     ports: Ports,
     metadata: TopicBasedRemoteLogMetadataManager,
-    outside: Outside,
+    external: ExternalSystems,
     metrics: Metrics,
     *,
     lanes: ManagerLanes,
     access: CommandAccess,
 ) -> ManagerWork:
     incarnation = access.incarnation
-    card = _card(config, outside.identity, incarnation)
-    leadership = _leadership(ports, card, incarnation, lanes)
+    description = _description(config, external.identity, incarnation)
+    leadership = _leadership(ports, description, incarnation, lanes)
     copies = open_copies(config, ports, lanes, leadership, metrics)
     throttle = open_check_throttle(config, ports)
     check = AnomalyCheck(
@@ -180,13 +180,13 @@ def _work(
         copies=copies,
         repairs=repairs,
         expirer=expirer,
-        witness=_witness(config, outside, ports),
+        witness=_witness(config, external, ports),
     )
     removal_work = RemovalWork(
         expirer=expirer, lanes=Lanes(lanes.expiry_pool, "removal"), stopping=lanes.stopping
     )
-    originals = stored_originals(config.storage, outside.storage)
-    cluster_id = outside.identity.cluster_id
+    originals = stored_originals(config.storage, external.storage)
+    cluster_id = external.identity.cluster_id
     removal = _topic_removal(
         config, ports, removal_work, originals, cluster_id=cluster_id, own=incarnation
     )
@@ -195,7 +195,7 @@ def _work(
         begin_metadata=metadata.start,
         readiness=metadata.readiness,
         await_ready=metadata.wait_ready,
-        check_store=StoreCheck(outside.storage, key_prefix=config.storage.key_prefix).step,
+        check_store=StoreCheck(external.storage, key_prefix=config.storage.key_prefix).step,
         keep_retention=_retention_keeper(config, ports, metrics).step,
         cycle=cycle.step,
         views=cycle.views_of,
@@ -203,7 +203,7 @@ def _work(
         check_anomalies=check.step,
         scrub=open_scrub(config, ports, lanes, leadership, metrics, throttle).step,
         mirror_originals=OriginalsMirror(originals, metadata=metadata, broker=ports.broker).step,
-        heartbeat=Heartbeat(metadata, card, ports.new_id).step,
+        heartbeat=Heartbeat(metadata, description, ports.new_id).step,
         access=access,
         gauges=ManagerGauges(
             metrics, oldest_copy_age_ms=copies.oldest_age_ms, hanging_copies=copies.hanging_count
@@ -211,20 +211,20 @@ def _work(
     )
 
 
-def _witness(config: Config, outside: Outside, ports: Ports) -> StoreWitness | None:
+def _witness(config: Config, external: ExternalSystems, ports: Ports) -> StoreWitness | None:
     if not config.scrubbing.looks_for_stored:
         return None
-    return StoreWitness(outside.storage, ports.metadata)
+    return StoreWitness(external.storage, ports.metadata)
 
 
 def _leadership(
-    ports: Ports, card: ProcessCard, incarnation: UUID, lanes: ManagerLanes
+    ports: Ports, description: ProcessDescription, incarnation: UUID, lanes: ManagerLanes
 ) -> Leadership:
     def alone() -> bool:
         return not live_rivals(
             ports.metadata.registrations(),
-            broker_id=card.broker_id,
-            process_id=card.process_id,
+            broker_id=description.broker_id,
+            process_id=description.process_id,
             broker_ms=ports.metadata.broker_time_ms(),
         )
 
@@ -298,10 +298,10 @@ def _retention_keeper(config: Config, ports: Ports, metrics: Metrics) -> Retenti
     )
 
 
-def _card(config: Config, identity: BrokerIdentity, incarnation: UUID) -> ProcessCard:
+def _description(config: Config, identity: BrokerIdentity, incarnation: UUID) -> ProcessDescription:
     """One registration per state directory, whatever run of the process made it."""
     own_id = state_id(config.host.state_dir, fresh_id)
-    return ProcessCard(
+    return ProcessDescription(
         process_id=uuid5(own_id, f"{identity.cluster_id}/{ProcessRole.MANAGER.name}"),
         role=ProcessRole.MANAGER,
         broker_id=identity.node_id,

@@ -63,9 +63,9 @@ class ManagerGauges:
         counts = object_counts(report.anomalies)
         for kind in AnomalyKind:
             self._metrics.object_anomalies.labels(*labels, kind.label).set(counts[kind])
-        waits = None if report.copy_held is None else report.copy_held.reason
-        self._metrics.set_copy_held(tip.topic, tip.partition, reason=waits)
-        reason = None if report.trim_held is None else report.trim_held.reason
-        self._metrics.set_trim_held(tip.topic, tip.partition, reason=reason)
-        kept = None if report.expiry_held is None else report.expiry_held.reason
-        self._metrics.set_expiry_held(tip.topic, tip.partition, reason=kept)
+        waits = None if report.copy_blocked is None else report.copy_blocked.reason
+        self._metrics.set_copy_blocked(tip.topic, tip.partition, reason=waits)
+        reason = None if report.trim_blocked is None else report.trim_blocked.reason
+        self._metrics.set_trim_blocked(tip.topic, tip.partition, reason=reason)
+        kept = None if report.expiry_blocked is None else report.expiry_blocked.reason
+        self._metrics.set_expiry_blocked(tip.topic, tip.partition, reason=kept)

@@ -9,7 +9,7 @@ from threading import Event
 
 from rlm.config.load import Config
 from rlm.metrics.metrics import Metrics
-from rlm.process.pass_number import KeptPassNumber
+from rlm.process.pass_number import StoredPassNumber
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_lane import CopyLanes, CopyLimits
@@ -128,7 +128,9 @@ def open_scrub(
         metrics=metrics,
         stopping=lanes.stopping,
         throttle=throttle,
-        passes=KeptPassNumber(config.host.state_dir / "manager" / "scrub_pass", secrets.randbelow),
+        passes=StoredPassNumber(
+            config.host.state_dir / "manager" / "scrub_pass", secrets.randbelow
+        ),
         pick=secrets.randbelow,
     )
 

@@ -67,7 +67,7 @@ class _ManagerSockets:
 def supervise_host(config_path: Path) -> int:
     """Run until a signal or a child's wrong configuration ends it; returns the exit code.
 
-    InvalidConfigError if files or addresses show that it can't work: then nothing was changed.
+    InvalidConfigError if files or addresses show that it cannot work: then nothing was changed.
     Main thread only.
     """
     config = load_config(config_path, check_client)

@@ -41,7 +41,7 @@ class BrokerAddress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionView:
+class PartitionReplicas:
     """A partition's leader (None while there is none) and replicas, by node id."""
 
     partition: int
@@ -58,7 +58,7 @@ class TopicView:
     topic: str
     topic_id: UUID
     is_internal: bool
-    partitions: tuple[PartitionView, ...]
+    partitions: tuple[PartitionReplicas, ...]
 
     def replica_ids(self) -> frozenset[int]:
         """The brokers that have a replica of any partition."""
@@ -153,9 +153,9 @@ def _topic_of(row: MetadataResponseTopic) -> TopicView:
     )
 
 
-def _partition_of(row: MetadataResponsePartition) -> PartitionView:
+def _partition_of(row: MetadataResponsePartition) -> PartitionReplicas:
     # The row's own error code says no more than the absence of a leader or of a replica.
-    return PartitionView(
+    return PartitionReplicas(
         partition=row.partition_index,
         leader_id=row.leader_id if row.leader_id >= 0 else None,
         leader_epoch=row.leader_epoch,

@@ -21,7 +21,7 @@ def fetch_cluster_offsets(
 ) -> PartitionResults[PartitionOffsets]:
     """Ask the leaders that `view` shows, on a connection each, as many at once as `executor` runs.
 
-    A partition fails with RetriableError if it has no leader or that can't be asked, otherwise as
+    A partition fails with RetriableError if it has no leader or that cannot be asked, otherwise as
     `fetch_partition_offsets`. Raises nothing of the brokers.
     """
     wanted = frozenset(partitions)

@@ -56,7 +56,7 @@ def fetch_log_end(
     """Ask one end of many logs, each as of its leader epoch.
 
     A partition fails with FencedError if the broker does not lead it in that epoch, RetriableError
-    if it can't tell now. Raises as `Requester.request` if the request as a whole fails.
+    if it cannot tell now. Raises as `Requester.request` if the request as a whole fails.
     """
     timestamp, isolation_level = end.value
     found = _ask(leader, leader_epochs, timestamp=timestamp, isolation_level=isolation_level)

@@ -1,6 +1,6 @@
 """Our own broker: the one whose log dirs we read, and the only one that we ask to act.
 
-Owns one connection to it, found by its node id through Metadata and made anew when it broke, at
+Owns one connection to it, found by its node id through Metadata and made again when it broke, at
 most as often as the back-off allows. What is asked here goes to that broker or nowhere.
 """
 
@@ -50,7 +50,7 @@ class ReconnectBackoff:
 class OwnBroker(Broker):
     """Asks one broker of one cluster. Thread-safe: callers wait for each other.
 
-    Every method raises RetriableError while the broker can't be reached or its back-off lasts (it
+    Every method raises RetriableError while the broker cannot be reached or its back-off lasts (it
     never waits for it), ForeignClusterError if the bootstrap servers are another cluster's,
     CorruptError, and UnsupportedError if the broker is too old. After `close` a question would open
     another connection.

@@ -51,7 +51,7 @@ class ReaderSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Taken:
+class _PollResult:
     """What one poll brought; `next_offset` is what comes behind it, -1 if it brought nothing."""
 
     records: Sequence[Record]
@@ -62,7 +62,7 @@ class _Taken:
 class PartitionReader:
     """Asks whoever leads the partition at that moment. One thread's.
 
-    Raises RetriableError while there is no leader or it can't be asked, FencedError if it has just
+    Raises RetriableError while there is no leader or it cannot be asked, FencedError if it has just
     changed, NotFoundError if the partition is not there, or not of that topic id.
     """
 
@@ -125,7 +125,7 @@ class PartitionReader:
             if next_offset < end_offset and self._clock.monotonic_ms() >= stalled_at_ms:
                 raise RetriableError("the broker sends nothing", partition=self._partition)
 
-    def _take(self, messages: Iterable[Message], end_offset: int) -> _Taken:
+    def _take(self, messages: Iterable[Message], end_offset: int) -> _PollResult:
         """The records below the end, up to the first failure."""
         records: list[Record] = []
         next_offset = -1
@@ -143,10 +143,10 @@ class PartitionReader:
                 next_offset = offset + 1
                 if offset < end_offset:
                     records.append(_record_of(message, offset))
-        return _Taken(records=records, next_offset=next_offset, failure=failure)
+        return _PollResult(records=records, next_offset=next_offset, failure=failure)
 
     def _failure(self, error: KafkaError) -> TieredStorageError | None:
-        """What can't be read on; None for what librdkafka mends by itself."""
+        """What cannot be read on; None for what librdkafka mends by itself."""
         code = error.code()
         if code in _GONE:
             return NotFoundError("the broker no longer has the offset", partition=self._partition)

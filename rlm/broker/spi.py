@@ -18,7 +18,7 @@ from rsm.segment.ids import TopicIdPartition
 class Broker(ABC):
     """Our own broker, never another one. All methods are thread-safe and bounded in time.
 
-    All raise RetriableError while the broker can't be reached, and ForeignClusterError if what
+    All raise RetriableError while the broker cannot be reached, and ForeignClusterError if what
     answers belongs to another cluster. What concerns single partitions is in the results.
     """
 

@@ -1,4 +1,4 @@
-"""The settings of how fast segments are copied, and of what happens when they can't be."""
+"""The settings of how fast segments are copied, and of what happens when they cannot be."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class GatewayLimitsConfig(Section):
         description="How long a ListOffsets, OffsetForLeaderEpoch or DeleteRecords waits for the "
         "metadata topic and the store, unless its client gives it less time. Partitions without "
         "an answer by then get REQUEST_TIMED_OUT; clients ask again. Less than clients wait for "
-        "an answer, 30 s mostly and 10 s some: else they begin anew, and get no partition's.",
+        "an answer, 30 s mostly and 10 s some: else they begin again, and get no partition's.",
     )
     connections_of_address: Count = Field(
         default=2**31 - 1,

@@ -45,13 +45,13 @@ class Properties:
 
 
 def read_properties(path: Path) -> Properties:
-    """Read a file. InvalidConfigError if it can't be read or is no .properties file."""
+    """Read a file. InvalidConfigError if it cannot be read or is no .properties file."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         reason = error.strerror
         raise InvalidConfigError(
-            "configuration file can't be read", file=path, reason=reason
+            "configuration file cannot be read", file=path, reason=reason
         ) from error
     except UnicodeDecodeError as error:
         raise InvalidConfigError("configuration file is not UTF-8", file=path) from error

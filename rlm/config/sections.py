@@ -89,7 +89,7 @@ class MetadataConfig(Section):
     num_partitions: Count = Field(
         default=50,
         validation_alias="rlmm.config.remote.log.metadata.topic.num.partitions",
-        description="Its partition count; can't be changed once it was created.",
+        description="Its partition count; cannot be changed once it was created.",
     )
     replication_factor: Count = Field(
         default=3,
@@ -149,7 +149,7 @@ class ManagerConfig(Section):
     copier_thread_count: Count = Field(
         default=10,
         validation_alias="remote.log.manager.copier.thread.pool.size",
-        description="Threads that copy segments: so many are copied at once at the most.",
+        description="Threads that copy segments: so many are copied at once at most.",
     )
     expiration_thread_count: Count = Field(
         default=10,

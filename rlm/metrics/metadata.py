@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from rlm.metrics.metrics import MetricDescription
 from rlmm.metrics import MetadataMetrics
-from rlmm.spi import NotReady
+from rlmm.spi import UnreadyReason
 
 # Values by their labels' values.
 Samples = Iterable[tuple[tuple[str, ...], float]]
@@ -103,7 +103,7 @@ _MEASURES = (
     ),
     _counter(
         "rlm_metadata_rebuilds",
-        "Times the cache was begun anew from the topic.",
+        "Times the cache was begun again from the topic.",
         lambda m: m.rebuilds_count,
     ),
     _counter(
@@ -117,9 +117,9 @@ _MEASURES = (
         "gauge",
         ("reason",),
         "1 for what keeps the metadata from being ready, else 0: "
-        + ", ".join(f"`{kind.value}`" for kind in NotReady)
+        + ", ".join(f"`{kind.value}`" for kind in UnreadyReason)
         + ".",
-        lambda m: [((kind.value,), kind.value == m.not_ready) for kind in NotReady],
+        lambda m: [((kind.value,), kind.value == m.not_ready) for kind in UnreadyReason],
     ),
     _gauge(
         "rlm_metadata_lag_events",

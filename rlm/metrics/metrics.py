@@ -36,7 +36,7 @@ class Metrics:
         """Register every metric with `registry`; twice with the same one is a ValueError."""
         self.registry = registry
         self._descriptions: list[MetricDescription] = []
-        self._held_reasons: dict[tuple[Gauge, str, str], str] = {}
+        self._blocked_reasons: dict[tuple[Gauge, str, str], str] = {}
         self._lock = threading.Lock()
         self._define_copies()
         self._define_deletions()
@@ -44,7 +44,7 @@ class Metrics:
         self._define_state()
         self._define_scrub()
         self._define_security()
-        self._define_doors()
+        self._define_endpoints()
 
     def descriptions(self) -> tuple[MetricDescription, ...]:
         """All metrics in the order they are documented in."""
@@ -61,27 +61,27 @@ class Metrics:
             self.object_anomalies,
         ):
             gauge.remove_by_labels({"topic": topic, "partition": str(partition)})
-        self.set_trim_held(topic, partition, reason=None)
-        self.set_expiry_held(topic, partition, reason=None)
-        self.set_copy_held(topic, partition, reason=None)
+        self.set_trim_blocked(topic, partition, reason=None)
+        self.set_expiry_blocked(topic, partition, reason=None)
+        self.set_copy_blocked(topic, partition, reason=None)
 
-    def set_copy_held(self, topic: str, partition: int, *, reason: str | None) -> None:
+    def set_copy_blocked(self, topic: str, partition: int, *, reason: str | None) -> None:
         """Record why rolled segments of a partition are not copied now; None if nothing does."""
-        self._set_held(self.copy_held, (topic, str(partition)), reason)
+        self._set_blocked(self.copy_blocked, (topic, str(partition)), reason)
 
-    def set_trim_held(self, topic: str, partition: int, *, reason: str | None) -> None:
+    def set_trim_blocked(self, topic: str, partition: int, *, reason: str | None) -> None:
         """Record why a partition is not trimmed now; None if nothing holds its trim."""
-        self._set_held(self.trim_held, (topic, str(partition)), reason)
+        self._set_blocked(self.trim_blocked, (topic, str(partition)), reason)
 
-    def set_expiry_held(self, topic: str, partition: int, *, reason: str | None) -> None:
+    def set_expiry_blocked(self, topic: str, partition: int, *, reason: str | None) -> None:
         """Record why what is to expire of a partition stays; None if nothing holds it."""
-        self._set_held(self.expiry_held, (topic, str(partition)), reason)
+        self._set_blocked(self.expiry_blocked, (topic, str(partition)), reason)
 
-    def _set_held(self, gauge: Gauge, subject: tuple[str, str], reason: str | None) -> None:
+    def _set_blocked(self, gauge: Gauge, subject: tuple[str, str], reason: str | None) -> None:
         with self._lock:
-            previous = self._held_reasons.pop((gauge, *subject), None)
+            previous = self._blocked_reasons.pop((gauge, *subject), None)
             if reason is not None:
-                self._held_reasons[gauge, *subject] = reason
+                self._blocked_reasons[gauge, *subject] = reason
             if previous is not None and previous != reason:
                 gauge.remove(*subject, previous)
             if reason is not None:
@@ -207,18 +207,18 @@ class Metrics:
             "Times a tiered topic was found with a broker retention other than -1.",
             _BY_TOPIC,
         )
-        self.copy_held = self._gauge(
-            "rlm_copy_held",
+        self.copy_blocked = self._gauge(
+            "rlm_copy_blocked",
             "1 while rolled segments of a partition are not copied, for the reason in the label.",
             (*_BY_PARTITION, "reason"),
         )
-        self.trim_held = self._gauge(
-            "rlm_trim_held",
+        self.trim_blocked = self._gauge(
+            "rlm_trim_blocked",
             "1 while a partition's local log is not trimmed, for the reason in the label.",
             (*_BY_PARTITION, "reason"),
         )
-        self.expiry_held = self._gauge(
-            "rlm_expiry_held",
+        self.expiry_blocked = self._gauge(
+            "rlm_expiry_blocked",
             "1 while data of a partition stays past its retention, for the reason in the label.",
             (*_BY_PARTITION, "reason"),
         )
@@ -227,8 +227,8 @@ class Metrics:
             "How much of a disk of log dirs is used, of 1.",
             ("disk",),
         )
-        self.local_disk_full_seconds = self._gauge(
-            "rlm_local_disk_full_seconds",
+        self.local_disk_seconds_until_full = self._gauge(
+            "rlm_local_disk_seconds_until_full",
             "When that disk is full, at its rate of the last cycles; +Inf while it does not fill.",
             ("disk",),
         )
@@ -255,9 +255,9 @@ class Metrics:
             (),
         )
 
-    def _define_doors(self) -> None:
-        self.gateway_brokers_without_door = self._gauge(
-            "rlm_gateway_brokers_without_door",
+    def _define_endpoints(self) -> None:
+        self.gateway_unserved_brokers = self._gauge(
+            "rlm_gateway_unserved_brokers",
             "Live brokers that a gateway of the whole cluster has no address for: see the log.",
             (),
         )

@@ -42,7 +42,7 @@ class CheckRows:
     @contextmanager
     def step(self, check: str, target: str) -> Iterator[CheckStep]:
         """A row for what the block does: failed with the error that it raises, which ends here."""
-        begun_ms = self._clock.monotonic_ms()
+        started_ms = self._clock.monotonic_ms()
         step = CheckStep()
         problem = ""
         try:
@@ -56,7 +56,7 @@ class CheckRows:
                 check=check,
                 target=target,
                 result=failed if problem else CheckResult.PASSED,
-                duration_ms=self._clock.monotonic_ms() - begun_ms,
+                duration_ms=self._clock.monotonic_ms() - started_ms,
                 problem=problem,
             )
         )

@@ -18,7 +18,7 @@ from rsm.segment.metadata import SegmentState
 from rsm.spi import RemoteStorageManager
 
 
-class LetterRetry:
+class DeadLetterRetry:
     """Thread-safe."""
 
     def __init__(
@@ -41,7 +41,7 @@ class LetterRetry:
         """
         metadata = record.metadata
         state = self._metadata.partition_state(metadata.topic_id_partition)
-        lease = lease_on(state.leases_held(self._metadata.broker_time_ms()), metadata.offsets)
+        lease = lease_on(state.active_leases(self._metadata.broker_time_ms()), metadata.offsets)
         if lease is not None:
             raise RetriableError("somebody reads it", holder=lease.holder)
         self._storage.delete_log_segment_data(metadata)

@@ -20,7 +20,7 @@ from uuid import UUID
 from rlm.broker.topics.canary_topics import CanaryRecord, CanaryTopics
 from rlm.broker.topics.topic_admin import TopicAdmin
 from rlm.operator.check_rows import POLL_MS, CheckRows, holds_within
-from rlm.policy.held import Held
+from rlm.policy.blocked import Blocked
 from rlm.policy.request.canary import (
     MIN_ROUNDS,
     CanaryTopic,
@@ -67,7 +67,7 @@ class Managers(Protocol):
     def wake(self) -> None:
         """Have those that can be reached look at their partitions now."""
 
-    def blocked(self, topic: str) -> Mapping[int, tuple[Held | None, Held | None]]:
+    def blocked(self, topic: str) -> Mapping[int, tuple[Blocked | None, Blocked | None]]:
         """What blocks copies and trims, by partition; None where nothing does."""
 
 
@@ -238,10 +238,10 @@ class EndToEndCheck:
         """Those that were not written. RetriableError naming why, at a gateway's address."""
         limit_ms = self._limit(_WRITE_MS)
         done = self._tools.canaries.write(address, canary.topic.name, records, limit_ms)
-        canary.written.update(done.places)
+        canary.written.update(done.positions)
         if address is not None:
             _require(done.problem)
-        written = {place[0] for place in done.places}
+        written = {position[0] for position in done.positions}
         return [each for each in records if each.partition not in written]
 
     def _await_stored(self, canary: _Canary, partition: TopicIdPartition, reserve_ms: int) -> None:
@@ -284,7 +284,7 @@ class EndToEndCheck:
                     f"the broker still has offset 0: trims are blocked by {_shown(blocked)}{advice}"
                 )
 
-    def _blocked(self, partition: TopicIdPartition) -> tuple[Held | None, Held | None]:
+    def _blocked(self, partition: TopicIdPartition) -> tuple[Blocked | None, Blocked | None]:
         """What blocks its copies and its trims."""
         blocked = self._tools.managers.blocked(partition.topic)
         return blocked.get(partition.partition, (None, None))
@@ -373,6 +373,6 @@ def _require(problem: str) -> None:
         raise RetriableError(problem)
 
 
-def _shown(held: Held) -> str:
-    values = " ".join(f"{name}={value}" for name, value in held.values.items())
-    return f"{held.reason} ({values})" if values else held.reason
+def _shown(blocked: Blocked) -> str:
+    values = " ".join(f"{name}={value}" for name, value in blocked.values.items())
+    return f"{blocked.reason} ({values})" if values else blocked.reason

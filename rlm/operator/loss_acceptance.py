@@ -90,7 +90,7 @@ class LossAcceptance:
             raise InvalidConfigError(
                 "cannot accept the loss: nothing is lost, other segments hold the readable offsets",
                 segment_id=segment_id,
-                held_by=",".join(str(each) for each in loss.held_by) or "none is readable",
+                readable_in=",".join(str(each) for each in loss.readable_in) or "none is readable",
             )
         lost = loss.lost[:LOST_RANGES_MAX_COUNT]
         return AcceptableLoss(

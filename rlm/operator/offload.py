@@ -22,7 +22,7 @@ _POLL_INTERVAL_MS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RolledWord:
+class CopyProgress:
     """What a leader's manager says: up to where is rolled and stored, and what holds the rest.
 
     `requested_offset` is the request that it has seen, -1 for none. `requested_end_offset` is the
@@ -34,13 +34,13 @@ class RolledWord:
     stored_end_offset: int
     requested_offset: int
     requested_end_offset: int | None
-    held: str = ""
+    blocked: str = ""
 
 
-class RolledWords(Protocol):
+class CopyProgressSource(Protocol):
     """Where these words come from."""
 
-    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
+    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
         """As of the last look at each partition; left out where none tells."""
 
     def silence(self, tip: TopicIdPartition) -> str:
@@ -48,7 +48,7 @@ class RolledWords(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offloaded:
+class OffloadedPartition:
     """A partition of which all is stored below `end_offset`; `segments` are those stored for it."""
 
     partition: TopicIdPartition
@@ -57,7 +57,7 @@ class Offloaded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Begun:
+class _OffloadTarget:
     """Up to where a partition was stored at first, and is to be."""
 
     stored_end_offset: int
@@ -70,14 +70,14 @@ class Offload:
     def __init__(
         self,
         metadata: RemoteLogMetadataManager,
-        words: RolledWords,
+        source: CopyProgressSource,
         clock: Clock,
         *,
         new_id: Callable[[], UUID],
         progress: Callable[[str], None],
     ) -> None:
         self._metadata = metadata
-        self._words = words
+        self._source = source
         self._clock = clock
         self._new_id = new_id
         self._progress = progress
@@ -89,7 +89,7 @@ class Offload:
         *,
         to_offset: int | None,
         timeout_ms: int,
-    ) -> tuple[Offloaded, ...]:
+    ) -> tuple[OffloadedPartition, ...]:
         """Return when all rolled segments wholly before `to_offset` are stored; None: all.
 
         Each partition is requested as soon as its leader's manager has answered. Raises
@@ -101,28 +101,30 @@ class Offload:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         wanted = tuple(dict.fromkeys(partitions))
         self._progress(f"{policy.topic}: asking the leaders' managers (partitions={len(wanted)})")
-        waiting, begun = list(wanted), dict[TopicIdPartition, _Begun]()
+        waiting, started = list(wanted), dict[TopicIdPartition, _OffloadTarget]()
         shown: dict[TopicIdPartition, str] = {}
         while True:
-            said = self._words.rolled(policy)
+            reports = self._source.rolled(policy)
             for tip in waiting:
-                if tip in said and tip not in begun:
-                    begun[tip] = self._begin(tip, said[tip], to_offset)
-            waiting = [tip for tip in waiting if not _is_stored(said.get(tip), begun.get(tip))]
+                if tip in reports and tip not in started:
+                    started[tip] = self._begin(tip, reports[tip], to_offset)
+            waiting = [tip for tip in waiting if not _is_stored(reports.get(tip), started.get(tip))]
             if not waiting:
-                return tuple(self._offloaded(tip, begun[tip], said[tip]) for tip in wanted)
-            left = {tip: self._wait_for(tip, said.get(tip), begun.get(tip)) for tip in waiting}
+                return tuple(self._offloaded(tip, started[tip], reports[tip]) for tip in wanted)
+            left = {tip: self._wait_for(tip, reports.get(tip), started.get(tip)) for tip in waiting}
             self._show(left, shown)
             self._pause(deadline_ms, *next(iter(left.items())))
 
-    def _begin(self, tip: TopicIdPartition, word: RolledWord, to_offset: int | None) -> _Begun:
+    def _begin(
+        self, tip: TopicIdPartition, reported: CopyProgress, to_offset: int | None
+    ) -> _OffloadTarget:
         """Request the partition, unless all is stored."""
-        target = word.rolled_end_offset
+        target = reported.rolled_end_offset
         if to_offset is not None:
             target = min(to_offset, target)
-        if word.stored_end_offset < target:
+        if reported.stored_end_offset < target:
             self._request(tip, target)
-        return _Begun(stored_end_offset=word.stored_end_offset, target_offset=target)
+        return _OffloadTarget(stored_end_offset=reported.stored_end_offset, target_offset=target)
 
     def _request(self, tip: TopicIdPartition, offset: int) -> None:
         current = self._metadata.partition_state(tip).offload_requested_offset
@@ -143,42 +145,44 @@ class Offload:
                 self._progress(f"{tip.topic}:{tip.partition} {state}")
 
     def _wait_for(
-        self, tip: TopicIdPartition, word: RolledWord | None, begun: _Begun | None
+        self, tip: TopicIdPartition, reported: CopyProgress | None, started: _OffloadTarget | None
     ) -> str:
-        if word is None or begun is None:
-            return f"waits for its leader's manager: {self._words.silence(tip)}"
-        target = _target(word, begun)
-        held = (
-            f", held: {word.held}"
-            if word.held and word.requested_offset >= begun.target_offset
+        if reported is None or started is None:
+            return f"waits for its leader's manager: {self._source.silence(tip)}"
+        target = _target(reported, started)
+        blocked = (
+            f", blocked: {reported.blocked}"
+            if reported.blocked and reported.requested_offset >= started.target_offset
             else ""
         )
-        return f"stored to {word.stored_end_offset} of {target}{held}"
+        return f"stored to {reported.stored_end_offset} of {target}{blocked}"
 
-    def _offloaded(self, tip: TopicIdPartition, begun: _Begun, word: RolledWord) -> Offloaded:
-        start_offset = begun.stored_end_offset
-        end_offset = min(begun.target_offset, word.stored_end_offset)
+    def _offloaded(
+        self, tip: TopicIdPartition, started: _OffloadTarget, reported: CopyProgress
+    ) -> OffloadedPartition:
+        start_offset = started.stored_end_offset
+        end_offset = min(started.target_offset, reported.stored_end_offset)
         wanted = OffsetRange(start_offset=start_offset, end_offset=max(start_offset, end_offset))
         records = self._metadata.list_remote_log_segments(
             tip, states=(SegmentState.COPY_SEGMENT_FINISHED,), from_offset=start_offset
         )
         segments = tuple(r.metadata for r in records if r.metadata.offsets.overlaps(wanted))
-        return Offloaded(partition=tip, end_offset=end_offset, segments=segments)
+        return OffloadedPartition(partition=tip, end_offset=end_offset, segments=segments)
 
-    def _pause(self, deadline_ms: int, tip: TopicIdPartition, words: str) -> None:
+    def _pause(self, deadline_ms: int, tip: TopicIdPartition, state: str) -> None:
         if self._clock.monotonic_ms() >= deadline_ms:
-            raise RetriableError("not stored in time", partition=tip, state=words)
+            raise RetriableError("not stored in time", partition=tip, state=state)
         self._clock.sleep_ms(_POLL_INTERVAL_MS)
 
 
-def _is_stored(word: RolledWord | None, begun: _Begun | None) -> bool:
-    if word is None or begun is None:
+def _is_stored(reported: CopyProgress | None, started: _OffloadTarget | None) -> bool:
+    if reported is None or started is None:
         return False
-    return word.stored_end_offset >= _target(word, begun)
+    return reported.stored_end_offset >= _target(reported, started)
 
 
-def _target(word: RolledWord, begun: _Begun) -> int:
+def _target(reported: CopyProgress, started: _OffloadTarget) -> int:
     """Where the last segment wholly before the position ends, once the manager has seen it."""
-    if word.requested_end_offset is None or word.requested_offset < begun.target_offset:
-        return begun.target_offset
-    return min(begun.target_offset, word.requested_end_offset)
+    if reported.requested_end_offset is None or reported.requested_offset < started.target_offset:
+        return started.target_offset
+    return min(started.target_offset, reported.requested_end_offset)

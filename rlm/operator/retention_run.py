@@ -57,4 +57,4 @@ def _is_due(row: Mapping[str, object]) -> bool:
     local_start = row.get("local_start_offset")
     behind = isinstance(log_start, int) and isinstance(local_start, int) and local_start < log_start
     moves = row.get("new_log_start_offset") != log_start
-    return moves or bool(row.get("deletions")) or (behind and row.get("trim_held") is None)
+    return moves or bool(row.get("deletions")) or (behind and row.get("trim_blocked") is None)

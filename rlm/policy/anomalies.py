@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from rlm.policy.held import Held
+from rlm.policy.blocked import Blocked
 from rlm.policy.view import PartitionView
 from rlmm.events.anomaly import ANOMALIES_MAX_COUNT, Anomaly, AnomalyKind
 from rlmm.partition_state import PartitionState
@@ -41,7 +41,7 @@ def undamaged(
     return tuple(each for each in segments if each.segment_id.id not in damaged)
 
 
-def held_by_anomalies(view: PartitionView, end_offset: int) -> Held | None:
+def blocked_by_anomalies(view: PartitionView, end_offset: int) -> Blocked | None:
     """What keeps the broker's copy below `end_offset`; None if no damage does.
 
     With as many anomalies on record as there may be, nobody can report another one. Then any
@@ -50,9 +50,9 @@ def held_by_anomalies(view: PartitionView, end_offset: int) -> Held | None:
     reported = sum(each.kind is not AnomalyKind.LOSS_ACCEPTED for each in view.state.anomalies)
     if reported >= ANOMALIES_MAX_COUNT:
         values = {"anomalies": reported, "max_anomalies": ANOMALIES_MAX_COUNT}
-        return Held(reason="anomalies_at_limit", values=values)
+        return Blocked(reason="anomalies_at_limit", values=values)
     damaged = damaged_below(view, end_offset)
-    return None if damaged is None else Held(reason="anomaly", values=damaged)
+    return None if damaged is None else Blocked(reason="anomaly", values=damaged)
 
 
 def damaged_below(view: PartitionView, end_offset: int) -> Mapping[str, int | str] | None:

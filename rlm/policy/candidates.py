@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from rlm.policy.held import Held, held_by_log
+from rlm.policy.blocked import Blocked, blocked_by_log
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
 from rlmm.events.values import CopyLagSince, PausableTask, PolicyState, TopicPolicy
@@ -100,7 +100,7 @@ def copy_candidates(view: PartitionView) -> tuple[LocalSegment, ...]:
     return tuple(candidates)
 
 
-def copy_held(view: PartitionView) -> Held | None:
+def copy_blocked(view: PartitionView) -> Blocked | None:
     """What holds the oldest segment that is not stored; None if nothing does, or there is none."""
     waiting = not_stored(view)
     if not waiting:
@@ -115,25 +115,25 @@ def lag(view: PartitionView) -> Lag:
     return Lag(segments=len(behind), bytes=sum(segment.size_bytes for segment in behind))
 
 
-def copying_forbidden(view: PartitionView) -> Held | None:
+def copying_forbidden(view: PartitionView) -> Blocked | None:
     """What forbids any copy of this partition."""
     if not view.owned:
-        return Held(reason="not_owner")
+        return Blocked(reason="not_owner")
     if view.newer is not None:
-        return Held(reason="newer_record")
+        return Blocked(reason="newer_record")
     if view.policy.state not in COPYING_STATES:
-        return Held(reason="policy_not_active", values={"state": view.policy.state.name})
+        return Blocked(reason="policy_not_active", values={"state": view.policy.state.name})
     if PausableTask.COPY in view.paused:
-        return Held(reason="paused")
+        return Blocked(reason="paused")
     if view.state.deletion is not None:
-        return Held(reason="partition_deleted")
-    return held_by_log(view)
+        return Blocked(reason="partition_deleted")
+    return blocked_by_log(view)
 
 
-def _failing(view: PartitionView, segment: LocalSegment) -> Held | None:
+def _failing(view: PartitionView, segment: LocalSegment) -> Blocked | None:
     failure = view.copy_failure
     if not view.store_reachable:
-        return Held(reason="store_unreachable")
+        return Blocked(reason="store_unreachable")
     if failure is None:
         return None
     values: dict[str, int | str] = {
@@ -143,10 +143,10 @@ def _failing(view: PartitionView, segment: LocalSegment) -> Held | None:
         "error": failure.error,
     }
     reason = "corrupt" if failure.corrupt else "failing"
-    return Held(reason="stopped" if failure.final else reason, values=values)
+    return Blocked(reason="stopped" if failure.final else reason, values=values)
 
 
-def _not_yet(view: PartitionView, segment: LocalSegment) -> Held | None:
+def _not_yet(view: PartitionView, segment: LocalSegment) -> Blocked | None:
     end_offset = segment.offsets.end_offset
     if end_offset <= view.copy_end_offset:
         return _delayed(view, segment)
@@ -155,7 +155,7 @@ def _not_yet(view: PartitionView, segment: LocalSegment) -> Held | None:
         "last_stable_offset": view.offsets.last_stable_offset,
         "high_watermark": view.offsets.high_watermark,
     }
-    return Held(reason="not_stable_yet", values=values)
+    return Blocked(reason="not_stable_yet", values=values)
 
 
 def _young_since_ms(policy: TopicPolicy, segment: LocalSegment) -> int:
@@ -164,7 +164,7 @@ def _young_since_ms(policy: TopicPolicy, segment: LocalSegment) -> int:
     return segment.max_timestamp_ms
 
 
-def _delayed(view: PartitionView, segment: LocalSegment) -> Held | None:
+def _delayed(view: PartitionView, segment: LocalSegment) -> Blocked | None:
     """KIP-1241: young by either measure is copied later, in time for local retention.
 
     The age is that of the newest record, or the time since the roll where the policy says so.
@@ -190,4 +190,4 @@ def _delayed(view: PartitionView, segment: LocalSegment) -> Held | None:
         "newer_bytes": newer_bytes,
         "remote.copy.lag.bytes": lag_bytes,
     }
-    return Held(reason="copy_lag", values=values)
+    return Blocked(reason="copy_lag", values=values)

@@ -26,7 +26,7 @@ def dangling_copies(view: PartitionView) -> tuple[SegmentRecord, ...]:
     )
 
 
-def begun_deletions(view: PartitionView) -> tuple[SegmentRecord, ...]:
+def started_deletions(view: PartitionView) -> tuple[SegmentRecord, ...]:
     """Deletions to carry on with; not those that a repair job has been given."""
     return tuple(
         record
@@ -139,7 +139,7 @@ def never_finished(record: SegmentRecord) -> bool:
     return any(stored.length_bytes is None for stored in record.metadata.objects)
 
 
-def forgettable(view: PartitionView) -> tuple[SegmentRecord, ...]:
+def purgeable(view: PartitionView) -> tuple[SegmentRecord, ...]:
     """Deleted segments of which no late record can come: past deadline and grace, broker time."""
     return tuple(
         record

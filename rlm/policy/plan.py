@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from rlm.policy.blocked import Blocked
 from rlm.policy.candidates import copy_candidates
 from rlm.policy.gaps import gaps_to_record
-from rlm.policy.held import Held
 from rlm.policy.leftovers import (
-    begun_deletions,
     below_log_start,
     dangling_copies,
-    forgettable,
+    purgeable,
     removable_after_disabling,
+    started_deletions,
     unreferenced,
 )
 from rlm.policy.peers.gateways import gateway_behind
-from rlm.policy.read_leases import held_by, lease_on, log_start_within_leases
+from rlm.policy.read_leases import blocked_by_lease, lease_on, log_start_within_leases
 from rlm.policy.repair import (
     AcceptedLoss,
     Repair,
@@ -77,11 +77,11 @@ class Plan:
     repair: Repair = field(default_factory=Repair)
     log_start: AdvanceLogStart | None = None
     deletions: tuple[DeleteSegment, ...] = ()
-    forgets: tuple[SegmentRecord, ...] = ()
+    purges: tuple[SegmentRecord, ...] = ()
     gaps: tuple[RecordedGap, ...] | None = None
     losses: tuple[AcceptedLoss, ...] = ()
     trim: TrimDecision = field(default_factory=TrimDecision)
-    expiry_held: Held | None = None
+    expiry_blocked: Blocked | None = None
 
 
 def plan(view: PartitionView) -> Plan:
@@ -90,15 +90,15 @@ def plan(view: PartitionView) -> Plan:
         return Plan(trim=decide_trim(view))
     if PausableTask.DELETE in view.paused:
         return _without_deletions(view)
-    log_start, held_ahead = _log_start(view)
-    deletions, held_behind = _deletions(view)
+    log_start, blocked_log_start = _log_start(view)
+    deletions, blocked_deletion = _deletions(view)
     return Plan(
         copies=copy_candidates(view),
         repair=find_repair(view),
         log_start=log_start,
         deletions=deletions,
-        expiry_held=held_behind or held_ahead,
-        forgets=forgettable(view),
+        expiry_blocked=blocked_deletion or blocked_log_start,
+        purges=purgeable(view),
         gaps=gaps_to_record(view),
         losses=accepted_losses(view),
         trim=decide_trim(view),
@@ -107,19 +107,19 @@ def plan(view: PartitionView) -> Plan:
 
 def _without_deletions(view: PartitionView) -> Plan:
     """Nothing expires and no object goes, not even those of copies that did not finish."""
-    began = None if view.state.log_start_offset is not None else _log_start(view)[0]
+    started = None if view.state.log_start_offset is not None else _log_start(view)[0]
     return Plan(
         copies=copy_candidates(view),
         repair=find_repair(view),
-        log_start=began,
-        expiry_held=Held(reason="paused"),
+        log_start=started,
+        expiry_blocked=Blocked(reason="paused"),
         gaps=gaps_to_record(view),
         losses=accepted_losses(view),
         trim=decide_trim(view),
     )
 
 
-def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, Held | None]:
+def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, Blocked | None]:
     """The first one fixes where the log began when tiering did; later ones are expiry.
 
     Beside it what holds expiry back. What is stored already is of the log: somebody may have moved
@@ -128,29 +128,29 @@ def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, Held | None
     current = view.state.log_start_offset
     if current is None:
         stored = (part.offsets.start_offset for part in view.stored)
-        began = AdvanceLogStart(
+        started = AdvanceLogStart(
             offset=min((view.local_start_offset, *stored)), reason="log start when tiering began"
         )
-        return began, None
-    wanted, held = None, None
+        return started, None
+    wanted, blocked = None, None
     if (cut := expiry_cut(view)) is not None:
         offset, lease = log_start_within_leases(view, cut.offset)
         wanted = AdvanceLogStart(offset=offset, reason=cut.reason) if offset > current else None
-        held = _held_by_share(view, cut) if lease is None else held_by(lease)
+        blocked = _blocked_by_share_groups(view, cut) if lease is None else blocked_by_lease(lease)
     requested = _requested_start(view, current)
     if requested is not None and (wanted is None or wanted.offset < requested):
         wanted = AdvanceLogStart(offset=requested, reason="records deleted by a client")
-    return wanted, held
+    return wanted, blocked
 
 
-def _held_by_share(view: PartitionView, cut: ExpiryCut) -> Held | None:
+def _blocked_by_share_groups(view: PartitionView, cut: ExpiryCut) -> Blocked | None:
     if not cut.waiting_count:
         return None
     values = {
         "waiting_segments": cut.waiting_count,
         "max_percent_per_cycle": view.limits.expiry_max_percent,
     }
-    return Held(reason="share_per_cycle", values=values)
+    return Blocked(reason="share_per_cycle", values=values)
 
 
 def _requested_start(view: PartitionView, current: int) -> int | None:
@@ -165,7 +165,7 @@ def _requested_start(view: PartitionView, current: int) -> int | None:
     return offset if offset > current else None
 
 
-def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Held | None]:
+def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Blocked | None]:
     """What is to be deleted, and what holds the first of what stays."""
     found = [
         DeleteSegment(record=record, reason="copy did not finish")
@@ -173,7 +173,7 @@ def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Held | N
     ]
     grace_ms = view.limits.unreferenced_grace_ms
     kinds = (
-        (begun_deletions(view), "deletion did not finish"),
+        (started_deletions(view), "deletion did not finish"),
         (
             () if view.diverged else below_log_start(view),
             f"below log start {view.state.log_start_offset}",
@@ -195,12 +195,12 @@ def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Held | N
         )
         for each, reason in _damaged(view)
     )
-    holding: Held | None = None
+    holding: Blocked | None = None
     for action in wanted:
-        held = _held_deletion(view, action.record)
-        if held is None:
+        blocked = _blocked_deletion(view, action.record)
+        if blocked is None:
             found.append(action)
-        holding = holding or held
+        holding = holding or blocked
     return tuple(found), holding
 
 
@@ -212,11 +212,11 @@ def _damaged(view: PartitionView) -> tuple[tuple[ReplacedSegment, str], ...]:
     return (*((each, _REPLACED) for each in replaced), *((each, _GIVEN_UP) for each in lost))
 
 
-def _held_deletion(view: PartitionView, record: SegmentRecord) -> Held | None:
+def _blocked_deletion(view: PartitionView, record: SegmentRecord) -> Blocked | None:
     """A lease on it, or a gateway that has yet to hear that its deletion has begun."""
     lease = lease_on(view.read_leases, record.metadata.offsets)
     if lease is not None:
-        return held_by(lease)
-    begun = record.metadata.state is SegmentState.DELETE_SEGMENT_STARTED
-    behind = gateway_behind(view.gateways, record.changed_at) if begun else None
-    return None if behind is None else Held(reason="gateway_behind", values=behind)
+        return blocked_by_lease(lease)
+    started = record.metadata.state is SegmentState.DELETE_SEGMENT_STARTED
+    behind = gateway_behind(view.gateways, record.changed_at) if started else None
+    return None if behind is None else Blocked(reason="gateway_behind", values=behind)

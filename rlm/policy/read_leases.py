@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rlm.policy.held import Held
+from rlm.policy.blocked import Blocked
 from rlm.policy.view import PartitionView
 from rlmm.partition_state import ReadLease
 from rsm.segment.ranges import OffsetRange
@@ -25,13 +25,13 @@ def log_start_within_leases(view: PartitionView, offset: int) -> tuple[int, Read
 
 def lease_on(leases: Iterable[ReadLease], offsets: OffsetRange) -> ReadLease | None:
     """The lease on any of these offsets that begins first."""
-    held = (lease for lease in leases if lease.offsets.overlaps(offsets))
-    return min(held, key=lambda lease: lease.offsets, default=None)
+    overlapping = (lease for lease in leases if lease.offsets.overlaps(offsets))
+    return min(overlapping, key=lambda lease: lease.offsets, default=None)
 
 
-def held_by(lease: ReadLease) -> Held:
+def blocked_by_lease(lease: ReadLease) -> Blocked:
     """A lease as the reason why something stays."""
-    return Held(
+    return Blocked(
         reason="read_lease",
         values={
             "lease_id": str(lease.lease_id),

@@ -62,7 +62,7 @@ class RemovalPlan:
     deletions: tuple[DeleteSegment, ...] = ()
     sweeps: tuple[SegmentRecord, ...] = ()
     next_state: RemotePartitionDeleteState | None = None
-    forgets: tuple[SegmentRecord, ...] = ()
+    purges: tuple[SegmentRecord, ...] = ()
 
 
 def plan_removal(remains: PartitionRemains) -> RemovalPlan:
@@ -71,7 +71,7 @@ def plan_removal(remains: PartitionRemains) -> RemovalPlan:
     if deletion is None:
         return RemovalPlan(next_state=_MARKED)
     if deletion is _FINISHED:
-        return RemovalPlan(forgets=_forgettable(remains))
+        return RemovalPlan(purges=_purgeable(remains))
     if deletion is _MARKED:
         return RemovalPlan(claims=_is_foreign(remains), next_state=_STARTED)
     left = [record for record in remains.segments if record.metadata.state is not _DELETED]
@@ -103,7 +103,7 @@ def _deletions(
     remains: PartitionRemains, left: Iterable[SegmentRecord]
 ) -> tuple[DeleteSegment, ...]:
     """All but what a repair job was given, somebody reads, or a gateway may still look for."""
-    leases = remains.state.leases_held(remains.moment.broker_ms)
+    leases = remains.state.active_leases(remains.moment.broker_ms)
     return tuple(
         DeleteSegment(record=record, reason="topic deleted")
         for record in left
@@ -114,11 +114,11 @@ def _deletions(
 
 
 def _is_news(remains: PartitionRemains, record: SegmentRecord) -> bool:
-    begun = record.metadata.state is SegmentState.DELETE_SEGMENT_STARTED
-    return begun and gateway_behind(remains.gateways, record.changed_at) is not None
+    started = record.metadata.state is SegmentState.DELETE_SEGMENT_STARTED
+    return started and gateway_behind(remains.gateways, record.changed_at) is not None
 
 
-def _forgettable(remains: PartitionRemains) -> tuple[SegmentRecord, ...]:
+def _purgeable(remains: PartitionRemains) -> tuple[SegmentRecord, ...]:
     return tuple(
         record
         for record in remains.segments

@@ -8,15 +8,15 @@ from a broker that is not tiered.
 from __future__ import annotations
 
 from rlm.broker.groups.share_groups import HiddenShareGroupsError, ShareGroupStart
-from rlm.policy.held import Held
+from rlm.policy.blocked import Blocked
 from rlm.policy.trim_gate import TrimDecision, expired_end
 from rlm.policy.view import PartitionView
 from rsm.segment.errors import TieredStorageError
 
-_HELD = "share_group"
+_BLOCKED = "share_group"
 _UNKNOWN = "share_groups_unknown"
 _HIDDEN = "share_groups_hidden"
-SHARE_GROUP_REASONS = frozenset({_HELD, _UNKNOWN, _HIDDEN})
+SHARE_GROUP_REASONS = frozenset({_BLOCKED, _UNKNOWN, _HIDDEN})
 
 
 def hold_for_share_groups(
@@ -36,16 +36,16 @@ def hold_for_share_groups(
             return decision
         limit_offset = start.offset
         values: dict[str, int | str] = {"group": start.group, "group_start_offset": start.offset}
-        held = Held(reason=_HELD, values=values)
+        blocked = Blocked(reason=_BLOCKED, values=values)
     else:
         limit_offset = view.local_start_offset
         reason = _HIDDEN if isinstance(start, HiddenShareGroupsError) else _UNKNOWN
-        held = Held(reason=reason, values={"problem": str(start)})
+        blocked = Blocked(reason=reason, values={"problem": str(start)})
     ends = (segment.offsets.end_offset for segment in view.local.rolled)
     below = max((end for end in ends if view.local_start_offset < end <= limit_offset), default=0)
     if below == expired == 0:
-        return TrimDecision(held=held)
+        return TrimDecision(blocked=blocked)
     if below <= expired:
         rule = f"below log start {view.state.log_start_offset}"
-        return TrimDecision(offset=expired, rule=rule, held=held)
-    return TrimDecision(offset=below, rule=decision.rule, held=held)
+        return TrimDecision(offset=expired, rule=rule, blocked=blocked)
+    return TrimDecision(offset=below, rule=decision.rule, blocked=blocked)

@@ -12,9 +12,9 @@ import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rlm.policy.anomalies import held_by_anomalies
+from rlm.policy.anomalies import blocked_by_anomalies
 from rlm.policy.gaps import with_gaps
-from rlm.policy.trim_gate import segment_held, trim_forbidden
+from rlm.policy.trim_gate import segment_blocked, trim_forbidden
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
 from rlmm.events.values import GapReason, OutagePolicy, PausableTask, RecordedGap
@@ -23,17 +23,17 @@ from rsm.segment.ranges import OffsetRange, missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheddable:
+class SheddableRange:
     """What of a partition may be given up, oldest first; stored segments before it go with it."""
 
     topic_id_partition: TopicIdPartition
     segments: tuple[LocalSegment, ...]
 
 
-def sheddable(view: PartitionView) -> Sheddable | None:
+def sheddable(view: PartitionView) -> SheddableRange | None:
     """None unless the topic's policy is to shed, the store takes nothing, and anything may go.
 
-    That a segment is corrupt, or can't be stored at all, is no outage: what is behind it stays
+    That a segment is corrupt, or cannot be stored at all, is no outage: what is behind it stays
     until somebody decides. Nor is it one that somebody has paused copies.
     """
     sheds = view.policy.outage_policy is OutagePolicy.SHED_OLDEST
@@ -53,7 +53,7 @@ def sheddable(view: PartitionView) -> Sheddable | None:
         found.append(segment)
     if not found or found[-1].offsets.end_offset <= view.covered_end_offset:
         return None
-    return Sheddable(topic_id_partition=view.topic_id_partition, segments=tuple(found))
+    return SheddableRange(topic_id_partition=view.topic_id_partition, segments=tuple(found))
 
 
 def released_but_there_bytes(view: PartitionView) -> int:
@@ -66,7 +66,7 @@ def released_but_there_bytes(view: PartitionView) -> int:
 
 
 def choose_shed(
-    candidates: Iterable[Sheddable], excess_bytes: int
+    candidates: Iterable[SheddableRange], excess_bytes: int
 ) -> Mapping[TopicIdPartition, int]:
     """Up to where each partition is to go, the oldest data of all of them first."""
     found = tuple(candidates)
@@ -94,11 +94,11 @@ def gaps_of_shed(view: PartitionView, offset: int) -> tuple[RecordedGap, ...] | 
 
 def _may_go(view: PartitionView, segment: LocalSegment) -> bool:
     if segment.offsets.end_offset <= view.covered_end_offset:
-        return segment_held(view, segment) is None
+        return segment_blocked(view, segment) is None
     too_young = view.moment.wall_ms - segment.max_timestamp_ms < view.limits.local_trim_min_age_ms
     return (
         segment is not view.local.rolled[-1]
         and segment.offsets.end_offset <= view.copy_end_offset
         and not too_young
-        and held_by_anomalies(view, segment.offsets.end_offset) is None
+        and blocked_by_anomalies(view, segment.offsets.end_offset) is None
     )

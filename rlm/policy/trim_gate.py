@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rlm.policy.anomalies import held_by_anomalies
+from rlm.policy.anomalies import blocked_by_anomalies
+from rlm.policy.blocked import Blocked, blocked_by_log
 from rlm.policy.gaps import gaps_to_record
-from rlm.policy.held import Held, held_by_log
 from rlm.policy.peers.gateways import gateway_behind
 from rlm.policy.retention import Breach, Limits, LogPiece, breaches
 from rlm.policy.view import PartitionView
@@ -32,7 +32,7 @@ class TrimDecision:
 
     offset: int | None = None
     rule: str = ""
-    held: Held | None = None
+    blocked: Blocked | None = None
 
 
 def decide_trim(view: PartitionView) -> TrimDecision:
@@ -42,11 +42,11 @@ def decide_trim(view: PartitionView) -> TrimDecision:
     if not over_retention and expired_to is None:
         return TrimDecision()
     if (blocked := trim_forbidden(view)) is not None:
-        return TrimDecision(held=blocked)
-    offset, rule, held = _stored_to(view, over_retention)
+        return TrimDecision(blocked=blocked)
+    offset, rule, blocked = _stored_to(view, over_retention)
     if expired_to is not None and expired_to > (offset or 0):
         offset, rule = expired_to, f"below log start {view.state.log_start_offset}"
-    return TrimDecision(offset=offset, rule=rule, held=held)
+    return TrimDecision(offset=offset, rule=rule, blocked=blocked)
 
 
 def over_local_retention(view: PartitionView) -> tuple[tuple[LocalSegment, Breach], ...]:
@@ -80,37 +80,37 @@ def expired_end(view: PartitionView) -> int | None:
 
 def trim_forbidden(
     view: PartitionView,
-) -> Held | None:
+) -> Blocked | None:
     """What forbids any trim of this partition."""
     if view.policy.state is not PolicyState.ACTIVE:
-        return Held(reason="policy_not_active", values={"state": view.policy.state.name})
+        return Blocked(reason="policy_not_active", values={"state": view.policy.state.name})
     if not view.owned:
-        return Held(reason="not_owner")
+        return Blocked(reason="not_owner")
     if view.state.log_start_offset is None:
         # It is yet to be read from the broker, who must not have moved its own start by then.
-        return Held(reason="log_start_not_recorded")
+        return Blocked(reason="log_start_not_recorded")
     if PausableTask.TRIM in view.paused:
-        return Held(reason="paused")
+        return Blocked(reason="paused")
     if view.newer is not None:
         values = {
             "needs_fold_version": view.newer.needs_fold_version,
             "metadata_partition": view.newer.position.partition,
             "metadata_offset": view.newer.position.offset,
         }
-        return Held(reason="newer_record", values=values)
-    if (held := held_by_log(view)) is not None:
-        return held
-    return _held_by_losses(view)
+        return Blocked(reason="newer_record", values=values)
+    if (blocked := blocked_by_log(view)) is not None:
+        return blocked
+    return _blocked_by_losses(view)
 
 
-def _held_by_losses(view: PartitionView) -> Held | None:
+def _blocked_by_losses(view: PartitionView) -> Blocked | None:
     """Records that the broker's log has lost, and nobody has accepted or put on record yet."""
     if view.diverged:
-        return Held(reason="diverged", values=_diverged_values(view))
+        return Blocked(reason="diverged", values=_diverged_values(view))
     if gaps_to_record(view) is not None:
         # Behind a trim of ours it could not be told any more that records went before.
         values = {"local_start_offset": view.local_start_offset}
-        return Held(reason="gap_not_recorded", values=values)
+        return Blocked(reason="gap_not_recorded", values=values)
     return None
 
 
@@ -127,37 +127,41 @@ def _diverged_values(view: PartitionView) -> Mapping[str, int | str]:
 
 def _stored_to(
     view: PartitionView, over_retention: tuple[tuple[LocalSegment, Breach], ...]
-) -> tuple[int | None, str, Held | None]:
+) -> tuple[int | None, str, Blocked | None]:
     """How far the segments over local retention may go: offset, rule, and what holds the next."""
     offset: int | None = None
     rule = ""
     for segment, breach in over_retention:
-        held = segment_held(view, segment)
-        if held is not None:
-            return offset, rule, held
+        blocked = segment_blocked(view, segment)
+        if blocked is not None:
+            return offset, rule, blocked
         offset = segment.offsets.end_offset
         rule = f"local.{breach} stored_end={view.covered_end_offset}"
     return offset, rule, None
 
 
-def segment_held(view: PartitionView, segment: LocalSegment) -> Held | None:
+def segment_blocked(view: PartitionView, segment: LocalSegment) -> Blocked | None:
     """What keeps one segment, by all rules but the retention; None: it may go."""
-    return _held(view, segment) or _held_for_lag(view, segment) or _held_for_gateway(view, segment)
+    return (
+        _blocked(view, segment)
+        or _blocked_for_lag(view, segment)
+        or _blocked_for_gateway(view, segment)
+    )
 
 
-def _held(view: PartitionView, segment: LocalSegment) -> Held | None:
+def _blocked(view: PartitionView, segment: LocalSegment) -> Blocked | None:
     end_offset = segment.offsets.end_offset
     covered = view.covered_end_offset
     if end_offset > covered:
         values = {"segment_end_offset": end_offset, "stored_end_offset": covered}
-        return Held(reason="not_stored", values=values)
-    if (held := held_by_anomalies(view, end_offset)) is not None:
-        return held
+        return Blocked(reason="not_stored", values=values)
+    if (blocked := blocked_by_anomalies(view, end_offset)) is not None:
+        return blocked
     if end_offset > view.offsets.high_watermark:
         values = {"high_watermark": view.offsets.high_watermark}
-        return Held(reason="above_high_watermark", values=values)
+        return Blocked(reason="above_high_watermark", values=values)
     if segment is view.local.rolled[-1]:
-        return Held(
+        return Blocked(
             reason="newest_rolled_segment", values={"base_offset": segment.offsets.start_offset}
         )
     kept_bytes = sum(
@@ -167,15 +171,15 @@ def _held(view: PartitionView, segment: LocalSegment) -> Held | None:
     )
     if kept_bytes < view.limits.local_trim_margin_bytes:
         values = {"kept_bytes": kept_bytes, "margin_bytes": view.limits.local_trim_margin_bytes}
-        return Held(reason="within_margin", values=values)
+        return Blocked(reason="within_margin", values=values)
     age_ms = view.moment.wall_ms - segment.max_timestamp_ms
     if age_ms < view.limits.local_trim_min_age_ms:
         values = {"age_ms": age_ms, "min_age_ms": view.limits.local_trim_min_age_ms}
-        return Held(reason="younger_than_min_age", values=values)
+        return Blocked(reason="younger_than_min_age", values=values)
     return None
 
 
-def _held_for_lag(view: PartitionView, segment: LocalSegment) -> Held | None:
+def _blocked_for_lag(view: PartitionView, segment: LocalSegment) -> Blocked | None:
     """Stored too short a time ago, by the brokers' clock."""
     lag_ms = view.policy.local_deletion_lag_ms
     if lag_ms == AS_MANAGERS_SETTING:
@@ -184,11 +188,11 @@ def _held_for_lag(view: PartitionView, segment: LocalSegment) -> Held | None:
         stored_for_ms = view.moment.broker_ms - record.changed_ms
         if stored_for_ms < lag_ms:
             values = {"stored_for_ms": stored_for_ms, "deletion_lag_ms": lag_ms}
-            return Held(reason="within_deletion_lag", values=values)
+            return Blocked(reason="within_deletion_lag", values=values)
     return None
 
 
-def _held_for_gateway(view: PartitionView, segment: LocalSegment) -> Held | None:
+def _blocked_for_gateway(view: PartitionView, segment: LocalSegment) -> Blocked | None:
     """A live gateway that has not applied all that says that and where the segment is stored.
 
     Without the policy it takes the topic for one that is not tiered.
@@ -199,7 +203,7 @@ def _held_for_gateway(view: PartitionView, segment: LocalSegment) -> Held | None
     for position in (view.policy_position, *(record.changed_at for record in copies)):
         behind = gateway_behind(view.gateways, position)
         if behind is not None:
-            return Held(reason="gateway_behind", values=behind)
+            return Blocked(reason="gateway_behind", values=behind)
     return None
 
 

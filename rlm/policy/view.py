@@ -179,11 +179,11 @@ class PartitionView:
     @cached_property
     def read_leases(self) -> tuple[ReadLease, ...]:
         """The leases that have not expired, by the brokers' clock."""
-        return self.state.leases_held(self.moment.broker_ms)
+        return self.state.active_leases(self.moment.broker_ms)
 
     @property
     def store_takes_nothing(self) -> bool:
-        """Whether what is rolled can't be stored now, as far as this process knows.
+        """Whether what is rolled cannot be stored now, as far as this process knows.
 
         That some attempts failed is no outage yet: they are made again.
         """

@@ -41,4 +41,4 @@ class Spawner(Protocol):
     """Starts processes."""
 
     def spawn(self, spec: ChildSpec) -> Child:
-        """Start one; RetriableError if the system can't now."""
+        """Start one; RetriableError if the system cannot now."""

@@ -50,6 +50,6 @@ class OsSpawner:
             )
         except OSError as error:
             raise RetriableError(
-                "process can't be started", process=spec.name, reason=error.strerror
+                "process cannot be started", process=spec.name, reason=error.strerror
             ) from error
         return OsChild(process)

@@ -16,11 +16,11 @@ from rlm.process.state_dir import write_state
 _log = logging.getLogger(__name__)
 
 # A manager that restarts more often than a pass takes must not read the same share forever.
-_BEGUN_MAX_COUNT = 5
+_STARTED_MAX_COUNT = 5
 _NUMBER_MAX = 1 << 32
 
 
-class KeptPassNumber:
+class StoredPassNumber:
     """One thread's. See rlm.tasks.integrity.scrub.PassNumber.
 
     A file that cannot be used costs nothing but the memory over restarts; it is logged.
@@ -29,25 +29,25 @@ class KeptPassNumber:
     def __init__(self, path: Path, pick: Callable[[int], int]) -> None:
         """`pick` gives any number below the one it is given."""
         self._path = path
-        self._number, self._begun_count = _read(path) or (pick(_NUMBER_MAX), 0)
+        self._number, self._started_count = _read(path) or (pick(_NUMBER_MAX), 0)
 
     def begin(self) -> int:
         """The same number until that pass has ended, or was begun 5 times."""
-        if self._begun_count >= _BEGUN_MAX_COUNT:
-            self._number, self._begun_count = self._number + 1, 0
-        self._begun_count += 1
+        if self._started_count >= _STARTED_MAX_COUNT:
+            self._number, self._started_count = self._number + 1, 0
+        self._started_count += 1
         self._write()
         return self._number
 
     def end(self) -> None:
         """Give the next pass the next number."""
-        self._number, self._begun_count = self._number + 1, 0
+        self._number, self._started_count = self._number + 1, 0
         self._write()
 
     def _write(self) -> None:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            write_state(self._path, f"{self._number} {self._begun_count}")
+            write_state(self._path, f"{self._number} {self._started_count}")
         except OSError as error:
             extra = {"path": self._path, "error": error}
             _log.info("number of the scrub's pass not kept", extra=extra)
@@ -56,8 +56,8 @@ class KeptPassNumber:
 def _read(path: Path) -> tuple[int, int] | None:
     """None if the file is not there, or holds anything else."""
     try:
-        number, begun_count = (int(each) for each in path.read_text().split())
+        number, started_count = (int(each) for each in path.read_text().split())
     except (OSError, ValueError) as error:
         _log.info("no number of a scrub's pass was kept", extra={"path": path, "error": error})
         return None
-    return number, begun_count
+    return number, started_count

@@ -10,7 +10,7 @@ _JITTER = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackoffSettings:
-    """Pauses double from `initial_ms` to `max_ms`; `stable_ms` of uptime begins anew."""
+    """Pauses double from `initial_ms` to `max_ms`; `stable_ms` of uptime begins again."""
 
     initial_ms: int
     max_ms: int

@@ -25,14 +25,14 @@ def locked_state_dir(path: Path) -> Iterator[Path]:
     Users outside its group can neither read nor search it, unless it was there before.
 
     The lock is the kernel's (flock), so it vanishes with its holder however that ends. Raises
-    InvalidConfigError if another process holds it or the directory can't be made or written.
+    InvalidConfigError if another process holds it or the directory cannot be made or written.
     """
     try:
         path.mkdir(mode=0o750, parents=True, exist_ok=True)
         descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
     except OSError as error:
         raise InvalidConfigError(
-            "state directory can't be used", key="state.dir", found=path, reason=error.strerror
+            "state directory cannot be used", key="state.dir", found=path, reason=error.strerror
         ) from error
     try:
         _lock(descriptor, path)

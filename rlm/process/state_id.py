@@ -16,7 +16,7 @@ _FILE = "id"
 def state_id(directory: Path, new_id: Callable[[], UUID]) -> UUID:
     """Read the directory's id, or give it one; it stays over restarts.
 
-    InvalidConfigError if the directory can't be used, or the file holds anything else.
+    InvalidConfigError if the directory cannot be used, or the file holds anything else.
     """
     path = directory / _FILE
     try:
@@ -25,5 +25,8 @@ def state_id(directory: Path, new_id: Callable[[], UUID]) -> UUID:
         return id_from_text(path.read_text().strip())
     except OSError as error:
         raise InvalidConfigError(
-            "state directory can't be used", key="state.dir", found=directory, reason=error.strerror
+            "state directory cannot be used",
+            key="state.dir",
+            found=directory,
+            reason=error.strerror,
         ) from error

@@ -4,7 +4,7 @@
                        RUNNING --exit--> ENDED                       once stopping
     stop(): SIGTERM to all; after `kill_after_ms`, or a second stop(), SIGKILL to the rest
 
-A child that exits with code 2 found that its configuration can't be right; no restart will mend
+A child that exits with code 2 found that its configuration cannot be right; no restart will mend
 that, so the supervisor stops the others and ends with 2 itself. `step` does what is due and
 returns what happened; waiting, signals and logging are the loop's matter (rlm.app.supervisor).
 """
@@ -145,7 +145,7 @@ class Supervisor:
             slot.child = self._spawner.spawn(slot.spec)
         except RetriableError as error:
             reason = (("reason", str(error)),)
-            return [self._schedule(slot, now_ms, "process can't be started", reason)]
+            return [self._schedule(slot, now_ms, "process cannot be started", reason)]
         pid = (("pid", slot.child.pid),)
         return [ProcessEvent(message="process started", process=slot.spec.name, fields=pid)]
 

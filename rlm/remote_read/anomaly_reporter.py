@@ -30,7 +30,7 @@ _CLOSED_REPORTS_COUNT = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reported:
+class _ReportedAnomaly:
     """When this process wrote a record of `found`, and how many attempts it had by then.
 
     An anomaly that closes and opens again is another `found`, with attempts of its own.
@@ -64,7 +64,7 @@ class AnomalyReporter:
         self._metadata = metadata
         self._clock = clock
         self._new_id = new_id
-        self._reported: dict[UUID, _Reported] = {}
+        self._reported: dict[UUID, _ReportedAnomaly] = {}
         self._full: set[TopicIdPartition] = set()
 
     def step(self) -> None:
@@ -120,7 +120,7 @@ class AnomalyReporter:
             _log.info("anomaly not recorded", extra={"topic_partition": tip, "error": error})
             raise
         self._full.discard(tip)
-        self._reported[anomaly_id] = _Reported(
+        self._reported[anomaly_id] = _ReportedAnomaly(
             at_ms=now_ms, found=found, attempts=own.attempts, is_accepted=result.accepted
         )
 

@@ -20,7 +20,7 @@ from rsm.segment.batches.batch_checks import (
     require_index_agrees,
     require_outside,
 )
-from rsm.segment.batches.batch_run import BatchRun, PlacedBatch
+from rsm.segment.batches.batch_run import BatchRun, LocatedBatch
 from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry
@@ -48,7 +48,7 @@ class SegmentChunk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begin:
+class BatchStart:
     """Where to begin: at a batch. `entry` is the index entry that says so, None if it was read."""
 
     position: int
@@ -115,7 +115,7 @@ class ChunkWindow:
         )
 
     def cut(
-        self, begin: Begin, offset: int, *, max_bytes: int, min_one_batch: bool
+        self, begin: BatchStart, offset: int, *, max_bytes: int, min_one_batch: bool
     ) -> Cut | Incomplete | None:
         """Whole batches from the first one that reaches above `offset` on, within `max_bytes`.
 
@@ -166,7 +166,7 @@ class ChunkWindow:
 
     def _checked_span(
         self, chunk: SegmentChunk, position: int, limit_position: int, *, at_least_count: int
-    ) -> PlacedBatch | None:
+    ) -> LocatedBatch | None:
         """What was checked of a chunk from a batch on; None also while somebody checks there."""
         if not chunk.lock.acquire(blocking=False):
             return None
@@ -182,7 +182,7 @@ class ChunkWindow:
         finally:
             chunk.lock.release()
 
-    def _find(self, begin: Begin, offset: int) -> PlacedBatch | Incomplete | None:
+    def _find(self, begin: BatchStart, offset: int) -> LocatedBatch | Incomplete | None:
         """The first batch that reaches above `offset`; None at the segment's end."""
         position = begin.position
         for chunk in self._chunks:
@@ -203,7 +203,7 @@ class ChunkWindow:
             return None
         return Incomplete(position=position, end_position=self._batch_end(position))
 
-    def _reach(self, first: PlacedBatch, limit_position: int) -> tuple[int, int]:
+    def _reach(self, first: LocatedBatch, limit_position: int) -> tuple[int, int]:
         """Go on behind the first batch for as long as batches are whole, right and readable."""
         position, next_offset = first.end_position, first.next_offset
         limit_position = min(limit_position, self._end_position)
@@ -235,13 +235,13 @@ class ChunkWindow:
                 position = run.end_position
         return position
 
-    def _whole(self, batch: PlacedBatch) -> PlacedBatch | Incomplete:
+    def _whole(self, batch: LocatedBatch) -> LocatedBatch | Incomplete:
         """The batch, unless its end was there only when it was checked."""
         if batch.end_position <= self._end_position:
             return batch
         return Incomplete(position=batch.position, end_position=batch.end_position)
 
-    def _is_readable(self, batch: PlacedBatch) -> bool:
+    def _is_readable(self, batch: LocatedBatch) -> bool:
         if batch.next_offset <= self._stored.offsets.end_offset:
             return True
         require_outside(batch.base_offset, self._stored.offsets.end_offset)
@@ -251,7 +251,7 @@ class ChunkWindow:
         """The chunk's run, grown so that the batch at `position` is of it or follows it."""
         run = self._run_at(position) if chunk.run is None else chunk.run
         if position < run.position:
-            run = self._begun_earlier(chunk, run, position)
+            run = self._started_earlier(chunk, run, position)
         chunk.run = run
         self._extend(chunk, run, RunEnd(position=position))
         if not run.has_bound(position):
@@ -291,7 +291,7 @@ class ChunkWindow:
             raise CorruptError("a stored segment ends within a batch", position=position)
         return end_position
 
-    def _begun_earlier(self, chunk: SegmentChunk, run: BatchRun, position: int) -> BatchRun:
+    def _started_earlier(self, chunk: SegmentChunk, run: BatchRun, position: int) -> BatchRun:
         earlier = self._run_at(position)
         self._extend(chunk, earlier, RunEnd(position=run.position))
         if earlier.end_position != run.position:

@@ -48,7 +48,7 @@ class RemoteScan:
     """One pass over what is stored; iterate it once, in one thread.
 
     Ends at `end_offset`, or at the first offset that no stored segment answers for, and raises
-    NotFoundError or CorruptError where a segment that should answer can't. `next_offset` is then
+    NotFoundError or CorruptError where a segment that should answer cannot. `next_offset` is then
     where reading goes on, behind a compaction gap at a segment's end too.
     """
 
@@ -96,8 +96,8 @@ class RemoteLogReader:
         self, topic_id_partition: TopicIdPartition, from_offset: int, end_offset: int | None = None
     ) -> RemoteScan:
         """Read from the batch that holds `from_offset` on; the last run may pass `end_offset`."""
-        placed = self._placed(topic_id_partition, from_offset, end_offset)
-        return RemoteScan(self._fetch_ahead(self._requests(placed)), from_offset, end_offset)
+        located_ranges = self._located_ranges(topic_id_partition, from_offset, end_offset)
+        return RemoteScan(self._prefetch(self._requests(located_ranges)), from_offset, end_offset)
 
     def time_index(self, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
         """A segment's time index. Raises NotFoundError, CorruptError, RetriableError."""
@@ -106,9 +106,9 @@ class RemoteLogReader:
     def scan_segment(self, stored: StoredRange, from_offset: int) -> RemoteScan:
         """Read one segment to the end of its readable part."""
         requests = self._requests(iter([(stored, from_offset)]))
-        return RemoteScan(self._fetch_ahead(requests), from_offset)
+        return RemoteScan(self._prefetch(requests), from_offset)
 
-    def _placed(
+    def _located_ranges(
         self, tip: TopicIdPartition, from_offset: int, end_offset: int | None
     ) -> Iterator[tuple[StoredRange, int]]:
         """One segment after the other, each with the offset to begin at."""
@@ -121,9 +121,9 @@ class RemoteLogReader:
             offset = stored.offsets.end_offset
 
     def _requests(
-        self, placed: Iterator[tuple[StoredRange, int]]
+        self, located_ranges: Iterator[tuple[StoredRange, int]]
     ) -> Iterator[tuple[SegmentCursor, ByteRange]]:
-        for stored, from_offset in placed:
+        for stored, from_offset in located_ranges:
             cursor = self._open(stored, from_offset)
             for positions in _pieces(cursor, self._settings.fetch_bytes):
                 yield cursor, positions
@@ -137,7 +137,7 @@ class RemoteLogReader:
             )
         return SegmentCursor(stored, from_offset=from_offset, entry=entry)
 
-    def _fetch_ahead(self, requests: Iterator[tuple[SegmentCursor, ByteRange]]) -> _Fetched:
+    def _prefetch(self, requests: Iterator[tuple[SegmentCursor, ByteRange]]) -> _Fetched:
         """Fetch what is requested in order, some of it while its consumer is busy."""
         under_way: deque[tuple[SegmentCursor, Future[bytes]]] = deque()
         try:

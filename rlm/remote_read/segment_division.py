@@ -12,7 +12,9 @@ from collections.abc import Callable
 from rlm.remote_read.range_size import RangeSize
 from rsm.segment.ids import RemoteLogSegmentId
 
-_LIMIT_COUNT = 10_000  # a segment that was forgotten is divided anew, and what is cached of it ages
+_LIMIT_COUNT = (
+    10_000  # a segment that was forgotten is divided again, and what is cached of it ages
+)
 
 
 class SegmentDivision:

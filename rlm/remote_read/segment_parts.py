@@ -28,7 +28,7 @@ from rsm.spi import RemoteStorageManager
 SegmentPart = SegmentChunk | SegmentIndexes | TimeIndex
 
 INDEXES = "indexes"
-_BEHIND_KEY = "|"  # the last one of a name: a prefix of keys may have others
+_AFTER_KEY = "|"  # the last one of a name: a prefix of keys may have others
 
 
 class SegmentParts:
@@ -88,7 +88,7 @@ class SegmentParts:
         )
         return ChunkRequest(
             key=self.chunk_keys(metadata, (index,))[0],
-            size_bytes=self._buffers.held_bytes(len(positions)),
+            size_bytes=self._buffers.buffered_bytes(len(positions)),
             load=partial(self._read_chunk, metadata, positions),
             loaded=partial(self._check_around, metadata, index) if is_ahead else None,
         )
@@ -106,7 +106,7 @@ class SegmentParts:
         name = part_name(metadata.objects[0].key, f"+{len(positions)}")
         return ChunkRequest(
             key=ChunkKey(name, position),
-            size_bytes=self._buffers.held_bytes(len(positions)),
+            size_bytes=self._buffers.buffered_bytes(len(positions)),
             load=partial(self._read_chunk, metadata, positions),
             loaded=partial(self._buffers.make_ready, len(positions)),
         )
@@ -123,7 +123,7 @@ class SegmentParts:
         )
 
     def _read_chunk(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> SegmentChunk:
-        begun_ms = self._clock.monotonic_ms()
+        started_ms = self._clock.monotonic_ms()
         buffer = self._buffers.take(len(positions))
         try:
             self._read_into(metadata, positions, buffer)
@@ -131,7 +131,7 @@ class SegmentParts:
             _forget_locals(error)
             del buffer
             raise
-        self._division.took(len(positions), self._clock.monotonic_ms() - begun_ms)
+        self._division.took(len(positions), self._clock.monotonic_ms() - started_ms)
         return SegmentChunk(buffer, positions.start_position)
 
     def _read_into(
@@ -172,12 +172,12 @@ class SegmentParts:
 
 def part_name(object_key: str, part: str) -> str:
     """What a chunk cache calls the parts of one kind of an object."""
-    return f"{object_key}{_BEHIND_KEY}{part}"
+    return f"{object_key}{_AFTER_KEY}{part}"
 
 
 def object_of_part(name: str) -> str:
     """The key of the object that a part of this name was read of."""
-    return name.rpartition(_BEHIND_KEY)[0]
+    return name.rpartition(_AFTER_KEY)[0]
 
 
 def read_stored(
@@ -201,7 +201,7 @@ def _named(metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> Iterator
         yield
     except (NotFoundError, CorruptError) as error:
         raise type(error)(
-            "a stored segment can't be read",
+            "a stored segment cannot be read",
             segment_id=metadata.segment_id,
             offsets=metadata.offsets,
             positions=positions,

@@ -46,7 +46,7 @@ class TierRecords:
     records: Sequence[Record]
 
 
-class LocalLog(Protocol):
+class BrokerLog(Protocol):
     """The broker's part of one partition (rlm.broker.partition_reader)."""
 
     def start_offset(self) -> int:
@@ -84,7 +84,7 @@ class TieredLog:
         *,
         metadata: RemoteLogMetadataManager,
         remote: RemoteTier | None,
-        local: LocalLog,
+        local: BrokerLog,
         isolation: Isolation,
     ) -> None:
         self._partition = topic_id_partition
@@ -151,7 +151,7 @@ class TieredLog:
         """Learn what was stored before the broker trimmed it; raise if `offset` was not."""
         if not self._metadata.caught_up(self._partition):
             raise RetriableError(
-                "metadata topic can't be followed to its end", partition=self._partition
+                "metadata topic cannot be followed to its end", partition=self._partition
             ) from local_error
         stored = locate(self._metadata, self._partition, offset)
         if isinstance(stored, NotStored) and stored.absence is Absence.RECORDED_GAP:

@@ -30,7 +30,7 @@ class FoundRecord:
     leader_epoch: int | None
 
 
-class SegmentReader(Protocol):
+class StoredSegmentReader(Protocol):
     """Reads stored segments (RemoteLogReader, CachedSegments). Thread-safe, blocking."""
 
     def time_index(self, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
@@ -43,7 +43,7 @@ class SegmentReader(Protocol):
 class RemoteTimestamps:
     """Answers over stored segments. Thread-safe. All methods raise as the reader does."""
 
-    def __init__(self, metadata: RemoteLogMetadataManager, reader: SegmentReader) -> None:
+    def __init__(self, metadata: RemoteLogMetadataManager, reader: StoredSegmentReader) -> None:
         self._metadata = metadata
         self._reader = reader
 

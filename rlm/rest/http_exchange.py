@@ -88,16 +88,16 @@ class HttpExchange:
 
 def reason_of(error: BaseException) -> str:
     """Why a request failed: what the system said, which the libraries' own texts leave out."""
-    said = [
+    errors = [
         each
         for each in _with_causes(error)
         if isinstance(each, OSError)
         and each.strerror
         and not isinstance(each, ssl.SSLWantReadError | ssl.SSLWantWriteError)
     ]
-    if not said:
+    if not errors:
         return str(error) or type(error).__name__
-    innermost = said[-1]
+    innermost = errors[-1]
     # These have numbers of their own; asyncio puts an address in the place of the system's text.
     if isinstance(innermost, socket.gaierror | ssl.SSLError) or innermost.errno is None:
         return innermost.strerror or str(innermost)

@@ -27,7 +27,7 @@ _LIMITS = ConnectionLimits()
 
 
 def bind_listener(listener: HostPort, *, key: str) -> socket.socket:
-    """A socket listening on the address; InvalidConfigError naming `key` if it can't be had."""
+    """A socket listening on the address; InvalidConfigError naming `key` if it cannot be had."""
     try:
         address = socket.getaddrinfo(
             listener.host, listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -42,7 +42,7 @@ def bind_listener(listener: HostPort, *, key: str) -> socket.socket:
             raise
     except OSError as error:
         raise InvalidConfigError(
-            "address can't be listened on", key=key, found=listener, reason=error.strerror
+            "address cannot be listened on", key=key, found=listener, reason=error.strerror
         ) from error
     return bound
 

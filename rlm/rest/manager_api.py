@@ -33,7 +33,7 @@ class ManagerView(WorkerView, Protocol):
     def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
         """Where a record is; None if this manager does not lead the partition.
 
-        Asks the broker: RetriableError and others if it can't be said now.
+        Asks the broker: RetriableError and others if it cannot be said now.
         """
 
     def retention(self, topic: str) -> Sequence[Mapping[str, object]]:
@@ -86,7 +86,7 @@ def manager_api(view: ManagerView, registry: Collector) -> Starlette:
 
 
 def _answer(ask: Callable[[], object]) -> Response:
-    """What is found; 404 if nothing is, 503 with the reason if it can't be said now."""
+    """What is found; 404 if nothing is, 503 with the reason if it cannot be said now."""
     try:
         found = ask()
     except TieredStorageError as error:

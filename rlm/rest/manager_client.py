@@ -18,7 +18,7 @@ import httpx
 from rlm.rest import signing
 from rlm.rest.http_exchange import Answer, HttpExchange
 from rlm.rest.refusals import refusal_text
-from rlm.rest.signed_api import Refusal
+from rlm.rest.signed_api import RequestRefusal
 from rlm.rest.signing import ManagerIdentity, SignedRequest
 from rlmm.events.processes import ProcessRegistered
 from rlmm.events.secrets import ClusterSecret, SigningSecret
@@ -26,6 +26,15 @@ from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 
 _SETTINGS = "rest.listener and rest.advertised.listener of that host"
 _LOG = "the log of that manager, if the same command fails again"
+
+
+# What managers up to 0.2.0 answer, and its name now: those of a cluster are upgraded one by one.
+_RENAMED = {
+    "copy_held": "copy_blocked",
+    "trim_held": "trim_blocked",
+    "expiry_held": "expiry_blocked",
+    "place": "location",
+}
 
 
 class Credentials(Protocol):
@@ -76,7 +85,7 @@ class ManagerClient:
         found = self._json(manager, "explanation", params)
         if not isinstance(found, dict):
             raise _malformed(manager)
-        return found
+        return _with_new_names(found)
 
     def run_cycle(self, manager: ProcessRegistered) -> None:
         """Have it look at its partitions at once."""
@@ -92,7 +101,7 @@ class ManagerClient:
         rows = self._json(manager, what, params)
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise _malformed(manager)
-        return rows
+        return [_with_new_names(row) for row in rows]
 
     def _json(self, manager: ProcessRegistered, what: str, params: Mapping[str, str]) -> object:
         answer = self._ask(manager, "GET", what, params)
@@ -148,7 +157,7 @@ class ManagerClient:
                 _require_signature(manager, answer, key, request_signature, expected)
                 return answer
             refusal = answer.headers[signing.REFUSAL_HEADER]
-            if refusal != Refusal.UNKNOWN_SECRET.value:
+            if refusal != RequestRefusal.UNKNOWN_SECRET.value:
                 break
         raise _refused(manager, refusal)
 
@@ -291,6 +300,10 @@ def _refused(manager: ProcessRegistered, refusal: str) -> TieredStorageError:
         reason=text.reason,
         check=text.check,
     )
+
+
+def _with_new_names(answer: Mapping[str, object]) -> Mapping[str, object]:
+    return {_RENAMED.get(name, name): value for name, value in answer.items()}
 
 
 def _malformed(manager: ProcessRegistered) -> CorruptError:

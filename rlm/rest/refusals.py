@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rlm.rest.signed_api import Refusal
+from rlm.rest.signed_api import RequestRefusal
 
 _READINESS = "the readiness of that manager in `rlm processes`"
 _VERSIONS = "that this command and the manager are of one version"
@@ -26,22 +26,22 @@ class RefusalText:
 
 
 _MEANINGS = {
-    Refusal.UNSIGNED: ("it takes only signed requests", _VERSIONS),
-    Refusal.MALFORMED: ("it cannot read the signature", _VERSIONS),
-    Refusal.BODY_TOO_LARGE: ("the request is too large for it", _VERSIONS),
-    Refusal.NO_SECRET: ("it has not read the cluster's secret yet", _READINESS),
-    Refusal.UNKNOWN_SECRET: (
+    RequestRefusal.UNSIGNED: ("it takes only signed requests", _VERSIONS),
+    RequestRefusal.MALFORMED: ("it cannot read the signature", _VERSIONS),
+    RequestRefusal.BODY_TOO_LARGE: ("the request is too large for it", _VERSIONS),
+    RequestRefusal.NO_SECRET: ("it has not read the cluster's secret yet", _READINESS),
+    RequestRefusal.UNKNOWN_SECRET: (
         "it does not know the secret, or no longer takes it",
         f"{_READINESS}: one of the two does not follow the metadata topic",
     ),
-    Refusal.WRONG_TARGET: ("it restarted a moment ago", _AGAIN),
-    Refusal.WRONG_SIGNATURE: ("the signature is not of this request", _NETWORK),
-    Refusal.OUTSIDE_WINDOW: (
+    RequestRefusal.WRONG_TARGET: ("it restarted a moment ago", _AGAIN),
+    RequestRefusal.WRONG_SIGNATURE: ("the signature is not of this request", _NETWORK),
+    RequestRefusal.OUTSIDE_WINDOW: (
         "one of the two has not read the metadata topic for two minutes",
         _READINESS,
     ),
-    Refusal.REPLAYED: ("it has had this very request before", _NETWORK),
-    Refusal.BUSY: (
+    RequestRefusal.REPLAYED: ("it has had this very request before", _NETWORK),
+    RequestRefusal.BUSY: (
         "it has had too many signed requests in the last minutes",
         "who asks that manager so often, and again in four minutes",
     ),
@@ -51,7 +51,7 @@ _MEANINGS = {
 def refusal_text(header: str) -> RefusalText:
     """The text for what a manager names as its reason, whatever that is: anybody may answer."""
     try:
-        reason = Refusal(header)
+        reason = RequestRefusal(header)
     except ValueError:
         name = header if _NAME.fullmatch(header) else "unknown"
         return RefusalText(

@@ -33,7 +33,7 @@ _HEALTH_PATH = "/healthz"
 _READINESS_PATH = "/readyz"
 
 
-class Refusal(Enum):
+class RequestRefusal(Enum):
     """Why a request is refused; the value is that of the header and of the metric's label."""
 
     UNSIGNED = "unsigned"
@@ -49,17 +49,17 @@ class Refusal(Enum):
 
 
 _STATUS = {
-    Refusal.MALFORMED: 400,
-    Refusal.BODY_TOO_LARGE: 413,
-    Refusal.NO_SECRET: 503,
-    Refusal.WRONG_TARGET: 421,
-    Refusal.BUSY: 503,
+    RequestRefusal.MALFORMED: 400,
+    RequestRefusal.BODY_TOO_LARGE: 413,
+    RequestRefusal.NO_SECRET: 503,
+    RequestRefusal.WRONG_TARGET: 421,
+    RequestRefusal.BUSY: 503,
 }
 _UNAUTHORIZED = 401
 _OF_NONCES = {
-    NonceUse.OUTSIDE_WINDOW: Refusal.OUTSIDE_WINDOW,
-    NonceUse.REPLAYED: Refusal.REPLAYED,
-    NonceUse.FULL: Refusal.BUSY,
+    NonceUse.OUTSIDE_WINDOW: RequestRefusal.OUTSIDE_WINDOW,
+    NonceUse.REPLAYED: RequestRefusal.REPLAYED,
+    NonceUse.FULL: RequestRefusal.BUSY,
 }
 
 
@@ -126,15 +126,15 @@ class SignedApi:
         self, scope: Scope, receive: Receive, send: Send, headers: Mapping[str, str]
     ) -> None:
         credential = _credential_of(headers)
-        if isinstance(credential, Refusal):
+        if isinstance(credential, RequestRefusal):
             await self._refuse(credential)(scope, receive, send)
             return
         body = await _body_of(receive)
-        if isinstance(body, Refusal):
+        if isinstance(body, RequestRefusal):
             await self._refuse(body)(scope, receive, send)
             return
         key = self._check(scope, body, credential)
-        if isinstance(key, Refusal):
+        if isinstance(key, RequestRefusal):
             await self._refuse(key)(scope, receive, send)
             return
         answer = await _answer_of(self._app, scope, body)
@@ -149,19 +149,19 @@ class SignedApi:
         _name(answer, identity)
         await answer(scope, receive, send)
 
-    def _check(self, scope: Scope, body: bytes, credential: _Credential) -> bytes | Refusal:
+    def _check(self, scope: Scope, body: bytes, credential: _Credential) -> bytes | RequestRefusal:
         """The secret that the request is signed with, or why it is refused."""
         if credential.target != self._authority.identity.incarnation:
-            return Refusal.WRONG_TARGET
+            return RequestRefusal.WRONG_TARGET
         try:
             known = self._authority.secret()
         except TieredStorageError:
             known = None
         if known is None:
-            return Refusal.NO_SECRET
+            return RequestRefusal.NO_SECRET
         secret = known.valid(credential.secret_id, self._authority.broker_time_ms())
         if secret is None:
-            return Refusal.UNKNOWN_SECRET
+            return RequestRefusal.UNKNOWN_SECRET
         request = SignedRequest(
             method=scope["method"],
             path=_path_of(scope),
@@ -171,11 +171,11 @@ class SignedApi:
             target=credential.target,
         )
         if not signing.is_same(request.signature(secret.key), credential.signature):
-            return Refusal.WRONG_SIGNATURE
+            return RequestRefusal.WRONG_SIGNATURE
         use = self._nonces.use(credential.nonce, credential.time_ms)
         return secret.key if use is NonceUse.FRESH else _OF_NONCES[use]
 
-    def _refuse(self, reason: Refusal) -> Response:
+    def _refuse(self, reason: RequestRefusal) -> Response:
         self._refused(reason.value)
         status = _STATUS.get(reason, _UNAUTHORIZED)
         answer = JSONResponse({"error": f"request refused: {reason.value}"}, status_code=status)
@@ -190,9 +190,9 @@ def _name(answer: Response, identity: ManagerIdentity) -> None:
     answer.headers[signing.INCARNATION_HEADER] = identity.incarnation.hex
 
 
-def _credential_of(headers: Mapping[str, str]) -> _Credential | Refusal:
+def _credential_of(headers: Mapping[str, str]) -> _Credential | RequestRefusal:
     if signing.SIGNATURE_HEADER not in headers:
-        return Refusal.UNSIGNED
+        return RequestRefusal.UNSIGNED
     try:
         credential = _Credential(
             secret_id=UUID(hex=headers[signing.SECRET_ID_HEADER]),
@@ -202,12 +202,12 @@ def _credential_of(headers: Mapping[str, str]) -> _Credential | Refusal:
             signature=headers[signing.SIGNATURE_HEADER],
         )
     except (KeyError, ValueError):
-        return Refusal.MALFORMED
+        return RequestRefusal.MALFORMED
     is_sized = (
         len(credential.nonce) == signing.NONCE_BYTES
         and len(credential.signature) == signing.SIGNATURE_CHARACTERS
     )
-    return credential if is_sized else Refusal.MALFORMED
+    return credential if is_sized else RequestRefusal.MALFORMED
 
 
 def _path_of(scope: Scope) -> bytes:
@@ -216,16 +216,16 @@ def _path_of(scope: Scope) -> bytes:
     return path + b"?" + query if query else path
 
 
-async def _body_of(receive: Receive) -> bytes | Refusal:
+async def _body_of(receive: Receive) -> bytes | RequestRefusal:
     """The request's body, if all of it comes and it is no larger than allowed."""
     body = bytearray()
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            return Refusal.MALFORMED
+            return RequestRefusal.MALFORMED
         body += message.get("body", b"")
         if len(body) > _BODY_MAX_BYTES:
-            return Refusal.BODY_TOO_LARGE
+            return RequestRefusal.BODY_TOO_LARGE
         if not message.get("more_body", False):
             return bytes(body)
 

@@ -22,10 +22,10 @@ class Probe(Protocol):
     """Asks a process; see rlm.rest.child_probe."""
 
     def metrics(self, address: str) -> tuple[Metric, ...]:
-        """A child's metrics; a TieredStorageError if they can't be had."""
+        """A child's metrics; a TieredStorageError if they cannot be had."""
 
     def readiness(self, address: str) -> ChildReadiness:
-        """Whether a child is ready; a TieredStorageError if it can't be asked."""
+        """Whether a child is ready; a TieredStorageError if it cannot be asked."""
 
 
 def supervisor_api(statuses: Callable[[], Sequence[ChildStatus]], probe: Probe) -> Starlette:

@@ -37,34 +37,34 @@ def find_part(descriptor: int, size_bytes: int, segment: LocalSegment) -> FilePa
         begin = _begin(descriptor, size_bytes, segment.offsets)
         if begin is not None:
             return _part(begin, segment.offsets.end_offset, size_bytes)
-    begin = _Begin(offset=segment.file_base_offset, position=0)
+    begin = _BatchStart(offset=segment.file_base_offset, position=0)
     return _part(begin, segment.offsets.end_offset, size_bytes)
 
 
-class _Begin(NamedTuple):
+class _BatchStart(NamedTuple):
     offset: int
     position: int
 
 
-def _begin(descriptor: int, size_bytes: int, wanted: OffsetRange) -> _Begin | None:
+def _begin(descriptor: int, size_bytes: int, wanted: OffsetRange) -> _BatchStart | None:
     """Where the first batch begins that reaches to the wanted start; a gap before it belongs in."""
     position = 0
     for span in read_batch_spans(descriptor, size_bytes):
         if span.last_offset >= wanted.start_offset:
-            return _Begin(min(span.base_offset, wanted.start_offset), position)
+            return _BatchStart(min(span.base_offset, wanted.start_offset), position)
         position += span.length_bytes
     return None
 
 
 def _whole_batches(descriptor: int, size_bytes: int, wanted: OffsetRange) -> FilePart:
     """Looks at nothing behind the wanted end: another batch may be coming there."""
-    begin: _Begin | None = None
+    begin: _BatchStart | None = None
     position, end_offset = 0, wanted.start_offset
     for span in read_batch_spans(descriptor, size_bytes):
         if span.last_offset >= wanted.end_offset:
             break
         if begin is None and span.last_offset >= wanted.start_offset:
-            begin = _Begin(min(span.base_offset, wanted.start_offset), position)
+            begin = _BatchStart(min(span.base_offset, wanted.start_offset), position)
         position += span.length_bytes
         end_offset = span.last_offset + 1
         if end_offset == wanted.end_offset:
@@ -74,7 +74,7 @@ def _whole_batches(descriptor: int, size_bytes: int, wanted: OffsetRange) -> Fil
     return _part(begin, end_offset, position)
 
 
-def _part(begin: _Begin, end_offset: int, end_position: int) -> FilePart:
+def _part(begin: _BatchStart, end_offset: int, end_position: int) -> FilePart:
     return FilePart(
         offsets=OffsetRange(start_offset=begin.offset, end_offset=end_offset),
         positions=ByteRange(start_position=begin.position, end_position=end_position),

@@ -17,7 +17,7 @@ from rsm.segment.ids import TopicIdPartition
 class DiskUsage:
     """One file system as it is now; `name` is a log dir on it.
 
-    `used_bytes` is all that the broker can't have any more, reserves of the system included.
+    `used_bytes` is all that the broker cannot have any more, reserves of the system included.
     """
 
     name: str
@@ -32,7 +32,7 @@ class LocalDisks(ABC):
     def usage(self, topic_id_partition: TopicIdPartition) -> DiskUsage:
         """Of the disk that a partition lies on; partitions of one disk give the same name.
 
-        NotFoundError if the partition is not here, RetriableError if its disk can't be asked.
+        NotFoundError if the partition is not here, RetriableError if its disk cannot be asked.
         """
 
 
@@ -51,6 +51,6 @@ class LogDirDisks(LocalDisks):
             same = (str(each) for each in self._log_dirs if each.stat().st_dev == device)
             name = min(same, default=str(directory.parent))
         except OSError as error:
-            raise RetriableError("disk can't be asked", directory=directory) from error
+            raise RetriableError("disk cannot be asked", directory=directory) from error
         used_bytes = found.total - found.free
         return DiskUsage(name=name, total_bytes=found.total, used_bytes=used_bytes)

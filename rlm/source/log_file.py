@@ -144,7 +144,7 @@ class LogFile:
     def blaming_writers(self) -> Iterator[None]:
         """Turn a CorruptError into a RetriableError if the file was written to since it was opened.
 
-        What is read of a file that is being cut and written anew tells nothing about the disk.
+        What is read of a file that is being cut and written again tells nothing about the disk.
         """
         try:
             yield
@@ -154,7 +154,7 @@ class LogFile:
             raise
 
     def is_in_place(self) -> bool:
-        """Whether the file still has its name. Raises OSError if that can't be told."""
+        """Whether the file still has its name. Raises OSError if that cannot be told."""
         return self._is_named(self._path)
 
     def is_being_deleted(self) -> bool:
@@ -166,7 +166,7 @@ class LogFile:
         try:
             read_bytes = os.preadv(self._descriptor, [buffer], position)
         except OSError as error:
-            raise self._changed("segment can't be read") from error
+            raise self._changed("segment cannot be read") from error
         if not read_bytes:
             raise self._changed("segment was cut while it was read")
         return buffer[:read_bytes]

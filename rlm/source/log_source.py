@@ -87,14 +87,14 @@ class LogSource(ABC):
     def partitions(self) -> tuple[TopicIdPartition, ...]:
         """Partitions with a log here; not future, stray or deleted ones, nor cluster metadata.
 
-        RetriableError if a log dir can't be read: what it holds is not known.
+        RetriableError if a log dir cannot be read: what it holds is not known.
         """
 
     @abstractmethod
     def local_log(self, topic_id_partition: TopicIdPartition) -> LocalLog:
         """List one partition's log.
 
-        NotFoundError if it is not here; RetriableError if its directory can't be read now (an
+        NotFoundError if it is not here; RetriableError if its directory cannot be read now (an
         offline log dir is not an empty one).
         """
 
@@ -109,10 +109,10 @@ class LogSource(ABC):
         """Open a rolled segment, or a part of a file, for copying.
 
         Indexes are cut to their true size and checked against the log, rebuilt where they are
-        wrong, and made anew for a part; a producer snapshot or transaction index that is absent is
+        wrong, and made again for a part; a producer snapshot or transaction index that is absent is
         recorded as absent, as the snapshot of a file that is still being written is.
         Aborted transactions are gathered from this and later transaction indexes; that these are
         complete follows from `last_stable_offset`, asked for before this call, which the segment
         must not reach above. NotFoundError if the segment is gone, RetriableError if it is not
-        what was listed or can't be read now, CorruptError if it can't be what it has to be.
+        what was listed or cannot be read now, CorruptError if it cannot be what it has to be.
         """

@@ -29,21 +29,21 @@ def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
 
     A log dir without the file, or on a disk that fails, says nothing: the broker formats a new
     one, and does without a failed one, when others tell who it is. Raises InvalidConfigError if a
-    log dir is missing or must not be read, if a file can't be understood, if two are of different
+    log dir is missing or must not be read, if a file cannot be understood, if two are of different
     brokers or clusters (naming both), or if none tells.
     """
-    told: dict[Path, BrokerIdentity] = {}
+    identities: dict[Path, BrokerIdentity] = {}
     for log_dir in log_dirs:
         identity = _read(log_dir)
         if identity is not None:
-            told[log_dir] = identity
-    if not told:
+            identities[log_dir] = identity
+    if not identities:
         raise InvalidConfigError(
             f"no log dir has a {META_PROPERTIES_FILE}: not a broker's, or not yet formatted",
             log_dirs=",".join(map(str, log_dirs)),
         )
-    first_dir, first = next(iter(told.items()))
-    for log_dir, identity in told.items():
+    first_dir, first = next(iter(identities.items()))
+    for log_dir, identity in identities.items():
         if identity != first:
             raise InvalidConfigError(
                 "log dirs of different brokers",

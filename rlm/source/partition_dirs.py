@@ -39,7 +39,7 @@ class PartitionDirs:
         """All partitions that are here.
 
         A partition whose topic id is not written yet is left out. Raises RetriableError if a log
-        dir can't be read: what it holds is not known, which is not the same as nothing.
+        dir cannot be read: what it holds is not known, which is not the same as nothing.
         """
         found: set[TopicIdPartition] = set()
         for log_dir in self._log_dirs:
@@ -54,7 +54,7 @@ class PartitionDirs:
         """The directory that holds the partition now.
 
         Raises NotFoundError if none does; RetriableError if none does in the log dirs that can be
-        read and another can't, or if the broker has yet to write whose directory it is.
+        read and another cannot, or if the broker has yet to write whose directory it is.
         """
         found: list[tuple[int, Path]] = []
         nameless: Path | None = None
@@ -72,7 +72,7 @@ class PartitionDirs:
             return max(found)[1]
         if offline is not None:
             raise RetriableError(
-                "a log dir can't be read", topic_id_partition=topic_id_partition
+                "a log dir cannot be read", topic_id_partition=topic_id_partition
             ) from offline
         for log_dir in self._log_dirs:
             _require_online(log_dir)
@@ -105,7 +105,7 @@ def _read_partition(directory: Path) -> TopicIdPartition | None:
     try:
         topic_id = parse_partition_metadata(content, file=str(path))
     except CorruptError as error:
-        raise RetriableError("a partition's directory can't be told", error=str(error)) from error
+        raise RetriableError("a partition's directory cannot be told", error=str(error)) from error
     return TopicIdPartition(topic_id=topic_id, topic=match[1], partition=int(match[2]))
 
 

@@ -32,7 +32,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentIndexes:
+class LocalSegmentIndexes:
     """Two indexes that agree with the log."""
 
     offset_index: OffsetIndex
@@ -46,7 +46,7 @@ class SegmentIndexes:
 
 def read_segment_indexes(
     log: LogFile, files: PartitionFiles, segment: LocalSegment
-) -> SegmentIndexes:
+) -> LocalSegmentIndexes:
     """Read the segment's indexes, checked against the batches of its log.
 
     Raises CorruptError if the log's batches don't fill its file or leave the segment's offsets,
@@ -63,14 +63,14 @@ def read_segment_indexes(
     if kept is not None:
         return kept
     _LOG.warning(
-        "indexes do not agree with the log, made anew directory=%s base_offset=%d",
+        "indexes do not agree with the log, made again directory=%s base_offset=%d",
         files.directory,
         segment.offsets.start_offset,
     )
     return built
 
 
-def _build_indexes(log: LogFile) -> SegmentIndexes:
+def _build_indexes(log: LogFile) -> LocalSegmentIndexes:
     offsets, positions = log.part.offsets, log.part.positions
     builder = IndexBuilder(base_offset=offsets.start_offset)
     next_offset = offsets.start_offset
@@ -85,7 +85,7 @@ def _build_indexes(log: LogFile) -> SegmentIndexes:
             expected=offsets.end_offset,
             found=next_offset,
         )
-    return SegmentIndexes(offset_index=builder.offset_index(), time_index=builder.time_index())
+    return LocalSegmentIndexes(offset_index=builder.offset_index(), time_index=builder.time_index())
 
 
 def _read_own_files(
@@ -104,8 +104,8 @@ def _read_own_files(
 
 
 def _own_if_right(
-    own: tuple[bytes, bytes], built: SegmentIndexes, log: LogFile, segment: LocalSegment
-) -> SegmentIndexes | None:
+    own: tuple[bytes, bytes], built: LocalSegmentIndexes, log: LogFile, segment: LocalSegment
+) -> LocalSegmentIndexes | None:
     """The broker's indexes if they agree with the log and are no torso of what they have to be."""
     offsets, log_bytes = segment.offsets, max(log.length_bytes, 1)
     if len(own[0]) < len(built.offset_index.data) and built.offset_index.data.startswith(own[0]):
@@ -119,4 +119,4 @@ def _own_if_right(
         offset_index, time_index, read_batch_spans(log.descriptor, log.length_bytes)
     ):
         return None
-    return SegmentIndexes(offset_index=offset_index, time_index=time_index)
+    return LocalSegmentIndexes(offset_index=offset_index, time_index=time_index)

@@ -43,8 +43,8 @@ def read_segment_transactions(
     A part of a file gets as its own index the entries whose markers lie in it.
 
     Complete if every transaction that overlaps the segment was decided before `files` were listed.
-    Raises CorruptError or UnsupportedError if an index can't be understood: unlike the other
-    indexes it can't be made from the segment alone. RetriableError if one vanishes meanwhile.
+    Raises CorruptError or UnsupportedError if an index cannot be understood: unlike the other
+    indexes it cannot be made from the segment alone. RetriableError if one vanishes meanwhile.
     """
     own: bytes | None = None
     aborted: list[AbortedTransaction] = []

@@ -35,7 +35,7 @@ class LedPartition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredPartition:
+class PartitionMetadata:
     """A partition by the metadata's word. `policy` None: never tiered.
 
     `leases` are held now: nothing of what they name expires before they end.
@@ -48,14 +48,14 @@ class StoredPartition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ManagerWord:
+class ManagerStatus:
     """A partition by the word of one broker's manager; all but the role only if it leads it."""
 
     role: str
     lag_bytes: int | None = None
     lag_segments: int | None = None
-    copy_held: Mapping[str, object] | None = None
-    trim_held: Mapping[str, object] | None = None
+    copy_blocked: Mapping[str, object] | None = None
+    trim_blocked: Mapping[str, object] | None = None
     diverged: bool | None = None
     external_start: bool | None = None
     future_timestamps: Mapping[str, object] | None = None
@@ -87,15 +87,15 @@ class PartitionStatus:
     high_watermark: int | None
     remote_bytes: int
     remote_segments: int
-    said: ManagerWord
+    manager: ManagerStatus
     anomalies: tuple[Anomaly, ...] = ()
     leases: tuple[ReadLease, ...] = ()
 
 
 def partition_status(
-    led: LedPartition, stored: StoredPartition, words: Mapping[int, ManagerWord]
+    led: LedPartition, stored: PartitionMetadata, manager_statuses: Mapping[int, ManagerStatus]
 ) -> PartitionStatus:
-    """Join what the three sources say; `words` are those of managers that host it, by broker id."""
+    """Join the three sources' facts; `manager_statuses` are by the broker id of each host."""
     finished = [
         record.metadata
         for record in stored.segments
@@ -103,11 +103,11 @@ def partition_status(
     ]
     ranges = stored_ranges(stored.state.lineage, finished)
     end_offset = stored_end(ranges)
-    word = None if led.leader_id is None else words.get(led.leader_id)
-    said = word if word is not None and word.role == LEADER else None
+    reported = None if led.leader_id is None else manager_statuses.get(led.leader_id)
+    manager = reported if reported is not None and reported.role == LEADER else None
     managed = stored.policy is not None and stored.policy.state is not PolicyState.DISABLED
     unheard = None if managed else NONE
-    role = unheard if word is None else word.role
+    role = unheard if reported is None else reported.role
     offsets = led.offsets
     local_start = None if offsets is None else offsets.log_start_offset
     starts = [s for s in (local_start, *(r.offsets.start_offset for r in ranges)) if s is not None]
@@ -130,7 +130,7 @@ def partition_status(
         high_watermark=None if offsets is None else offsets.high_watermark,
         remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
         remote_segments=len(finished),
-        said=ManagerWord(role=NONE) if said is None else said,
+        manager=ManagerStatus(role=NONE) if manager is None else manager,
         anomalies=open_anomalies(stored.state, finished),
         leases=stored.leases,
     )
@@ -143,11 +143,11 @@ def is_tiered(policy: TopicPolicy | None, segments: Iterable[SegmentRecord]) -> 
     )
 
 
-def held_text(held: Mapping[str, object] | None) -> str:
+def blocked_text(blocked: Mapping[str, object] | None) -> str:
     """What blocks a copy or a trim, as a table shows it: the reason, and the error behind it."""
-    if held is None:
+    if blocked is None:
         return ""
-    texts = (held.get("reason"), held.get("cause"))
+    texts = (blocked.get("reason"), blocked.get("cause"))
     return ": ".join(str(text) for text in texts if text)
 
 
@@ -161,7 +161,7 @@ def _lease_as_json(lease: ReadLease) -> Mapping[str, object]:
 
 
 def brokers_with_tiered_leaders(
-    leds: Iterable[LedPartition], stored: Mapping[TopicIdPartition, StoredPartition]
+    leds: Iterable[LedPartition], stored: Mapping[TopicIdPartition, PartitionMetadata]
 ) -> frozenset[int]:
     """The brokers that need a manager, because they lead partitions of tiered topics.
 
@@ -191,19 +191,19 @@ def status_as_json(status: PartitionStatus) -> Mapping[str, object]:
         "pending_upload_offset": status.pending_upload_offset,
         "last_stable_offset": status.last_stable_offset,
         "high_watermark": status.high_watermark,
-        "lag_bytes": status.said.lag_bytes,
-        "lag_segments": status.said.lag_segments,
+        "lag_bytes": status.manager.lag_bytes,
+        "lag_segments": status.manager.lag_segments,
         "remote_bytes": status.remote_bytes,
         "remote_segments": status.remote_segments,
-        "copy_held": status.said.copy_held,
-        "trim_held": status.said.trim_held,
+        "copy_blocked": status.manager.copy_blocked,
+        "trim_blocked": status.manager.trim_blocked,
         "gaps": [gap_as_json(gap) for gap in status.gaps],
         "leader_id": status.leader_id,
         "policy_state": status.policy_state,
-        "diverged": status.said.diverged,
-        "external_start": status.said.external_start,
-        "future_timestamps": status.said.future_timestamps,
-        "problem": status.said.problem,
+        "diverged": status.manager.diverged,
+        "external_start": status.manager.external_start,
+        "future_timestamps": status.manager.future_timestamps,
+        "problem": status.manager.problem,
         "anomalies": [anomaly_as_json(each) for each in status.anomalies],
         "read_leases": [_lease_as_json(each) for each in status.leases],
     }

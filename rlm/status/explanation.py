@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rlm.broker.list_offsets import PartitionOffsets
+from rlm.policy.blocked import Blocked
 from rlm.policy.gaps import gap_as_json
-from rlm.policy.held import Held
-from rlm.policy.trim_gate import over_local_retention, segment_held, trim_forbidden
+from rlm.policy.trim_gate import over_local_retention, segment_blocked, trim_forbidden
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
 from rlmm.events.values import RecordedGap
@@ -24,7 +24,7 @@ from rsm.segment.ranges import OffsetRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HoldingSegment:
+class ContainingSegment:
     """A stored segment whose offsets hold the record's; `readable`: None if out of the lineage."""
 
     record: SegmentRecord
@@ -32,19 +32,19 @@ class HoldingSegment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Whereabouts:
+class OffsetLocation:
     """`place`: local, remote, both, below_log_start, above_high_watermark, gap or nowhere.
 
     `gap` is the one that the offset is in, if that is its place.
     """
 
     offset: int
-    place: str
+    location: str
     leader_epoch: int | None
     log_start_offset: int | None
     local_start_offset: int
     high_watermark: int
-    segments: tuple[HoldingSegment, ...]
+    segments: tuple[ContainingSegment, ...]
     gap: RecordedGap | None = None
 
 
@@ -63,21 +63,21 @@ class LocalCopy:
     values: Mapping[str, int | str] = field(default_factory=dict)
 
 
-def whereabouts(
+def offset_location(
     offset: int,
     *,
     state: PartitionState,
     lineage: Lineage,
     offsets: PartitionOffsets,
     segments: Sequence[SegmentRecord],
-) -> Whereabouts:
+) -> OffsetLocation:
     """By the metadata and the leader's word."""
     ranges = {
         part.metadata.segment_id: part.offsets
         for part in stored_ranges(lineage, (record.metadata for record in segments))
     }
     holding = tuple(
-        HoldingSegment(record=record, readable=ranges.get(record.metadata.segment_id))
+        ContainingSegment(record=record, readable=ranges.get(record.metadata.segment_id))
         for record in segments
         if offset in record.metadata.offsets
     )
@@ -86,17 +86,17 @@ def whereabouts(
     log_start = state.first_readable_offset
     gap: RecordedGap | None = None
     if log_start is not None and offset < log_start:
-        place = "below_log_start"
+        location = "below_log_start"
     elif offset >= offsets.high_watermark:
-        place = "above_high_watermark"
+        location = "above_high_watermark"
     elif is_local or is_remote:
-        place = "both" if is_local and is_remote else "local" if is_local else "remote"
+        location = "both" if is_local and is_remote else "local" if is_local else "remote"
     else:
         gap = next((each for each in state.gaps if offset in each.offsets), None)
-        place = "nowhere" if gap is None else "gap"
-    return Whereabouts(
+        location = "nowhere" if gap is None else "gap"
+    return OffsetLocation(
         offset=offset,
-        place=place,
+        location=location,
         leader_epoch=lineage.epoch_for_offset(offset),
         log_start_offset=log_start,
         local_start_offset=offsets.log_start_offset,
@@ -106,10 +106,10 @@ def whereabouts(
     )
 
 
-def local_copy(view: PartitionView, offset: int, held_elsewhere: Held | None) -> LocalCopy:
+def local_copy(view: PartitionView, offset: int, blocked_elsewhere: Blocked | None) -> LocalCopy:
     """Why the local log still has, or has no more, the record.
 
-    `held_elsewhere` is what held the last trim that the gate would have allowed (share groups).
+    `blocked_elsewhere` is what held the last trim that the gate would have allowed (share groups).
     """
     if offset < view.local_start_offset:
         return LocalCopy(state="trimmed", values={"local_start_offset": view.local_start_offset})
@@ -125,20 +125,20 @@ def local_copy(view: PartitionView, offset: int, held_elsewhere: Held | None) ->
             "age_ms": view.moment.retention_ms - segment.max_timestamp_ms,
         }
         return LocalCopy(state="within_local_retention", offsets=segment.offsets, values=values)
-    held = trim_forbidden(view) or _first_held(view, [each for each, _ in over], segment)
-    held = held or held_elsewhere
-    if held is None:
+    blocked = trim_forbidden(view) or _first_blocked(view, [each for each, _ in over], segment)
+    blocked = blocked or blocked_elsewhere
+    if blocked is None:
         return LocalCopy(state="due", offsets=segment.offsets)
     return LocalCopy(
-        state="held", reason=held.reason, offsets=segment.offsets, values=dict(held.values)
+        state="blocked", reason=blocked.reason, offsets=segment.offsets, values=dict(blocked.values)
     )
 
 
-def whereabouts_as_json(found: Whereabouts) -> Mapping[str, object]:
+def offset_location_as_json(found: OffsetLocation) -> Mapping[str, object]:
     """As `rlm explain --json` and the manager's HTTP API show it."""
     return {
         "offset": found.offset,
-        "place": found.place,
+        "location": found.location,
         "leader_epoch": found.leader_epoch,
         "log_start_offset": found.log_start_offset,
         "local_start_offset": found.local_start_offset,
@@ -160,20 +160,20 @@ def local_copy_as_json(copy: LocalCopy) -> Mapping[str, object]:
     }
 
 
-def _first_held(
+def _first_blocked(
     view: PartitionView, over: Sequence[LocalSegment], segment: LocalSegment
-) -> Held | None:
+) -> Blocked | None:
     """What keeps the segment, or the first of those that would have to go with it."""
     for each in over:
-        held = segment_held(view, each)
-        if held is not None:
-            return held
+        blocked = segment_blocked(view, each)
+        if blocked is not None:
+            return blocked
         if each is segment:
             break
     return None
 
 
-def _segment_as_json(holding: HoldingSegment) -> Mapping[str, object]:
+def _segment_as_json(holding: ContainingSegment) -> Mapping[str, object]:
     metadata, readable = holding.record.metadata, holding.readable
     return {
         "id": id_to_text(metadata.segment_id.id),

@@ -30,11 +30,11 @@ def failing_copies(reports: Iterable[PartitionReport]) -> Mapping[str, int]:
     What is beyond so many causes is counted together: they are labels of a metric.
     """
     found = Counter(
-        str(held.values.get("cause") or "unknown")
-        for held in (report.copy_held for report in reports)
-        if held is not None
-        and held.reason == FAILING
-        and int(held.values.get("attempts", 0)) >= _LEAST_ATTEMPTS
+        str(blocked.values.get("cause") or "unknown")
+        for blocked in (report.copy_blocked for report in reports)
+        if blocked is not None
+        and blocked.reason == FAILING
+        and int(blocked.values.get("attempts", 0)) >= _LEAST_ATTEMPTS
     )
     most = dict(found.most_common(_MAX_CAUSES))
     rest = sum(found.values()) - sum(most.values())

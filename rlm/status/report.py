@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from rlm.policy.anomalies import open_anomalies
-from rlm.policy.candidates import copy_held, lag, offload_end_offset
-from rlm.policy.held import Held
+from rlm.policy.blocked import Blocked
+from rlm.policy.candidates import copy_blocked, lag, offload_end_offset
 from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import CopyFailure, PartitionView
 from rlm.status.future_timestamps import FutureTimestamps, future_timestamps
@@ -45,9 +45,9 @@ class PartitionReport:
     offload_end_offset: int = 0
     remote_segments: int = 0
     remote_bytes: int = 0
-    copy_held: Held | None = None
-    trim_held: Held | None = None
-    expiry_held: Held | None = None
+    copy_blocked: Blocked | None = None
+    trim_blocked: Blocked | None = None
+    expiry_blocked: Blocked | None = None
     copying: bool = False
     diverged: bool = False
     external_start: bool = False
@@ -60,7 +60,7 @@ class PartitionReport:
 def leader_report(
     view: PartitionView,
     decision: TrimDecision,
-    expiry_held: Held | None = None,
+    expiry_blocked: Blocked | None = None,
     repair_failure: CopyFailure | None = None,
 ) -> PartitionReport:
     """Report a led partition from the view that was just decided on."""
@@ -86,9 +86,9 @@ def leader_report(
         offload_end_offset=offload_end_offset(view),
         remote_segments=len(finished),
         remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
-        copy_held=copy_held(view),
-        trim_held=decision.held,
-        expiry_held=expiry_held,
+        copy_blocked=copy_blocked(view),
+        trim_blocked=decision.blocked,
+        expiry_blocked=expiry_blocked,
         copying=bool(view.in_flight),
         diverged=view.diverged,
         external_start=view.external_start,
@@ -131,7 +131,7 @@ def follower_report(tip: TopicIdPartition) -> PartitionReport:
 def report_as_json(report: PartitionReport) -> Mapping[str, object]:
     """A report as the manager's HTTP API shows it."""
     tip = report.topic_id_partition
-    held, kept, waits = report.trim_held, report.expiry_held, report.copy_held
+    blocked, kept, waits = report.trim_blocked, report.expiry_blocked, report.copy_blocked
     future = report.future_timestamps
     return {
         "topic": tip.topic,
@@ -149,9 +149,9 @@ def report_as_json(report: PartitionReport) -> Mapping[str, object]:
         "offload_end_offset": report.offload_end_offset,
         "remote_segments": report.remote_segments,
         "remote_bytes": report.remote_bytes,
-        "copy_held": None if waits is None else {"reason": waits.reason, **waits.values},
-        "trim_held": None if held is None else {"reason": held.reason, **held.values},
-        "expiry_held": None if kept is None else {"reason": kept.reason, **kept.values},
+        "copy_blocked": None if waits is None else {"reason": waits.reason, **waits.values},
+        "trim_blocked": None if blocked is None else {"reason": blocked.reason, **blocked.values},
+        "expiry_blocked": None if kept is None else {"reason": kept.reason, **kept.values},
         "copying": report.copying,
         "diverged": report.diverged,
         "external_start": report.external_start,

@@ -17,7 +17,7 @@ def retention_preview(view: PartitionView, decided: Plan) -> Mapping[str, object
     gone = [
         piece for piece in log_pieces(view) if new is not None and piece.offsets.end_offset <= new
     ]
-    held, kept = decided.trim.held, decided.expiry_held
+    blocked, kept = decided.trim.blocked, decided.expiry_blocked
     return {
         "topic": tip.topic,
         "partition": tip.partition,
@@ -38,6 +38,6 @@ def retention_preview(view: PartitionView, decided: Plan) -> Mapping[str, object
         "local_start_offset": view.local_start_offset,
         "new_local_start_offset": decided.trim.offset or view.local_start_offset,
         "trim_rule": decided.trim.rule,
-        "trim_held": None if held is None else {"reason": held.reason, **held.values},
-        "expiry_held": None if kept is None else {"reason": kept.reason, **kept.values},
+        "trim_blocked": None if blocked is None else {"reason": blocked.reason, **blocked.values},
+        "expiry_blocked": None if kept is None else {"reason": kept.reason, **kept.values},
     }

@@ -1,7 +1,7 @@
 """A TLS context that follows its files: certificates are renewed while connections go on.
 
 New connections take what the files say now; those that are open keep what they began with. Files
-that can't be used, as one that is half written, leave the context as it was.
+that cannot be used, as one that is half written, leave the context as it was.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class FreshContext:
         try:
             self._context = self._make()
         except InvalidConfigError as error:
-            _log.warning("changed certificates can't be used", extra={"error": error})
+            _log.warning("changed certificates cannot be used", extra={"error": error})
             self._renewed(False)  # noqa: FBT003 - whether it succeeded
             return
         _log.info("certificates were renewed", extra={"files": ",".join(map(str, self._files))})

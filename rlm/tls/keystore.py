@@ -51,11 +51,11 @@ class Keystore:
                 raise self._unusable("the private key is not that of the certificate") from error
             if is_encrypted:
                 raise InvalidConfigError(
-                    "the private key can't be opened with its password",
+                    "the private key cannot be opened with its password",
                     key=self.password_key,
                     file=self.path,
                 ) from error
-            raise self._unusable("private key or certificate can't be used", error) from error
+            raise self._unusable("private key or certificate cannot be used", error) from error
 
     def _unusable(self, message: str, reason: Exception | None = None) -> InvalidConfigError:
         cause = {} if reason is None else {"reason": reason}
@@ -69,7 +69,7 @@ def trust(context: ssl.SSLContext, path: Path, *, location_key: str) -> None:
         context.load_verify_locations(cafile=path)
     except OSError as error:
         raise InvalidConfigError(
-            "certificates can't be used", key=location_key, file=path, reason=error
+            "certificates cannot be used", key=location_key, file=path, reason=error
         ) from error
 
 
@@ -78,7 +78,7 @@ def _pem(path: Path, location_key: str) -> str:
         text = path.read_text(encoding="ascii", errors="replace")
     except OSError as error:
         raise InvalidConfigError(
-            "file can't be read", key=location_key, file=path, reason=error.strerror
+            "file cannot be read", key=location_key, file=path, reason=error.strerror
         ) from error
     if _CERTIFICATE not in text:
         raise InvalidConfigError(

@@ -36,7 +36,7 @@ _POLL_INTERVAL_MS = 1000  # each poll asks every manager and every leader
 _BEING_COPIED = frozenset({RiskReason.NOT_STORED, RiskReason.NOT_KNOWN, RiskReason.DAMAGED})
 
 
-class RolledLags(Protocol):
+class CopyLagSource(Protocol):
     """What the managers beside the leaders say of rolled segments that are not stored."""
 
     def lags(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Lag]:
@@ -57,7 +57,7 @@ class TieringEnd:
         *,
         topics: TopicAdmin,
         metadata: RemoteLogMetadataManager,
-        lags: RolledLags,
+        lags: CopyLagSource,
         clock: Clock,
         progress: Progress,
     ) -> None:
@@ -139,7 +139,7 @@ class TieringEnd:
                 "the topic is ACTIVE again: what is not stored is not known, "
                 "because managers do not answer",
                 topic=topic,
-                waits_for="; ".join(map(self._told, unknown)),
+                waits_for="; ".join(map(self._risk_text, unknown)),
             )
         return RetriableError(
             "the topic is ACTIVE again: records would be lost (--force gives them up)",
@@ -147,7 +147,7 @@ class TieringEnd:
             at_risk="; ".join(map(str, risks)),
         )
 
-    def _told(self, risk: RecordsAtRisk) -> str:
+    def _risk_text(self, risk: RecordsAtRisk) -> str:
         if risk.reason is not RiskReason.NOT_KNOWN:
             return str(risk)
         return f"{risk}: {self._lags.silence(risk.topic_id_partition)}"
@@ -165,7 +165,7 @@ class TieringEnd:
         *,
         deadline_ms: int,
     ) -> tuple[RecordsAtRisk, ...]:
-        """What is at risk when copying can't make it less, or when the time is over."""
+        """What is at risk when copying cannot make it less, or when the time is over."""
         shown = ""
         while True:
             late = self._clock.monotonic_ms() >= deadline_ms
@@ -178,7 +178,7 @@ class TieringEnd:
             else:
                 if late or not any(risk.reason in _BEING_COPIED for risk in risks):
                     return risks
-                waiting = "; ".join(map(self._told, risks))
+                waiting = "; ".join(map(self._risk_text, risks))
             if waiting != shown:
                 self._progress(f"waiting: {waiting}")
                 shown = waiting

@@ -7,7 +7,7 @@ The order of effects:
 
 Whoever stops in between leaves ENABLING: nothing is trimmed or copied, and the same command, or the
 manager beside the leader of partition 0, finishes it. The originals are on record before the
-broker's retention is touched, so they can't be lost.
+broker's retention is touched, so they cannot be lost.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from rlm.broker.cluster import ClusterView
 from rlm.broker.topics.topic_admin import TopicAdmin
 from rlm.broker.topics.topic_configs import TopicConfigs
 from rlm.policy.topic.topic_policy import deletes_nothing, untierable_reason
-from rlm.tasks.context.changed_words import ChangedWords
+from rlm.tasks.context.log_once import LogOnce
 from rlm.topics.broker_retention import BrokerRetention
 from rlm.topics.enable import Tiering
 from rlmm.events.values import PolicyState, TopicPolicy
@@ -62,13 +62,13 @@ class RetentionKeeper:
         self._node_id = node_id
         self._reassert = reassert
         self._alarm = alarm
-        self._words = ChangedWords()
+        self._log_once = LogOnce()
 
     def step(self) -> RetentionReport:
         """Look once, mend what is ours to mend, wait for nothing.
 
         A topic of which our broker does not tell the settings is untierable until it does. Raises
-        RetriableError or NotFoundError if our broker can't be asked now.
+        RetriableError or NotFoundError if our broker cannot be asked now.
         """
         policies = [each for each in self._metadata.topic_policies() if each.state in _TIERED]
         if not policies:
@@ -99,11 +99,11 @@ class RetentionKeeper:
         else:
             forbidden = untierable_reason(found)
             if forbidden is None:
-                self._words.ended(policy.topic_id)
+                self._log_once.clear(policy.topic_id)
                 return found
             reason = forbidden
-        if self._words.are_new(policy.topic_id, reason):
-            logger.warning("topic can't be tiered topic=%s rule=%s", policy.topic, reason)
+        if self._log_once.changed(policy.topic_id, reason):
+            logger.warning("topic cannot be tiered topic=%s rule=%s", policy.topic, reason)
         return reason
 
     def _keep(self, policy: TopicPolicy, configs: TopicConfigs) -> str | None:
@@ -118,17 +118,17 @@ class RetentionKeeper:
                 )
                 self._found_limited(policy, values)
         except TieredStorageError as error:
-            if self._words.are_new((policy.topic_id, "keep"), error.message):
+            if self._log_once.changed((policy.topic_id, "keep"), error.message):
                 logger.warning("topic is looked at again topic=%s error=%s", policy.topic, error)
         else:
-            self._words.ended((policy.topic_id, "keep"))
+            self._log_once.clear((policy.topic_id, "keep"))
         if values is None:
-            self._words.ended((policy.topic_id, "limited"))
+            self._log_once.clear((policy.topic_id, "limited"))
         return values
 
     def _found_limited(self, policy: TopicPolicy, values: str) -> None:
         self._alarm(policy.topic)
-        if self._words.are_new((policy.topic_id, "limited"), values):
+        if self._log_once.changed((policy.topic_id, "limited"), values):
             logger.warning(
                 "broker may delete what is not stored topic=%s found=%s reasserted=%s",
                 policy.topic,

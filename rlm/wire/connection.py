@@ -2,7 +2,7 @@
 
 The only module of this package that does I/O. A deadline bounds each request as a whole, from
 the first byte sent to the last byte received: a peer that drips bytes does not extend it.
-Everything the network or the broker's login does to us is a RetriableError, for it may be mended
+Everything the network or the broker's login does to us is a RetriableError, for it may be repaired
 there; bytes that are not the protocol are a CorruptError. After an error on the way the connection
 is closed, because what else was on its way is unknown.
 """
@@ -162,7 +162,7 @@ class Connection:
 class Connector:
     """Makes connections, all in the same way. Thread-safe.
 
-    Raises InvalidConfigError where a certificate, key or CA file can't be used.
+    Raises InvalidConfigError where a certificate, key or CA file cannot be used.
     """
 
     def __init__(self, settings: ConnectionSettings, clock: Clock) -> None:
@@ -174,8 +174,8 @@ class Connector:
     def connect(self, host: str, port: int) -> Connection:
         """Dial, and log in.
 
-        Raises RetriableError if the broker can't be reached, is not trusted, or refuses us;
-        CorruptError if what answers is no Kafka broker, or can't prove that it knows the password.
+        Raises RetriableError if the broker cannot be reached, is not trusted, or refuses us;
+        CorruptError if what answers is no Kafka broker, or cannot prove that it knows the password.
         """
         address = f"{host}:{port}"
         remaining_s = _deadline(self._clock, self._settings.connect_timeout_ms)

@@ -26,7 +26,7 @@ _INT16 = struct.Struct(">h")
 _NULL = -1
 _TRANSACTIONAL_PRODUCE_VERSION = 3
 _MAX_HEAD_BYTES = 0x20000  # two strings of the greatest length and some tags: nobody sends more
-_MAX_TAG_COUNT = 16  # they are counted anew with every piece of a head that comes in pieces
+_MAX_TAG_COUNT = 16  # they are counted again with every piece of a head that comes in pieces
 
 
 class RequestHead(NamedTuple):
@@ -70,9 +70,9 @@ def read_produce_acks(data: Buffer, head: RequestHead, *, frame_bytes: int) -> i
     """
     flexible = head.api_version in PRODUCE.flexible
     try:
-        position = _behind_tags(data, head.end_position) if flexible else head.end_position
+        position = _after_tags(data, head.end_position) if flexible else head.end_position
         if head.api_version >= _TRANSACTIONAL_PRODUCE_VERSION:
-            position = _behind_nullable_string(data, position, compact=flexible)
+            position = _after_nullable_string(data, position, compact=flexible)
         (acks,) = _INT16.unpack_from(data, position)
     except (IndexError, struct.error):
         _check_fits(len(data) + 1, frame_bytes)
@@ -92,7 +92,7 @@ def _check_fits(needed_bytes: int, frame_bytes: int) -> None:
         raise CorruptError("request ends within its head", frame_bytes=frame_bytes)
 
 
-def _behind_tags(data: Buffer, position: int) -> int:
+def _after_tags(data: Buffer, position: int) -> int:
     count, position = read_unsigned_varint(data, position)
     if count > _MAX_TAG_COUNT:
         raise CorruptError("more tags than any request has", tag_count=count)
@@ -103,7 +103,7 @@ def _behind_tags(data: Buffer, position: int) -> int:
     return position
 
 
-def _behind_nullable_string(data: Buffer, position: int, *, compact: bool) -> int:
+def _after_nullable_string(data: Buffer, position: int, *, compact: bool) -> int:
     length: int
     if compact:
         length, position = read_unsigned_varint(data, position)

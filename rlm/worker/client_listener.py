@@ -48,7 +48,7 @@ def bind_closed(listener: HostPort, *, key: str) -> socket.socket:
     except OSError as error:
         refusing.close()
         raise InvalidConfigError(
-            "address can't be listened on", key=key, found=listener, reason=error.strerror
+            "address cannot be listened on", key=key, found=listener, reason=error.strerror
         ) from error
     refuse_connections(refusing)
     return refusing

@@ -55,7 +55,7 @@ _READER_FETCH_WAIT_MS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outside:
+class ExternalSystems:
     """What a manager touches: the broker and its disk, the store, the two topics."""
 
     identity: BrokerIdentity
@@ -66,10 +66,10 @@ class Outside:
     dead_letters: DeadLetterTopic
 
 
-def open_outside(config: Config, clock: Clock) -> Outside:
+def open_external_systems(config: Config, clock: Clock) -> ExternalSystems:
     """Everything real. InvalidConfigError."""
     identity = check_host(config)
-    return Outside(
+    return ExternalSystems(
         identity=identity,
         broker=_own_broker(config, identity, clock),
         source=LogDirSource(config.host.log_dirs, clock=clock),

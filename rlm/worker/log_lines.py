@@ -45,16 +45,16 @@ class KafkaClientFilter(logging.Filter):
     def __init__(self, interval_s: float = 60.0) -> None:
         super().__init__()
         self._interval_s = interval_s
-        self._told_at_s: dict[tuple[str, int, str], float] = {}
+        self._logged_at_s: dict[tuple[str, int, str], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         if not record.name.startswith("librdkafka."):
             return True
         kind = (record.name, record.levelno, record.getMessage().partition(" ")[0])
-        told_at_s = self._told_at_s.get(kind)
-        if told_at_s is not None and record.created < told_at_s + self._interval_s:
+        logged_at_s = self._logged_at_s.get(kind)
+        if logged_at_s is not None and record.created < logged_at_s + self._interval_s:
             return False
-        self._told_at_s[kind] = record.created
+        self._logged_at_s[kind] = record.created
         return True
 
 

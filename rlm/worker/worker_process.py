@@ -1,7 +1,7 @@
 """A worker as a process: its HTTP server, its signals, its parent, and its end.
 
 What a worker does is its builder's matter; this module runs one until it is told to stop, loses
-its supervisor, or finds that it can't be right.
+its supervisor, or finds that it cannot be right.
 """
 
 from __future__ import annotations

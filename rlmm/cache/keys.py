@@ -18,7 +18,7 @@
 | cluster | `secret` | time of the record, MetadataEvent |
 | cluster | `process` + process id | time of the heartbeat, MetadataEvent |
 | cluster | `newer` + length of the scope (u8), scope, record's key | NewerRecord |
-| cluster | `unreadable` + key of a record that newer rules can't read either | NewerRecord |
+| cluster | `unreadable` + key of a record that newer rules cannot read either | NewerRecord |
 
 A segment stands where it begins, so that a lookup and a listing find it whole with one seek; of one
 of which no record was accepted that is offset 0. Unfinished are all in another state than
@@ -32,7 +32,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
-from rlmm.fold.segment_entry import pack_held_epoch
+from rlmm.fold.segment_entry import pack_covered_epoch
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKind
 
 _U32 = Struct(">I")
@@ -93,7 +93,7 @@ def offset_key_subject(key: bytes) -> bytes:
 
 def epoch_key(partition: bytes, epoch: int) -> bytes:
     """In `bounds`: an epoch's base offsets."""
-    return partition + pack_held_epoch(epoch)
+    return partition + pack_covered_epoch(epoch)
 
 
 def pack_epoch_bases(bases: EpochBases) -> bytes:

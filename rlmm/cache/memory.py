@@ -135,7 +135,7 @@ class MemoryStore(OrderedStore):
     def failure(self) -> str:
         return ""
 
-    def reopen(self, before_anew: Callable[[], None] = lambda: None) -> None:
+    def reopen(self, before_restart: Callable[[], None] = lambda: None) -> None:
         """Nothing can fail."""
 
     def set_aside(self, topic_id: str) -> str:

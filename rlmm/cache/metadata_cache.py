@@ -34,7 +34,7 @@ from rlmm.cache.overlay import Overlay, stored_data, stored_entry
 from rlmm.cache.partition_changes import PartitionChanges
 from rlmm.cache.partition_data import drop_partitions, partition_numbers
 from rlmm.cache.segment_view import SegmentView
-from rlmm.cache.values import ObjectsNamed
+from rlmm.cache.values import NamedObjects
 from rlmm.events.secrets import ClusterSecret
 from rlmm.events.values import PausableTask, TopicPolicy
 from rlmm.fold.segment_entry import SegmentEntry, entry_state, entry_value
@@ -56,7 +56,7 @@ from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
 _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
-_BEHIND_PARTITIONS = b"\xff" * (PARTITION_SUBJECT_BYTES + 1)
+_AFTER_PARTITIONS = b"\xff" * (PARTITION_SUBJECT_BYTES + 1)
 _LISTED_STATES = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED}
 
 
@@ -108,16 +108,17 @@ class MetadataCache:
         return self._store.size()
 
     def failure(self) -> str:
-        """Why the cache can't be used, until `recover` succeeds; empty while it can."""
+        """Why the cache cannot be used, until `recover` succeeds; empty while it can."""
         return self._store.failure()
 
-    def recover(self, before_anew: Callable[[], None]) -> None:
+    def recover(self, before_restart: Callable[[], None]) -> None:
         """Open the store again if it failed. RetriableError.
 
-        What was written is kept; but what is damaged is begun anew, after `before_anew` was called.
+        What was written is kept; but what is damaged is begun again, after `before_restart` was
+        called.
         """
         if self._store.failure():
-            self._store.reopen(before_anew)
+            self._store.reopen(before_restart)
             self.changes.all_changed()
 
     def expect(self, *, much_is_written: bool) -> None:
@@ -148,7 +149,7 @@ class MetadataCache:
             subject: None if data is None else entry_state(data) for subject, data in found.items()
         }
 
-    def objects_named(self, subjects: Iterable[bytes]) -> Iterator[tuple[bytes, ObjectsNamed]]:
+    def objects_named(self, subjects: Iterable[bytes]) -> Iterator[tuple[bytes, NamedObjects]]:
         """What the segments with these subjects name; nothing of those `segment` has none of."""
         with self._store.read(Table.SEGMENT_OFFSETS, Table.SEGMENTS) as reader:
             for subject in subjects:
@@ -262,7 +263,7 @@ class MetadataCache:
         with self._store.read(Table.SEGMENTS) as reader:
             yield from self._view(reader, topic_id_partition).entries()
 
-    def half_retired(
+    def partly_tombstoned(
         self, topic_id_partition: TopicIdPartition
     ) -> Iterator[tuple[bytes, SegmentEntry]]:
         """Segments erased by the first of their tombstones whose other records are left.
@@ -278,7 +279,7 @@ class MetadataCache:
     def every_segment(self) -> Iterator[SegmentRecord]:
         """All segments in any state, ascending by topic id and partition; one point in time."""
         with self._store.read(Table.SEGMENTS) as reader:
-            for _, data in reader.ascending(Table.SEGMENTS, b"", _BEHIND_PARTITIONS):
+            for _, data in reader.ascending(Table.SEGMENTS, b"", _AFTER_PARTITIONS):
                 entry = SegmentEntry.from_bytes(data)
                 if entry.state is not None:
                     yield values.segment_record(entry)

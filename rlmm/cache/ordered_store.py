@@ -77,7 +77,7 @@ class StoreBatch(ABC):
 class OrderedStore(ABC):
     """All methods are thread-safe; batches are written one after another.
 
-    Raises CorruptError where what was stored can't be read, RetriableError where the disk refuses.
+    Raises CorruptError where what was stored cannot be read, RetriableError where the disk refuses.
     """
 
     @abstractmethod
@@ -98,7 +98,7 @@ class OrderedStore(ABC):
 
     @abstractmethod
     def size(self) -> StoreSize:
-        """What the store takes now; nothing while it can't be used. Cheap enough to be scraped."""
+        """What the store takes now; nothing while it cannot be used. Cheap enough to be scraped."""
 
     @abstractmethod
     def expect(self, *, much_is_written: bool) -> None:
@@ -109,22 +109,22 @@ class OrderedStore(ABC):
 
     @abstractmethod
     def failure(self) -> str:
-        """Why the store can't be used, until `reopen` succeeds; empty while it can.
+        """Why the store cannot be used, until `reopen` succeeds; empty while it can.
 
         Whatever call found that out: what a read has found damaged is not written either.
         """
 
     @abstractmethod
-    def reopen(self, before_anew: Callable[[], None] = lambda: None) -> None:
+    def reopen(self, before_restart: Callable[[], None] = lambda: None) -> None:
         """Close and open again, with all that was written: a failure lasts until then.
 
-        Whoever reads meanwhile gets RetriableError. What is damaged is begun anew instead, empty:
-        `before_anew` is called then, before anybody can read that.
+        Whoever reads meanwhile gets RetriableError. What is damaged is begun again instead, empty:
+        `before_restart` is called then, before anybody can read that.
         """
 
     @abstractmethod
     def set_aside(self, topic_id: str) -> str:
-        """Begin anew, empty. Returns under which name what was there is kept; empty if it is not.
+        """Begin again, empty. Returns under which name what was there is kept; empty if it is not.
 
         At most one is kept: the last. Its name ends with `topic_id`, 22 characters of either of
         base64's alphabets, in that of file names.

@@ -204,7 +204,7 @@ class _SegmentWrites:
         span = entry.end_offset - base_offset
         if self.spans.get(partition, -1) < span:
             self.spans[partition] = span
-        for epoch in entry.epochs_held():
+        for epoch in entry.covered_epochs():
             key = partition + epoch
             if self.least_bases.get(key, MAX_OFFSET) >= base_offset:
                 self.least_bases[key] = base_offset

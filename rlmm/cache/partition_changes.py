@@ -12,7 +12,7 @@ from itertools import islice
 from threading import Lock
 from uuid import UUID
 
-from rlmm.spi import ChangedPartitions, PartitionPlace
+from rlmm.spi import ChangedPartitions, PartitionKey
 
 _REMEMBERED_COUNT = 10_000
 _ID_BYTES = 16
@@ -44,12 +44,16 @@ class PartitionChanges:
         with self._lock:
             new_count = self._count - count
             if new_count > len(self._last):
-                return ChangedPartitions(count=self._count, places=None)
-            found = ChangedPartitions(count=self._count, places=frozenset())
+                return ChangedPartitions(count=self._count, partition_keys=None)
+            found = ChangedPartitions(count=self._count, partition_keys=frozenset())
             subjects = list(islice(reversed(self._last), new_count))
-        return replace(found, places=frozenset(map(_place, subjects))) if subjects else found
+        return (
+            replace(found, partition_keys=frozenset(map(_partition_key, subjects)))
+            if subjects
+            else found
+        )
 
 
-def _place(subject: bytes) -> PartitionPlace:
+def _partition_key(subject: bytes) -> PartitionKey:
     topic_id, partition = subject[:_ID_BYTES], subject[_ID_BYTES:]
-    return PartitionPlace(UUID(bytes=topic_id), int.from_bytes(partition, "big"))
+    return PartitionKey(UUID(bytes=topic_id), int.from_bytes(partition, "big"))

@@ -1,10 +1,10 @@
 """OrderedStore in RocksDB: one column family per table. The only module that knows rocksdict.
 
-A directory that RocksDB calls corrupt is removed and begun anew, for the topic holds all that was
+A directory that RocksDB calls corrupt is removed and begun again, for the topic holds all that was
 in it; one that is locked or that the disk refuses is left alone, and can be opened later. What is
 found corrupt while running, by whatever call, is a failure until the directory is opened again, and
-leaves a mark, so that it is begun anew then, also by another process. After a failed write RocksDB
-refuses all further ones, also when there is space again, until the directory is opened anew.
+leaves a mark, so that it is begun again then, also by another process. After a failed write RocksDB
+refuses all further ones, also when there is space again, until the directory is opened again.
 
 Memory: block cache + write buffers, both settings, + about 1 MiB for open files and indexes
 (index and filter blocks are in the block cache).
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 _DAMAGE_MARK = "DAMAGED"
 _ALL_KEYS_END = b"\xff" * 128
-_CORRUPT_WORDS = (
+_CORRUPT_PHRASES = (
     "Corruption",
     "No such file or directory",
     "No such column family",
@@ -107,8 +107,8 @@ class _ErrorMap:
         # A table that is missing is one of a store that another thread is just opening again.
         if isinstance(error, DbClosedError | KeyError):
             return RetriableError("the cache is closed")
-        if not any(words in text for words in _CORRUPT_WORDS):
-            return RetriableError("the cache can't be used", reason=text)
+        if not any(phrase in text for phrase in _CORRUPT_PHRASES):
+            return RetriableError("the cache cannot be used", reason=text)
         with suppress(OSError):
             (self._directory / _DAMAGE_MARK).touch()
         self.damage = text
@@ -167,7 +167,7 @@ class _RocksDbReader(StoreReader):
 
 
 class RocksDbStore(OrderedStore):
-    """One directory, one process. `damage` tells why the directory was begun anew, if it was."""
+    """One directory, one process. `damage` tells why the directory was begun again, if it was."""
 
     def __init__(self, directory: Path, settings: RocksDbSettings | None = None) -> None:
         """Open the directory, or make it. Other users cannot search it: it holds the secrets.
@@ -188,7 +188,7 @@ class RocksDbStore(OrderedStore):
         self._db: Rdict | None = None
         self.damage = ""
         with suppress(CorruptError, RetriableError), self._failing_until_opened():
-            self._open_or_begin_anew()
+            self._open_or_start_over()
 
     def get(self, table: Table, key: bytes) -> bytes | None:
         try:
@@ -226,7 +226,7 @@ class RocksDbStore(OrderedStore):
             }
             disk_bytes = sum(each.stat().st_size for each in self._directory.iterdir())
         except (DbClosedError, OSError):
-            return StoreSize()  # it is just being opened anew, or a file was just removed
+            return StoreSize()  # it is just being opened again, or a file was just removed
         return StoreSize(
             disk_bytes=disk_bytes,
             block_cache_bytes=self._block_cache.get_usage(),
@@ -243,10 +243,10 @@ class RocksDbStore(OrderedStore):
     def failure(self) -> str:
         return self._failure or self._errors.damage
 
-    def reopen(self, before_anew: Callable[[], None] = lambda: None) -> None:
+    def reopen(self, before_restart: Callable[[], None] = lambda: None) -> None:
         with self._failing_until_opened(), self._write_lock:
             self._close()
-            self._open_or_begin_anew(before_anew)
+            self._open_or_start_over(before_restart)
             self._failure = ""
 
     def set_aside(self, topic_id: str) -> str:
@@ -258,7 +258,7 @@ class RocksDbStore(OrderedStore):
             if kept.exists():
                 shutil.rmtree(kept)
             self._directory.rename(kept)
-            self._open_or_begin_anew()
+            self._open_or_start_over()
             self._failure = ""
             self._remove_kept_but(kept)
         return str(kept)
@@ -298,15 +298,15 @@ class RocksDbStore(OrderedStore):
             if other != kept and _TOPIC_ID.fullmatch(other.name.removeprefix(prefix)):
                 shutil.rmtree(other, ignore_errors=True)
 
-    def _open_or_begin_anew(self, before_anew: Callable[[], None] = lambda: None) -> None:
+    def _open_or_start_over(self, before_restart: Callable[[], None] = lambda: None) -> None:
         if self._errors.damage or (self._directory / _DAMAGE_MARK).exists():
-            before_anew()
-            self._begin_anew("found damaged while it was in use")
+            before_restart()
+            self._start_over("found damaged while it was in use")
         try:
             self._open()
         except CorruptError as error:
-            before_anew()
-            self._begin_anew(str(error))
+            before_restart()
+            self._start_over(str(error))
             self._open()
 
     def _open(self) -> None:
@@ -323,8 +323,8 @@ class RocksDbStore(OrderedStore):
             self._handles = {table: db.get_column_family_handle(table.value) for table in Table}
             self._db = db
 
-    def _begin_anew(self, reason: str) -> None:
-        logger.warning("cache directory is damaged and begun anew reason=%s", reason)
+    def _start_over(self, reason: str) -> None:
+        logger.warning("cache directory is damaged and begun again reason=%s", reason)
         self.damage = reason
         if self._directory.exists():
             shutil.rmtree(self._directory)

@@ -31,7 +31,7 @@ def copy_cache(source: Path, target: OrderedStore, scratch: Path) -> None:
     """Fill `target`, which is empty, with what is in the directory `source`.
 
     `scratch` is an empty directory for RocksDB's own files. InvalidConfigError if there is no cache
-    of ours in `source`, RetriableError if it can't be read now.
+    of ours in `source`, RetriableError if it cannot be read now.
     """
     require_cache(source)
     with _secondary(source, scratch) as database:
@@ -69,7 +69,7 @@ def _errors() -> Iterator[None]:
     except TieredStorageError:
         raise
     except Exception as error:
-        raise RetriableError("the metadata cache can't be read", reason=error) from error
+        raise RetriableError("the metadata cache cannot be read", reason=error) from error
 
 
 def _copy_table(family: Rdict, target: OrderedStore, table: Table) -> None:

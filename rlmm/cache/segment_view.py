@@ -22,7 +22,7 @@ from rlmm.cache.keys import (
     unpack_number,
 )
 from rlmm.cache.ordered_store import OrderedStore, StoreReader, Table
-from rlmm.fold.segment_entry import SegmentEntry, entry_value, finished_part, pack_held_epoch
+from rlmm.fold.segment_entry import SegmentEntry, entry_value, finished_part, pack_covered_epoch
 from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.metadata import SegmentState
 
@@ -150,10 +150,10 @@ class SegmentView:
         epoch = b""
         if leader_epoch is not None:
             begin, end = self._where_epoch_is(leader_epoch, begin, end)
-            epoch = pack_held_epoch(leader_epoch)
+            epoch = pack_covered_epoch(leader_epoch)
         for _, data in (self._unfinished_rows if unfinished else self._rows)(begin, end):
             entry = SegmentEntry.from_bytes(data)
-            if entry.end_offset > from_offset and (not epoch or epoch in entry.epochs_held()):
+            if entry.end_offset > from_offset and (not epoch or epoch in entry.covered_epochs()):
                 yield entry
 
     def entries(self, end: int = MAX_OFFSET + 1) -> Iterator[tuple[bytes, SegmentEntry]]:

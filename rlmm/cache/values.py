@@ -243,7 +243,7 @@ def metadata_in(value: bytes, known: TopicIdPartition | None = None) -> RemoteLo
     return metadata_on_demand(codec.parse_value(value).segment.metadata, known)
 
 
-class ObjectsNamed(NamedTuple):
+class NamedObjects(NamedTuple):
     """The names of a segment's objects, and what those are made of."""
 
     topic: str
@@ -251,10 +251,10 @@ class ObjectsNamed(NamedTuple):
     names: tuple[str, ...]
 
 
-def objects_named(value: bytes) -> ObjectsNamed:
+def objects_named(value: bytes) -> NamedObjects:
     """Those in the value of a segment's record, without building the rest. CorruptError."""
     metadata = codec.parse_value(value).segment.metadata
-    return ObjectsNamed(
+    return NamedObjects(
         topic=metadata.topic_id_partition.topic,
         base_offset=metadata.start_offset,
         names=tuple(stored.key for stored in metadata.objects),

@@ -53,28 +53,28 @@ class DeadLetter:
         return tuple(stored.key for stored in self.metadata.objects)
 
 
-def encode(letter: DeadLetter) -> EncodedRecord:
+def encode(dead_letter: DeadLetter) -> EncodedRecord:
     """Write a letter as a record of the dead-letter topic."""
-    position = letter.delete_started
+    position = dead_letter.delete_started
     message = pb.DeadLetter(
         min_fold_version=_FORMAT_VERSION,
-        metadata=metadata_to_message(letter.metadata),
-        object_keys=letter.object_keys,
-        reason=letter.reason,
-        attempts=letter.attempts,
-        first_attempt_ms=letter.first_attempt_ms,
-        last_attempt_ms=letter.last_attempt_ms,
+        metadata=metadata_to_message(dead_letter.metadata),
+        object_keys=dead_letter.object_keys,
+        reason=dead_letter.reason,
+        attempts=dead_letter.attempts,
+        first_attempt_ms=dead_letter.first_attempt_ms,
+        last_attempt_ms=dead_letter.last_attempt_ms,
         metadata_partition=None if position is None else position.partition,
         metadata_offset=None if position is None else position.offset,
-        metadata_topic_id=letter.metadata_topic_id,
-        repair_attempts=letter.repair_attempts,
+        metadata_topic_id=dead_letter.metadata_topic_id,
+        repair_attempts=dead_letter.repair_attempts,
     )
-    key = segment_subject(letter.metadata.segment_id)
+    key = segment_subject(dead_letter.metadata.segment_id)
     return EncodedRecord(key=key, value=message.SerializeToString())
 
 
 def end_of_deletion(
-    letter: DeadLetter, value: bytes, *, event_id: UUID, event_timestamp_ms: int
+    dead_letter: DeadLetter, value: bytes, *, event_id: UUID, event_timestamp_ms: int
 ) -> EncodedRecord:
     """The record by which a letter's segment comes to DELETE_SEGMENT_FINISHED.
 
@@ -87,7 +87,7 @@ def end_of_deletion(
     metadata.CopyFrom(pb.DeadLetter.FromString(value).metadata)
     metadata.state = segment_pb.DELETE_SEGMENT_FINISHED
     metadata.event_timestamp_ms = event_timestamp_ms
-    key = segment_key(letter.metadata.segment_id, event_id)
+    key = segment_key(dead_letter.metadata.segment_id, event_id)
     return EncodedRecord(key=key, value=event.SerializeToString())
 
 

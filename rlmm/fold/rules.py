@@ -36,7 +36,7 @@ a request, which is written when the log starts there: a request that is met is 
 Claims may be removed when their partition's deletion has finished, for then they decide nothing.
 
 A record that needs newer rules than these changes nothing but that its key is remembered until it
-is removed or replaced. A cache of another version of the rules is folded anew.
+is removed or replaced. A cache of another version of the rules is folded again.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def fold(  # noqa: C901, PLR0911, PLR0912 - one case for each step
 
 
 def note_unread(state: FoldState, record: TopicRecord, needs_fold_version: int) -> None:
-    """Remember a record that can't be folded; `needs_fold_version` 0: by newer rules neither.
+    """Remember a record that cannot be folded; `needs_fold_version` 0: by newer rules neither.
 
     A tombstone, of whatever it is, leaves nothing that could be read.
     """

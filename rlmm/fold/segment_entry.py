@@ -29,7 +29,7 @@ _HEADER = Struct(">BBBqqqqqiqII")
 _PART = Struct(">B2x8xq8x8x8x4x8xI")  # of a header: state, end offset, number of epochs
 _COUNTS = Struct(">55xII")  # of a header: numbers of epochs and of records
 _EPOCH = Struct(">iq")
-_HELD_EPOCH = Struct(">i")  # as an _EPOCH begins
+_COVERED_EPOCH = Struct(">i")  # as an _EPOCH begins
 _RECORD_BYTES = 17
 ACCEPTED = b"\x01"
 REFUSED = b"\x00"
@@ -143,12 +143,12 @@ class SegmentEntry(NamedTuple):
             end_offset = start_offset
         return ranges[::-1]
 
-    def epochs_held(self) -> list[bytes]:
-        """The epochs of which the segment holds records, each as `pack_held_epoch` writes it."""
+    def covered_epochs(self) -> list[bytes]:
+        """The epochs of which the segment holds records, each as `pack_covered_epoch` writes it."""
         epochs = self.epochs
         if len(epochs) == _EPOCH.size:
-            return [epochs[: _HELD_EPOCH.size]]  # nearly all are of one, which wrote all of it
-        return [pack_held_epoch(epoch) for epoch, _, _ in self.epoch_ranges()]
+            return [epochs[: _COVERED_EPOCH.size]]  # nearly all are of one, which wrote all of it
+        return [pack_covered_epoch(epoch) for epoch, _, _ in self.epoch_ranges()]
 
     def event_ids(self, *, accepted: bool) -> tuple[bytes, ...]:
         """Ids of the accepted, or of the refused, records in log order."""
@@ -202,8 +202,8 @@ new_entry: Callable[[_EntryFields], SegmentEntry] = partial(tuple.__new__, Segme
 pack_epoch = _EPOCH.pack
 """One of `SegmentEntry.epochs` as bytes: epoch, start offset."""
 
-pack_held_epoch = _HELD_EPOCH.pack
-"""One of `SegmentEntry.epochs_held`."""
+pack_covered_epoch = _COVERED_EPOCH.pack
+"""One of `SegmentEntry.covered_epochs`."""
 
 
 def with_record(before: SegmentEntry | None, flag: bytes, event_id: bytes) -> bytes:

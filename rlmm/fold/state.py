@@ -58,7 +58,7 @@ class FoldState(Protocol):
         """A claim, trim, log start, request, lease or gaps stand at `offset`; None: no longer."""
 
     def put_unread_record(self, key: bytes, record: NewerRecord | None) -> None:
-        """The record with this key can't be folded here; None: it can, or there is none."""
+        """The record with this key cannot be folded here; None: it can, or there is none."""
 
     def put_policy(self, topic_id: bytes, event: TopicPolicyChanged | None, offset: int) -> None:
         """A topic id's policy is now this, by the record at `offset`; None: removed."""

@@ -128,7 +128,7 @@ class _BatchFold:
         self.newest_append_time_ms = max(times_ms, default=0)
 
     def _set_aside(self, record: TopicRecord, error: CorruptError | UnsupportedError) -> None:
-        """Drop what can't be read; by what a newer version could, the fold stops deciding."""
+        """Drop what cannot be read; by what a newer version could, the fold stops deciding."""
         needs = 0 if record.value is None else needed_fold_version(record.value)
         newer = needs > FOLD_VERSION
         note_unread(self.overlay, record, needs if newer else 0)

@@ -38,13 +38,13 @@ class Assignment:
         with self._lock:
             self._has_unhosted_topics = any_left
 
-    def wanted(self, partition_count: int, held: Collection[int]) -> frozenset[int]:
+    def wanted(self, partition_count: int, cached: Collection[int]) -> frozenset[int]:
         """The metadata partitions to follow; `held` are those that the cache holds."""
         with self._lock:
             if self._follows_all or self._has_unhosted_topics:
                 return frozenset(range(partition_count))
             if self._hosted is None:
-                return frozenset((CLUSTER_PARTITION, *held))
+                return frozenset((CLUSTER_PARTITION, *cached))
             wanted = self._wanted.get(partition_count)
             if wanted is None:
                 found = (metadata_partition(each, partition_count) for each in self._hosted)

@@ -21,13 +21,13 @@ logger = logging.getLogger(__name__)
 
 _GONE = (
     "the metadata topic that this state directory followed is gone: restore it, or stop the "
-    "process and move manager/cache of its state.dir aside to begin anew"
+    "process and move manager/cache of its state.dir aside to begin again"
 )
 _TOO_OLD = "the checkpoint is too old: tombstones may have been missed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class CachedTopic:
     """A topic and its cache, brought together.
 
     `stored` is the topic that the cache was folded from, None if it is new. `positions` says for
@@ -55,7 +55,7 @@ class Continuation:
         self._delete_retention_ms = delete_retention_ms
         self._followed: TopicIdentity | None = None
 
-    def connect(self, now_ms: int, *, lost: str = "", confirmed_ms: int = 0) -> Connection:
+    def connect(self, now_ms: int, *, lost: str = "", confirmed_ms: int = 0) -> CachedTopic:
         """Find the topic and look whether the cache may be continued; `now_ms` by this host.
 
         `lost`: what reading on from its positions came to, if that showed that the topic lost
@@ -76,7 +76,7 @@ class Continuation:
         sets_aside = bool(reason) and stored is not None
         if not reason and self.is_too_old(fed_ms, now_ms):
             reason = _TOO_OLD
-        return Connection(
+        return CachedTopic(
             identity=identity,
             stored=stored,
             positions=positions,
@@ -86,7 +86,7 @@ class Continuation:
             sets_aside=sets_aside,
         )
 
-    def begin_anew(self, found: Connection) -> Connection:
+    def start_over(self, found: CachedTopic) -> CachedTopic:
         """Forget what the cache holds, for its `rebuild_reason`; the connection that follows."""
         if found.sets_aside and found.stored is not None:
             self._set_aside(found.stored)
@@ -110,7 +110,7 @@ class Continuation:
         return is_stale(fed_ms, now_ms, self._delete_retention_ms)
 
     def rebuild(self, identity: TopicIdentity, reason: str, *, logged: bool = True) -> None:
-        """Forget what the cache holds; it is to be read anew from the beginning of this topic."""
+        """Forget what the cache holds; it is to be read again from the beginning of this topic."""
         self._cache.reset(identity)
         if logged:
             logger.warning("metadata cache is rebuilt from the topic reason=%s", reason)

@@ -1,7 +1,7 @@
 """Which metadata partitions are followed, and which of them were caught up with.
 
 A partition is caught up with once all was applied that stood in it when it began to be followed.
-From then on questions about it are answered, also while the topic can't be reached, until it is
+From then on questions about it are answered, also while the topic cannot be reached, until it is
 forgotten. It is forgotten here before its data is dropped; and as each catching up has a number of
 its own, an answer that was found meanwhile can be told from a whole one.
 """

@@ -3,18 +3,18 @@
     disconnected ── topic has the right shape, cache continued or rebuilt ──► following
          ▲                                                                     │
          └─ topic unreachable at the start, gone, replaced, cut, of a wrong shape;
-                                              cache can't be used ─────────────┘
+                                              cache cannot be used ─────────────┘
 
 It follows the metadata partitions that are assigned to it, and becomes ready when all that was in
 them at the time of connecting is applied. Those that are assigned later are caught up with each by
 itself; what was folded from those that are not assigned any more is dropped.
 
-While the topic can't be reached later it stays ready, for what it holds is still true, but not for
-longer than a quarter of delete.retention.ms: then it connects anew, which finds out whether
-tombstones may have been missed. Nothing can
-be published then. While its cache can't be used it is not ready, for what it holds falls behind; of
-one that was damaged, and is begun anew, nothing is answered until it was caught up with.
-Who runs it calls `step` in a loop and pauses as the step says.
+While the topic cannot be reached later it stays ready, for what it holds is still true, but not for
+longer than a quarter of delete.retention.ms: then it connects again, which finds out whether
+tombstones may have been missed. Nothing can be published then. While its cache cannot be used it is
+not ready, for what it holds falls behind; of one that was damaged, and is begun again, nothing is
+answered until it was caught up with. Who runs it calls `step` in a loop and pauses as the step
+says.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rlmm.follow.followed_partitions import FollowedPartitions
 from rlmm.follow.progress import Progress
 from rlmm.metrics import MetadataMetrics
 from rlmm.positions import ReadPosition, TopicIdentity
-from rlmm.spi import NotReady, Readiness
+from rlmm.spi import Readiness, UnreadyReason
 from rlmm.topic.event_topic import EventTopic, PositionLostError
 from rsm.segment.clock import Clock
 from rsm.segment.errors import (
@@ -53,7 +53,7 @@ _UNCONFIRMED = "the metadata topic has not confirmed yet what was read of it bef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowerSettings:
-    """Bounds of following: records per step, waits, and how often the topic is looked at anew.
+    """Bounds of following: records per step, waits, and how often the topic is looked at again.
 
     From so many missing events on the cache is told that much is about to be written.
     """
@@ -107,7 +107,7 @@ class Follower:
         self.readiness = Readiness(
             ready=False,
             reason="not connected to the metadata topic yet",
-            kind=NotReady.UNREACHABLE,
+            kind=UnreadyReason.UNREACHABLE,
         )
 
     @property
@@ -143,7 +143,7 @@ class Follower:
             if reason := self._cache.failure():
                 self._lose_cache(reason)
             elif not self._connected:
-                self._set_readiness(str(error), NotReady.UNREACHABLE)
+                self._set_readiness(str(error), UnreadyReason.UNREACHABLE)
             return self._failed(error)
         # Connecting alone proves little: a full disk lets a cache be opened, and then refuses.
         if self.readiness.ready:
@@ -174,7 +174,7 @@ class Follower:
         found = self._continuation.connect(now_ms, lost=self._lost, confirmed_ms=self._confirmed_ms)
         if found.rebuild_reason:
             self._followed.forget()
-            found = self._continuation.begin_anew(found)
+            found = self._continuation.start_over(found)
             self._counts["rebuilds"] += found.stored is not None
         self._lost = ""
         self._fed_ms = found.fed_ms
@@ -204,7 +204,7 @@ class Follower:
         return self._clock.wall_ms() - since_ms > self._settings.delete_retention_ms // 4
 
     def _change(self) -> None:
-        """Follow what is assigned now. If its ends can't be asked, the rest goes on meanwhile."""
+        """Follow what is assigned now. If its ends cannot be asked, the rest goes on meanwhile."""
         self._next_change_ms = self._clock.monotonic_ms() + self._settings.retry_backoff_max_ms
         new = self._wanted() - self._followed.numbers
         self._follow(self._topic.end_offsets(sorted(new)) if new else {}, awaited=False)
@@ -216,15 +216,15 @@ class Follower:
 
     def _follow(self, ends: Mapping[int, int], *, awaited: bool) -> None:
         """Follow what is wanted now, the new ones up to these ends at first; drop the others."""
-        held, wanted, followed = self._progress.positions, self._wanted(), self._followed
+        cached, wanted, followed = self._progress.positions, self._wanted(), self._followed
         if not wanted - followed.numbers <= ends.keys():
             return  # more was assigned while the ends were asked for
-        gone = held.keys() - wanted
+        gone = cached.keys() - wanted
         if gone:
             assert self.identity is not None, "known since it is connected"
             followed.forget(gone)
             self._cache.drop(gone, self.identity.partition_count)
-        self._progress.restart({p: held.get(p, _START) for p in wanted}, 0)
+        self._progress.restart({p: cached.get(p, _START) for p in wanted}, 0)
         followed.follow(wanted, {p: ends[p] for p in wanted - followed.numbers}, awaited=awaited)
         known = {**self._known_ends, **ends}
         self._known_ends = {p: known[p] for p in wanted}
@@ -271,12 +271,12 @@ class Follower:
             ends = self._followed.awaited_ends()
             missing = self._progress.behind_count(ends)
             reason = f"{missing} metadata events are not applied yet" if missing else _UNCONFIRMED
-            self._set_readiness(reason if ends else "", NotReady.CATCHING_UP)
+            self._set_readiness(reason if ends else "", UnreadyReason.CATCHING_UP)
             if not ends:
                 self._confirmed_ms = self._clock.wall_ms()
 
     def _expect(self, *, much_is_written: bool) -> None:
-        """Told again whenever much is missing: a cache that was opened anew has forgotten it."""
+        """Told again whenever much is missing: a cache that was opened again has forgotten it."""
         if much_is_written or self._much_is_written:
             self._cache.expect(much_is_written=much_is_written)
             self._much_is_written = much_is_written
@@ -285,23 +285,23 @@ class Follower:
         self._connected = False
         if isinstance(error, PositionLostError):
             self._lost = str(error)
-        kind = NotReady.GONE
+        kind = UnreadyReason.GONE
         if isinstance(error, InvalidConfigError):
-            kind = NotReady.WRONG_SHAPE
+            kind = UnreadyReason.WRONG_SHAPE
         elif isinstance(error, CorruptError):
-            kind = NotReady.CACHE
+            kind = UnreadyReason.CACHE
         self._set_readiness(str(error), kind)
 
     def _lose_cache(self, reason: str) -> None:
         """Not ready at once; how far behind the cache is stays known meanwhile."""
         self._connected = False
-        self._set_readiness(f"the cache can't be used: {reason}", NotReady.CACHE)
+        self._set_readiness(f"the cache cannot be used: {reason}", UnreadyReason.CACHE)
         if self.identity is None:
             return
         with suppress(TieredStorageError):
             self._known_ends = self._topic.end_offsets(sorted(self._followed.numbers))
 
-    def _set_readiness(self, reason: str, kind: NotReady) -> None:
+    def _set_readiness(self, reason: str, kind: UnreadyReason) -> None:
         """Not ready for a reason; ready if that is empty."""
         before = self.readiness
         self.readiness = Readiness(ready=not reason, reason=reason, kind=kind if reason else None)
@@ -312,7 +312,7 @@ class Follower:
     def _failed(self, error: TieredStorageError) -> int:
         self._counts["failures"] += 1
         if self._failures_in_row == 0:
-            logger.warning("metadata can't be followed, trying again error=%s", error)
+            logger.warning("metadata cannot be followed, trying again error=%s", error)
         settings = self._settings
         pause_ms = settings.retry_backoff_ms << min(self._failures_in_row, 20)
         self._failures_in_row += 1

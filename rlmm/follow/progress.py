@@ -1,6 +1,6 @@
 """Progress: how far the topic was applied, and what became of the events that someone awaits.
 
-An event is registered by its id before it is written, so it can't be applied unnoticed in between.
+An event is registered by its id before it is written, so it cannot be applied unnoticed in between.
 Thread-safe. Memory: one entry per call of `publish` under way.
 """
 

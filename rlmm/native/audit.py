@@ -37,7 +37,7 @@ class NativeFindingKind(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NativePlace:
+class NativePosition:
     """Where a record stands, and the broker's time of it."""
 
     position: MetadataPosition
@@ -52,7 +52,7 @@ class NativeFinding:
     """
 
     kind: NativeFindingKind
-    place: NativePlace
+    native_position: NativePosition
     topic_id_partition: TopicIdPartition
     segment_id: RemoteLogSegmentId | None = None
     offsets: OffsetRange | None = None
@@ -60,14 +60,14 @@ class NativeFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Segment:
-    place: NativePlace
+    native_position: NativePosition
     state: NativeSegmentState
     offsets: OffsetRange | None  # None: its beginning was not seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Deletion:
-    place: NativePlace
+    native_position: NativePosition
     state: NativePartitionDeleteState
 
 
@@ -81,23 +81,27 @@ class NativeAudit:
         self._segments: dict[TopicIdPartition, dict[UUID, _Segment]] = {}
         self._deletions: dict[TopicIdPartition, _Deletion] = {}
 
-    def add(self, record: NativeRecord, place: NativePlace) -> None:
+    def add(self, record: NativeRecord, native_position: NativePosition) -> None:
         """Take the next record. CorruptError if its offsets are not a range: it is left out."""
         match record:
             case RemoteLogSegmentMetadataRecord(segment_id=segment_id, facts=facts):
                 offsets = _offsets(facts.start_offset, facts.end_offset)
-                segment = _Segment(place=place, state=facts.state, offsets=offsets)
+                segment = _Segment(
+                    native_position=native_position, state=facts.state, offsets=offsets
+                )
                 self._put(segment_id, segment)
             case RemoteLogSegmentMetadataUpdateRecord(segment_id=segment_id, state=state):
                 known = self._segments.get(segment_id.topic_id_partition, {}).get(segment_id.id)
-                known = known or _Segment(place=place, state=state, offsets=None)
-                self._put(segment_id, replace(known, place=place, state=state))
+                known = known or _Segment(
+                    native_position=native_position, state=state, offsets=None
+                )
+                self._put(segment_id, replace(known, native_position=native_position, state=state))
             case RemotePartitionDeleteMetadataRecord(topic_id_partition=tip, state=state):
                 if state is NativePartitionDeleteState.DELETE_PARTITION_FINISHED:
                     self._segments.pop(tip, None)
                     self._deletions.pop(tip, None)
                 else:
-                    self._deletions[tip] = _Deletion(place=place, state=state)
+                    self._deletions[tip] = _Deletion(native_position=native_position, state=state)
 
     def segments_count(self) -> int:
         """How many segments are known that are not deleted."""
@@ -115,7 +119,7 @@ class NativeAudit:
                 for each in _gaps(tip, known.values())
             ),
         )
-        return (each for each in found if each.place.append_time_ms < cut_off_ms)
+        return (each for each in found if each.native_position.append_time_ms < cut_off_ms)
 
     def _put(self, segment_id: RemoteLogSegmentId, segment: _Segment) -> None:
         known = self._segments.setdefault(segment_id.topic_id_partition, {})
@@ -128,7 +132,7 @@ class NativeAudit:
         for tip, deletion in self._deletions.items():
             yield NativeFinding(
                 kind=NativeFindingKind.DANGLING_PARTITION_DELETE,
-                place=deletion.place,
+                native_position=deletion.native_position,
                 topic_id_partition=tip,
             )
 
@@ -147,7 +151,7 @@ def _unsettled(tip: TopicIdPartition, segments: Mapping[UUID, _Segment]) -> Iter
         if kind is not None:
             yield NativeFinding(
                 kind=kind,
-                place=segment.place,
+                native_position=segment.native_position,
                 topic_id_partition=tip,
                 segment_id=RemoteLogSegmentId(topic_id_partition=tip, id=segment_uuid),
                 offsets=segment.offsets,
@@ -156,16 +160,16 @@ def _unsettled(tip: TopicIdPartition, segments: Mapping[UUID, _Segment]) -> Iter
 
 def _gaps(tip: TopicIdPartition, segments: Iterable[_Segment]) -> Iterator[NativeFinding]:
     finished = (
-        (segment.offsets, segment.place)
+        (segment.offsets, segment.native_position)
         for segment in segments
         if segment.state is NativeSegmentState.COPY_SEGMENT_FINISHED and segment.offsets is not None
     )
     reached_offset: int | None = None
-    for offsets, place in sorted(finished, key=lambda each: each[0]):
+    for offsets, native_position in sorted(finished, key=lambda each: each[0]):
         if reached_offset is not None and offsets.start_offset > reached_offset:
             yield NativeFinding(
                 kind=NativeFindingKind.GAP,
-                place=place,
+                native_position=native_position,
                 topic_id_partition=tip,
                 offsets=OffsetRange(start_offset=reached_offset, end_offset=offsets.start_offset),
             )

@@ -11,7 +11,7 @@ from rsm.segment.errors import NotFoundError, RetriableError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class PublishedPosition:
     """Where a record was written."""
 
     partition: int
@@ -19,7 +19,7 @@ class Published:
 
 
 class PositionLostError(NotFoundError):
-    """A partition does not hold what was read from it: it was cut, or cut and written anew."""
+    """A partition does not hold what was read from it: it was cut, or cut and written again."""
 
 
 class UnknownResultError(RetriableError):
@@ -35,11 +35,11 @@ class EventTopic(ABC):
 
         Raises NotFoundError if it is not there and is not to be created; InvalidConfigError naming
         the setting where partition count, replication factor, cleanup policy or timestamp type are
-        wrong; RetriableError if the cluster can't be asked.
+        wrong; RetriableError if the cluster cannot be asked.
         """
 
     @abstractmethod
-    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         """Write one record and return when all in-sync replicas have it.
 
         Raises UnknownResultError if that is not known within the topic's delivery timeout, any
@@ -54,7 +54,7 @@ class EventTopic(ABC):
     def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
         """Next records of the assigned partitions, each partition's in order; may be empty.
 
-        Raises RetriableError if the cluster can't be reached; NotFoundError if the topic is gone;
+        Raises RetriableError if the cluster cannot be reached; NotFoundError if the topic is gone;
         PositionLostError if a position lies outside what the partition holds, or the record before
         it is not the one that was read (by its leader epoch).
         """

@@ -19,7 +19,7 @@ from confluent_kafka import (
 )
 
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
-from rlmm.topic.event_topic import EventTopic, Published, UnknownResultError
+from rlmm.topic.event_topic import EventTopic, PublishedPosition, UnknownResultError
 from rlmm.topic.kafka_admin import KafkaTopicAdmin
 from rlmm.topic.kafka_errors import kafka_error
 from rlmm.topic.kafka_reader import KafkaTopicReader
@@ -80,7 +80,7 @@ class KafkaTopic(EventTopic):
         self._reader.find_leaders()
         return identity
 
-    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         delivery = _Delivery()
         with self._producer_lock:
             producer = self._producer
@@ -108,7 +108,7 @@ class KafkaTopic(EventTopic):
                 error=delivery.error.name(),
                 detail=delivery.error.str(),
             )
-        return Published(partition=partition, offset=delivery.offset)
+        return PublishedPosition(partition=partition, offset=delivery.offset)
 
     def assign(self, positions: Mapping[int, ReadPosition]) -> None:
         self._reader.assign(positions)

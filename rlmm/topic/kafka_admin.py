@@ -91,7 +91,7 @@ class KafkaTopicAdmin:
             each.partition: self._ask_of_topic(future, _ENDS, timeout_s=timeout_s).offset
             for each, future in futures.items()
         }
-        # A leader that can't be reached is no error to librdkafka: it gives no offset for it.
+        # A leader that cannot be reached is no error to librdkafka: it gives no offset for it.
         if any(offset < 0 for offset in ends.values()):
             raise RetriableError("a leader did not answer", asked=_ENDS)
         return ends
@@ -155,14 +155,14 @@ class KafkaTopicAdmin:
             error = kafka_error(exception)
             if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
                 raise InvalidConfigError(
-                    "the metadata topic can't be created",
+                    "the metadata topic cannot be created",
                     setting=CONFIG_PREFIX + "replication.factor",
                     found=settings.replication_factor,
                     detail=error.str(),
                 ) from exception
             # Another process may just have created it.
             if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise map_error(error, "the metadata topic can't be created") from exception
+                raise map_error(error, "the metadata topic cannot be created") from exception
         except FutureTimeoutError as timeout:
             raise RetriableError("no answer in time", asked="create the topic") from timeout
         logger.info(
@@ -189,4 +189,4 @@ class KafkaTopicAdmin:
 
 
 def _cannot_ask(exception: KafkaException, what: str) -> TieredStorageError:
-    return map_error(kafka_error(exception), "the cluster can't be asked", asked=what)
+    return map_error(kafka_error(exception), "the cluster cannot be asked", asked=what)

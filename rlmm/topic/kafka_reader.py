@@ -23,7 +23,7 @@ from rsm.segment.errors import NotFoundError, RetriableError, TieredStorageError
 _LEADERS_TIMEOUT_S = 1.0
 _START_TIMEOUT_S = 5.0
 _START_PAUSE_S = 0.005
-_CANT_READ = "the metadata topic can't be read"
+_CANT_READ = "the metadata topic cannot be read"
 
 
 class KafkaTopicReader:
@@ -82,7 +82,7 @@ class KafkaTopicReader:
             if found is None:
                 raise RetriableError("no answer in time", partition=partition)
             ends[partition] = found[1]
-        # A leader that can't be reached is no error to librdkafka: it gives no offset for it.
+        # A leader that cannot be reached is no error to librdkafka: it gives no offset for it.
         if any(offset < 0 for offset in ends.values()):
             raise RetriableError("a leader did not answer", topic=self._topic)
         return ends
@@ -129,7 +129,7 @@ class KafkaTopicReader:
         """Have the broker asked whether the partition still holds what was read before.
 
         librdkafka asks where a seek gives a leader epoch, but not where an assignment does. A
-        partition is started by another thread; until then it can't be sought.
+        partition is started by another thread; until then it cannot be sought.
         """
         while True:
             try:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from threading import Condition
 
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
-from rlmm.topic.event_topic import EventTopic, PositionLostError, Published
+from rlmm.topic.event_topic import EventTopic, PositionLostError, PublishedPosition
 from rsm.segment.clock import Clock
 from rsm.segment.errors import NotFoundError, RetriableError
 
@@ -71,7 +71,7 @@ class MemoryLog:
             later = self._epochs[partition][leader_epoch + 1 :]
             return later[0] if later else self._ends[partition]
 
-    def append(self, partition: int, key: bytes, value: bytes | None) -> Published:
+    def append(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         """Append a record as of now. RetriableError while the topic is deleted."""
         with self.changed:
             if self.deleted:
@@ -88,7 +88,7 @@ class MemoryLog:
             )
             self._records[partition].append(record)
             self.changed.notify_all()
-        return Published(partition=partition, offset=offset)
+        return PublishedPosition(partition=partition, offset=offset)
 
     def compact(self, partition: int, upto_offset: int, *, drop_tombstones: bool = False) -> None:
         """Keep of the records below an offset only the last of each key, as the cleaner does.
@@ -146,7 +146,7 @@ class MemoryTopic(EventTopic):
                 self._log.recreate(f"{self._log.identity.topic_id}+")
         return self._log.identity
 
-    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         return self._log.append(partition, key, value)
 
     def assign(self, positions: Mapping[int, ReadPosition]) -> None:

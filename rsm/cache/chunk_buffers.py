@@ -80,7 +80,7 @@ class ChunkBuffers:
         """How much memory is kept for chunks to come."""
         return self._free_units * _UNIT_BYTES
 
-    def held_bytes(self, length_bytes: int) -> int:
+    def buffered_bytes(self, length_bytes: int) -> int:
         """How much memory a chunk of that length takes."""
         if length_bytes < self._least_bytes:
             return length_bytes

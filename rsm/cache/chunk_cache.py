@@ -1,8 +1,8 @@
 """ChunkCache: chunks of stored objects in memory, read once however many ask for them.
 
-A reader asks for one chunk or several and gets a future. Whose turn it is, rsm.cache.chunk_turns
-decides; here the reads are run, and the futures completed. A failed read fails all who wait for
-the chunk, and is not remembered.
+A reader asks for one chunk or several and gets a future. Whose turn it is,
+rsm.cache.chunk_read_queue decides; here the reads are run, and the futures completed. A failed read
+fails all who wait for the chunk, and is not remembered.
 
 Memory: `budget_bytes` for all that is in memory, being read, or in use by somebody.
 """
@@ -18,8 +18,8 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from rsm.cache.chunk_lease import ChunkLease, ChunkRequest
+from rsm.cache.chunk_read_queue import ChunkReadCounts, ChunkReadQueue, Effects, QueuedRead
 from rsm.cache.chunk_table import ChunkKey, ChunkTable
-from rsm.cache.chunk_turns import ChunkTurns, Effects, Turn, TurnCounts
 from rsm.cache.reader_shares import ReaderId, ReaderShares
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError
@@ -51,9 +51,9 @@ class ChunkCacheState:
     `reading_count` chunks are being read, `waiting_count` turns wait for room.
     """
 
-    counts: TurnCounts
+    counts: ChunkReadCounts
     evicted_count: int
-    held_bytes: int
+    buffered_bytes: int
     reading_count: int
     waiting_count: int
     reader_count: int
@@ -76,7 +76,7 @@ class ChunkCache(Generic[ValueT]):
         self._shares = ReaderShares(
             budget_bytes=settings.budget_bytes, idle_ms=settings.idle_reader_ms
         )
-        self._turns = ChunkTurns(
+        self._read_queue = ChunkReadQueue(
             table=self._table, shares=self._shares, concurrent_reads=settings.concurrent_reads
         )
         # Filled where leases are lost, maybe within a call of ours: taken back by the next one.
@@ -99,13 +99,13 @@ class ChunkCache(Generic[ValueT]):
         Who holds a lease while waiting for another may wait for ever.
         """
         self._take_back()
-        turn: Turn[ValueT] = Turn(requests=requests, extend=extend)
+        queued: QueuedRead[ValueT] = QueuedRead(requests=requests, extend=extend)
         with self._lock:
-            effects = self._turns.ask(turn, reader, self._clock.monotonic_ms())
+            effects = self._read_queue.ask(queued, reader, self._clock.monotonic_ms())
         self._carry_out(effects)
-        if not turn.future.done():
-            turn.future.add_done_callback(self._given_up)
-        return turn.future
+        if not queued.future.done():
+            queued.future.add_done_callback(self._given_up)
+        return queued.future
 
     def read_now(
         self, keys: Sequence[ChunkKey], *, reader: ReaderId, extend: Sequence[ChunkKey] = ()
@@ -113,16 +113,16 @@ class ChunkCache(Generic[ValueT]):
         """As `read` where all of `keys` are in memory; else None, and nothing has happened."""
         self._take_back()
         with self._lock:
-            used = self._turns.take(keys, reader, self._clock.monotonic_ms(), extend)
+            used = self._read_queue.take(keys, reader, self._clock.monotonic_ms(), extend)
             if used is None:
                 return None
-            values = self._turns.values(used)
+            values = self._read_queue.values(used)
         return self._lease(values, used)
 
     def peek(self, key: ChunkKey) -> ValueT | None:
         """A chunk that is in memory, which it may leave at any time; nobody counts as its user."""
         with self._lock:
-            return self._turns.value(key)
+            return self._read_queue.value(key)
 
     def holds(self, key: ChunkKey) -> bool:
         """Whether a chunk is in memory or being read; by the next call it may not be any more."""
@@ -135,7 +135,7 @@ class ChunkCache(Generic[ValueT]):
         Only what no reader holds is evicted for it, and nothing while anybody waits for room.
         """
         with self._lock:
-            start = self._turns.ask_ahead(request, reader)
+            start = self._read_queue.ask_ahead(request, reader)
         if start:
             self._read(request)
         return start is not False
@@ -151,9 +151,9 @@ class ChunkCache(Generic[ValueT]):
             self._shares.forget(reader)
 
     def discard(self, key: ChunkKey) -> None:
-        """Read the chunk anew when it is asked for next, unless it is used or being read now."""
+        """Read the chunk again when it is asked for next, unless it is used or being read now."""
         with self._lock:
-            effects = self._turns.discard(key)
+            effects = self._read_queue.discard(key)
         self._carry_out(effects)
 
     def names(self) -> frozenset[str]:
@@ -164,17 +164,17 @@ class ChunkCache(Generic[ValueT]):
     def forget(self, names: Container[str]) -> None:
         """Keep no chunk of these names. Who uses one now, or waits for it, keeps or gets it."""
         with self._lock:
-            effects = self._turns.forget(names)
+            effects = self._read_queue.forget(names)
         self._carry_out(effects)
 
     def state(self) -> ChunkCacheState:
         with self._lock:
             return ChunkCacheState(
-                counts=replace(self._turns.counts),
+                counts=replace(self._read_queue.counts),
                 evicted_count=self._table.evicted_count,
-                held_bytes=self._table.held_bytes,
-                reading_count=self._turns.reading_count,
-                waiting_count=self._turns.waiting_count,
+                buffered_bytes=self._table.buffered_bytes,
+                reading_count=self._read_queue.reading_count,
+                waiting_count=self._read_queue.waiting_count,
                 reader_count=len(self._shares),
             )
 
@@ -182,8 +182,8 @@ class ChunkCache(Generic[ValueT]):
         """Act without the lock: reads and callbacks come back here."""
         for request in effects.to_read:
             self._read(request)
-        for turn in effects.ended:
-            self._complete(turn)
+        for queued in effects.ended:
+            self._complete(queued)
 
     def _read(self, request: ChunkRequest[ValueT]) -> None:
         try:
@@ -201,32 +201,32 @@ class ChunkCache(Generic[ValueT]):
             self._failed(request.key, error)
             return
         with self._lock:
-            effects = self._turns.read(request.key, reading.result())
+            effects = self._read_queue.read(request.key, reading.result())
         self._carry_out(effects)
         if request.loaded is not None:
             request.loaded()
 
     def _failed(self, key: ChunkKey, error: BaseException) -> None:
         with self._lock:
-            effects = self._turns.failed(key, error)
+            effects = self._read_queue.failed(key, error)
         self._carry_out(effects)
 
-    def _complete(self, turn: Turn[ValueT]) -> None:
-        if not turn.future.set_running_or_notify_cancel():
-            if turn.error is None:
-                self._release(turn.used)
-        elif turn.error is not None:
-            turn.future.set_exception(turn.error)
+    def _complete(self, queued: QueuedRead[ValueT]) -> None:
+        if not queued.future.set_running_or_notify_cancel():
+            if queued.error is None:
+                self._release(queued.used)
+        elif queued.error is not None:
+            queued.future.set_exception(queued.error)
         else:
-            values, turn.values = turn.values, ()
-            turn.future.set_result(self._lease(values, turn.used))
+            values, queued.values = queued.values, ()
+            queued.future.set_result(self._lease(values, queued.used))
 
     def _lease(self, values: tuple[ValueT, ...], used: Sequence[ChunkKey]) -> ChunkLease[ValueT]:
         return ChunkLease(values, used, released=self._release, abandoned=self._abandoned.append)
 
     def _release(self, keys: Sequence[ChunkKey]) -> None:
         with self._lock:
-            effects = self._turns.release(keys)
+            effects = self._read_queue.release(keys)
         self._carry_out(effects)
 
     def _take_back(self) -> None:
@@ -241,5 +241,5 @@ class ChunkCache(Generic[ValueT]):
         """A turn that does not wait any more may be what others wait behind."""
         if future.cancelled():
             with self._lock:
-                effects = self._turns.go_on()
+                effects = self._read_queue.go_on()
             self._carry_out(effects)

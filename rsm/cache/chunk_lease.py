@@ -40,26 +40,26 @@ class ChunkLease(Generic[ValueT]):
         abandoned: Callable[[Sequence[ChunkKey]], None],
     ) -> None:
         self.values = values
-        self._held = [keys]
+        self._leased = [keys]
         self._released = released
         self._abandoned = abandoned
 
     @property
     def keys(self) -> tuple[ChunkKey, ...]:
         """The chunks' keys, in the order of `values`; none once they are released."""
-        return tuple(key for keys in tuple(self._held) for key in keys)
+        return tuple(key for keys in tuple(self._leased) for key in keys)
 
     def release(self) -> None:
         """Give the chunks back; nothing of them may be referred to after. Idempotent."""
         try:
-            keys = self._held.pop()  # succeeds once, whichever thread is first
+            keys = self._leased.pop()  # succeeds once, whichever thread is first
         except IndexError:
             return
         self.values = ()
         self._released(keys)
 
     def __del__(self) -> None:
-        for keys in self._held:
+        for keys in self._leased:
             self._abandoned(keys)
 
     def __enter__(self) -> Self:

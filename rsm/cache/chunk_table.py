@@ -46,7 +46,7 @@ class ChunkTable(Generic[ValueT]):
     """
 
     budget_bytes: int
-    held_bytes: int = 0
+    buffered_bytes: int = 0
     evicted_count: int = 0
     _entries: OrderedDict[ChunkKey, ChunkEntry[ValueT]] = field(default_factory=OrderedDict)
 
@@ -70,24 +70,24 @@ class ChunkTable(Generic[ValueT]):
     def reserve(self, key: ChunkKey, size_bytes: int) -> ChunkEntry[ValueT]:
         """A place for a chunk that has none; there must be room for it."""
         assert key not in self._entries
-        assert self.held_bytes + size_bytes <= self.budget_bytes
+        assert self.buffered_bytes + size_bytes <= self.budget_bytes
         entry: ChunkEntry[ValueT] = ChunkEntry(size_bytes=size_bytes)
         self._entries[key] = entry
-        self.held_bytes += size_bytes
+        self.buffered_bytes += size_bytes
         return entry
 
     def remove(self, key: ChunkKey) -> None:
         """Give up a chunk's place."""
-        self.held_bytes -= self._entries.pop(key).size_bytes
+        self.buffered_bytes -= self._entries.pop(key).size_bytes
 
     def make_room(
         self, needed_bytes: int, *may_go: Callable[[ChunkKey], bool]
     ) -> tuple[ChunkKey, ...] | None:
-        """Evict until `needed_bytes` are free; None, and nothing evicted, if that can't be.
+        """Evict until `needed_bytes` are free; None, and nothing evicted, if that cannot be.
 
         `may_go` are asked one after the other: what only a later one lets go stays longer.
         """
-        missing_bytes = self.held_bytes + needed_bytes - self.budget_bytes
+        missing_bytes = self.buffered_bytes + needed_bytes - self.budget_bytes
         victims: dict[ChunkKey, None] = {}
         for allowed in may_go:
             for key, entry in self._entries.items():

@@ -19,7 +19,7 @@ class DecodedObjects(Generic[ValueT]):
 
     def __init__(self, *, budget_bytes: int) -> None:
         self._budget_bytes = budget_bytes
-        self._held_bytes = 0
+        self._buffered_bytes = 0
         self._entries: OrderedDict[str, tuple[ValueT, int]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -33,8 +33,8 @@ class DecodedObjects(Generic[ValueT]):
         with self._lock:
             self._remove(key)
             self._entries[key] = (value, length_bytes)
-            self._held_bytes += length_bytes
-            while self._held_bytes > self._budget_bytes:
+            self._buffered_bytes += length_bytes
+            while self._buffered_bytes > self._budget_bytes:
                 self._remove(next(iter(self._entries)))
         return value
 
@@ -51,4 +51,4 @@ class DecodedObjects(Generic[ValueT]):
     def _remove(self, key: str) -> None:
         found = self._entries.pop(key, None)
         if found is not None:
-            self._held_bytes -= found[1]
+            self._buffered_bytes -= found[1]

@@ -82,7 +82,7 @@ class DiskChunks:
         self._sizes: OrderedDict[str, int] = OrderedDict()
         self._names: dict[str, set[str]] = {}  # of an object's pieces, by the hash of its key
         self._keys: dict[str, str] = {}  # by hash; unknown of what an earlier process left
-        self._held_bytes = 0
+        self._buffered_bytes = 0
         self._lock = threading.Lock()
         try:
             self._take_over()
@@ -132,11 +132,11 @@ class DiskChunks:
         except OSError as error:
             self._unlink(new.name)
             with self._lock:
-                self._held_bytes -= size_bytes
+                self._buffered_bytes -= size_bytes
             self._failed(error)
             return
         with self._lock:
-            self._held_bytes -= self._drop(name)
+            self._buffered_bytes -= self._drop(name)
             self._add(name, size_bytes)
             self._keys[_hash_in(name)] = key
 
@@ -161,10 +161,10 @@ class DiskChunks:
             self._remove(name)
 
     @property
-    def held_bytes(self) -> int:
+    def buffered_bytes(self) -> int:
         """How much is kept now."""
         with self._lock:
-            return self._held_bytes
+            return self._buffered_bytes
 
     def _take_over(self) -> None:
         """What is there already, the oldest first; more than the budget is removed."""
@@ -185,24 +185,24 @@ class DiskChunks:
                     found.append((status.st_mtime_ns, entry.name, status.st_size))
         for _, name, size_bytes in sorted(found):
             self._add(name, size_bytes)
-            self._held_bytes += size_bytes
+            self._buffered_bytes += size_bytes
         self._make_room(0)
 
     def _make_room(self, size_bytes: int) -> None:
         """Count so many bytes in, and remove those whose turn it is to go."""
         gone = []
         with self._lock:
-            self._held_bytes += size_bytes
-            while self._sizes and self._held_bytes > self._budget_bytes:
+            self._buffered_bytes += size_bytes
+            while self._sizes and self._buffered_bytes > self._budget_bytes:
                 old = next(iter(self._sizes))
-                self._held_bytes -= self._drop(old)
+                self._buffered_bytes -= self._drop(old)
                 gone.append(old)
         for name in gone:
             self._unlink(name)
 
     def _remove(self, name: str) -> None:
         with self._lock:
-            self._held_bytes -= self._drop(name)
+            self._buffered_bytes -= self._drop(name)
         self._unlink(name)
 
     def _add(self, name: str, size_bytes: int) -> None:

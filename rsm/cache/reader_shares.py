@@ -109,7 +109,7 @@ class ReaderShares:
             holding.current.pop(key, None)
             holding.ahead.pop(key, None)
 
-    def is_held(self, key: ChunkKey) -> bool:
+    def is_reserved(self, key: ChunkKey) -> bool:
         """Whether any reader reads it now or is about to."""
         return key in self._readers_by_key
 

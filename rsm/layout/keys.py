@@ -76,7 +76,7 @@ class LedgerKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectKeys:
-    """The keys below one prefix. Raises InvalidConfigError for a prefix that can't be one."""
+    """The keys below one prefix. Raises InvalidConfigError for a prefix that cannot be one."""
 
     prefix: str = ""
 

@@ -98,7 +98,7 @@ def _spool(entries: Iterator[tuple[int, bytes]], builder: BlockBuilder, file: Bi
 
 
 def _spool_file() -> BinaryIO:
-    """An unbuffered file without a name. RetriableError where temporary files can't be made."""
+    """An unbuffered file without a name. RetriableError where temporary files cannot be made."""
     try:
         return TemporaryFile(buffering=0)
     except OSError as error:
@@ -111,7 +111,7 @@ def _write(file: BinaryIO, block: bytes) -> None:
         while left:
             left = left[file.write(left) :]
     except OSError as error:
-        raise RetriableError("blocks can't be spooled", reason=error.strerror) from error
+        raise RetriableError("blocks cannot be spooled", reason=error.strerror) from error
 
 
 def _metadata_of(ledger: Ledger, last_entry_id: int, length_bytes: int) -> LedgerMetadata:

@@ -19,7 +19,7 @@ _LARGE_BATCH_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IndexedPlace:
+class IndexedPosition:
     """Where in a log the batch of an offset lies, by the offset index.
 
     At or behind `entry`, and before `reach_position`. A broker writes into an entry the last offset
@@ -49,7 +49,7 @@ class SegmentIndexes:
             raise CorruptError("index entry out of place", offset=offset, entry=entry)
         return entry
 
-    def place(self, offset: int, log_bytes: int) -> IndexedPlace:
+    def location(self, offset: int, log_bytes: int) -> IndexedPosition:
         """Where the batch of `offset` lies. CorruptError as `lookup`."""
         entry = self.lookup(offset, log_bytes)
         following = self.offset_index.following(offset)
@@ -60,7 +60,7 @@ class SegmentIndexes:
             and following.position < log_bytes
             and entry.offset < offset
         )
-        return IndexedPlace(
+        return IndexedPosition(
             entry=entry,
             likely=following if is_likely else None,
             reach_position=log_bytes if reach_position is None else reach_position,

@@ -47,11 +47,11 @@ class OffsetRange:
         return f"[{self.start_offset}, {self.end_offset})"
 
 
-def missing(held: Iterable[OffsetRange], within: OffsetRange) -> tuple[OffsetRange, ...]:
+def missing(covered: Iterable[OffsetRange], within: OffsetRange) -> tuple[OffsetRange, ...]:
     """The parts of a range that none of the `held` ones holds; those ascend."""
     found = []
     position = within.start_offset
-    for offsets in held:
+    for offsets in covered:
         until_offset = min(offsets.start_offset, within.end_offset)
         if until_offset > position:
             found.append(OffsetRange(start_offset=position, end_offset=until_offset))

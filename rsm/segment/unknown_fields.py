@@ -23,7 +23,7 @@ def unknown_fields(message: Message) -> bytes:
 
 
 def restore_unknown_fields(message: Message, kept: bytes) -> None:
-    """Put what `unknown_fields` kept back into a message that was written anew."""
+    """Put what `unknown_fields` kept back into a message that was written again."""
     if not kept:
         return
     rest = type(message).FromString(kept)

@@ -1,6 +1,6 @@
 """ChunkStorage in this process's memory: a store with every power, gone when the process ends.
 
-It is what other bindings are measured against, and what simulations run on. It can't be chosen in
+It is what other bindings are measured against, and what simulations run on. It cannot be chosen in
 a configuration: nothing in it is durable.
 
 Memory: the sum of the chunks' lengths, and twice the length of one while it is appended to.

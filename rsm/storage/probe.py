@@ -85,7 +85,7 @@ class _Probe:
         large = self._try("create a large object", self._create_large, when=writes)
         self._try("look at it", self._look, when=large)
         self._try("read a range", self._read_middle, when=large)
-        self._try("read behind its end", self._read_behind, when=small)
+        self._try("read behind its end", self._read_past_end, when=small)
         self._try("list", lambda: self._list(small=small, large=large), when=reached)
         self._powers(when=small)
         self._try("delete", self._delete, when=writes)
@@ -96,7 +96,7 @@ class _Probe:
         if not when:
             self._steps.append(ProbeStep(verb=verb, result=ProbeResult.NOT_TRIED))
             return False
-        begun_ms = self._monotonic_ms()
+        started_ms = self._monotonic_ms()
         result, problem = ProbeResult.OK, ""
         try:
             act()
@@ -104,7 +104,7 @@ class _Probe:
             result = ProbeResult.NOT_OFFERED
         except TieredStorageError as error:
             result, problem = ProbeResult.FAILED, " ".join(str(error).split())
-        duration_ms = self._monotonic_ms() - begun_ms
+        duration_ms = self._monotonic_ms() - started_ms
         self._steps.append(
             ProbeStep(verb=verb, result=result, duration_ms=duration_ms, problem=problem)
         )
@@ -137,7 +137,7 @@ class _Probe:
         read = self._read(self._large, len(_PIECE) - 100, len(_PIECE) + 100)
         _require(read == _PIECE[-100:] + _PIECE[:100], "other bytes")
 
-    def _read_behind(self) -> None:
+    def _read_past_end(self) -> None:
         _require(self._read(self._small, len(_SMALL) - 1, 1 << 40) == _SMALL[-1:], "other bytes")
         _require(self._read(self._small, 1 << 30, 1 << 31) == b"", "bytes behind the end")
 

@@ -14,17 +14,17 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from rlmm.cache.rocksdb_copy import require_cache
-from rlmm.dead_letters.orphan_letter import OrphanTreatment, encode
+from rlmm.dead_letters.orphan_dead_letter import OrphanTreatment, encode
 from rsm.segment.errors import InvalidConfigError
 from rsm.system_clock import SystemClock
 from spark_tools.audit.findings import DATA_LOSS, FINDINGS_DDL, finding_rows
 from spark_tools.audit.job import Audit, AuditResult, AuditSettings, IncompleteError
 from spark_tools.audit.metadata_source import open_metadata
-from spark_tools.audit.orphan_letters import orphan_letters
+from spark_tools.audit.orphan_dead_letters import orphan_dead_letters
 from spark_tools.audit.page.facts import AuditFacts
 from spark_tools.audit.page.readable import Price
 from spark_tools.audit.page.report import report_page
-from spark_tools.cluster_topics import ensure_letter_topic, find_partitions
+from spark_tools.cluster_topics import ensure_dead_letter_topic, find_partitions
 from spark_tools.command_line import (
     JobOutcome,
     count_above_zero,
@@ -35,13 +35,13 @@ from spark_tools.command_line import (
     run_job,
     shared_arguments,
 )
-from spark_tools.connection import Connection
+from spark_tools.connection import ClusterConnection
 from spark_tools.record_writer import OutgoingRecord, write_records
 from spark_tools.spark.job_session import job_session, require_reachable, require_writable
 from spark_tools.store_options import without_secrets
 
 _NAME = "rlm-audit"
-_LETTER_PARTITIONS = 10
+_DEAD_LETTER_PARTITIONS = 10
 _CURRENCY = "USD"
 
 
@@ -56,7 +56,7 @@ def audit(arguments: argparse.Namespace) -> int:
     _require_that_none_is_idle(arguments)
     options = given_options(arguments)
     require_known(options)
-    connection = Connection.of(options)
+    connection = ClusterConnection.of(options)
     grace_ms = arguments.grace_ms
     settings = AuditSettings(
         grace_ms=connection.orphan_grace_ms if grace_ms is None else grace_ms,
@@ -131,25 +131,29 @@ def _require_file_may_be(path: Path) -> None:
         ) from error
 
 
-def _treat(result: AuditResult, connection: Connection, arguments: argparse.Namespace) -> None:
+def _treat(
+    result: AuditResult, connection: ClusterConnection, arguments: argparse.Namespace
+) -> None:
     """Write the letters that repair acts on, or only say how many that would be."""
     treatment = OrphanTreatment(arguments.treatment)
-    letters = orphan_letters(result.settled.orphans, treatment, result.seen)
+    dead_letters = orphan_dead_letters(result.settled.orphans, treatment, result.seen)
     kept_count = sum(bool(each.why_kept) for each in result.settled.orphans)
-    size_bytes = sum(each.length_bytes for each in letters)
-    about = f"{treatment.value} {len(letters)} objects, {size_bytes} bytes; kept {kept_count}\n"
+    size_bytes = sum(each.length_bytes for each in dead_letters)
+    about = (
+        f"{treatment.value} {len(dead_letters)} objects, {size_bytes} bytes; kept {kept_count}\n"
+    )
     if not arguments.yes:
         sys.stdout.write(f"would {about}")
         return
-    topic, timeout_ms = connection.letter_topic, arguments.timeout * 1000
-    ensure_letter_topic(
+    topic, timeout_ms = connection.dead_letter_topic, arguments.timeout * 1000
+    ensure_dead_letter_topic(
         connection.client,
         topic,
-        partition_count=_LETTER_PARTITIONS,
+        partition_count=_DEAD_LETTER_PARTITIONS,
         replicated_as=connection.metadata_topic,
         timeout_ms=timeout_ms,
     )
-    encoded = map(encode, letters)
+    encoded = map(encode, dead_letters)
     records = (OutgoingRecord(topic=topic, key=each.key, value=each.value) for each in encoded)
     write_records(connection.client, records, timeout_ms=timeout_ms)
     sys.stdout.write(f"rlm-repair is to {about}")
@@ -157,7 +161,7 @@ def _treat(result: AuditResult, connection: Connection, arguments: argparse.Name
 
 def _page(
     result: AuditResult,
-    connection: Connection,
+    connection: ClusterConnection,
     settings: AuditSettings,
     arguments: argparse.Namespace,
 ) -> str:

@@ -35,8 +35,8 @@ from spark_tools.audit.listing import (
 )
 from spark_tools.audit.name_order import in_name_order
 from spark_tools.audit.objects import Age
-from spark_tools.audit.orphan_letters import Sightings
-from spark_tools.audit.settling import Settled, settle
+from spark_tools.audit.orphan_dead_letters import Sightings
+from spark_tools.audit.settling import SettledFindings, settle
 from spark_tools.connection import StoreConnection
 from spark_tools.snapshot import MetadataSnapshot
 from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
@@ -64,7 +64,7 @@ class AuditSettings:
 class AuditResult:
     """What was found, as of `seen.positions` of the metadata topic, and how long that took."""
 
-    settled: Settled
+    settled: SettledFindings
     seen: Sightings
     took_ms: int
 
@@ -94,7 +94,7 @@ class Audit:
     def run(self) -> AuditResult:
         """Raises IncompleteError."""
         first_ms = self._clock.wall_ms()
-        begun_ms = self._clock.monotonic_ms()
+        started_ms = self._clock.monotonic_ms()
         age = Age(cut_off_ms=first_ms - self._settings.grace_ms)
         try:
             with self._open_metadata() as metadata:
@@ -112,7 +112,7 @@ class Audit:
                     topic=metadata.identity,
                     positions=positions,
                 )
-                took_ms = self._clock.monotonic_ms() - begun_ms
+                took_ms = self._clock.monotonic_ms() - started_ms
                 return AuditResult(settled=settled, seen=seen, took_ms=took_ms)
         except SPARK_ERRORS as error:
             raise IncompleteError(
@@ -160,7 +160,7 @@ def _require_whole(metadata: MetadataSnapshot) -> None:
     """IncompleteError if a record of the metadata could not be read, or needs newer rules."""
     unread = metadata.unread_records()
     if unread:
-        raise IncompleteError("the metadata topic can't be read whole", records=unread)
+        raise IncompleteError("the metadata topic cannot be read whole", records=unread)
 
 
 def _living(metadata: MetadataSnapshot) -> Iterator[RemoteLogSegmentMetadata]:

@@ -13,13 +13,13 @@ from tempfile import TemporaryDirectory
 
 from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.cache.rocksdb_copy import copy_cache
-from spark_tools.connection import Connection
+from spark_tools.connection import ClusterConnection
 from spark_tools.snapshot import MetadataSnapshot, open_snapshot
 
 
 @contextmanager
 def open_metadata(
-    connection: Connection, *, timeout_ms: int, cache: Path | None = None
+    connection: ClusterConnection, *, timeout_ms: int, cache: Path | None = None
 ) -> Iterator[MetadataSnapshot]:
     """The metadata as of the topic's end of now.
 

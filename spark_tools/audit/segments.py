@@ -116,8 +116,8 @@ def _known(
         yield gap.offsets, False
 
 
-def _dangles(begun: SegmentRecord, cut_off_ms: int) -> bool:
-    return max(begun.changed_ms, begun.copy_deadline_ms) < cut_off_ms
+def _dangles(started: SegmentRecord, cut_off_ms: int) -> bool:
+    return max(started.changed_ms, started.copy_deadline_ms) < cut_off_ms
 
 
 def _hole(tip: TopicIdPartition, start_offset: int, end_offset: int) -> Finding:

@@ -17,7 +17,7 @@ from rsm.storage.chunk_storage import ChunkInfo
 from spark_tools.audit.findings import Finding, FindingKind
 from spark_tools.audit.key_ranges import ExpectedObject, expected_objects
 from spark_tools.audit.objects import Age, confirmed
-from spark_tools.audit.orphan_letters import Orphan
+from spark_tools.audit.orphan_dead_letters import Orphan
 from spark_tools.audit.segments import PartitionRecords, examine
 from spark_tools.audit.totals import TopicTotals, TotalsByTopic
 from spark_tools.orphan_proof import PartitionKnowledge, why_not_dead
@@ -32,7 +32,7 @@ _MAY_BE_NEEDED = "other objects of its partition are missing or damaged: it may 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class SettledFindings:
     """`orphans` are those of the findings that may be acted on, or not, each with the reason."""
 
     findings: tuple[Finding, ...]
@@ -46,7 +46,7 @@ def settle(
     sightings: Mapping[str, ChunkInfo],
     age: Age,
     keys: ObjectKeys,
-) -> Settled:
+) -> SettledFindings:
     """By the metadata as it is now. CorruptError, RetriableError."""
     totals, known = TotalsByTopic(), dict[str, ExpectedObject]()
     findings: list[Finding] = []
@@ -83,7 +83,9 @@ def settle(
         detail = f"{finding.detail}; {orphan.why_kept or 'dead'}"
         findings.append(replace(finding, detail=detail))
     findings.sort(key=lambda each: (each.kind, each.object_key))
-    return Settled(findings=tuple(findings), totals=totals.totals(findings), orphans=tuple(orphans))
+    return SettledFindings(
+        findings=tuple(findings), totals=totals.totals(findings), orphans=tuple(orphans)
+    )
 
 
 def _known(partition: PartitionRecords, suspected: Collection[str]) -> dict[str, ExpectedObject]:

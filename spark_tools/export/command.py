@@ -17,7 +17,7 @@ from spark_tools.command_line import (
     shared_arguments,
     size_in_bytes,
 )
-from spark_tools.connection import OPTION_PREFIXES, Connection
+from spark_tools.connection import OPTION_PREFIXES, ClusterConnection
 from spark_tools.export.job import (
     Export,
     ExportEvent,
@@ -50,7 +50,7 @@ def export(arguments: argparse.Namespace) -> int:
         options["timeoutMs"] = str(arguments.timeout * 1000)
     ours = {name: value for name, value in options.items() if name.startswith(OPTION_PREFIXES)}
     require_known(ours)  # the others are the data source's
-    connection = Connection.of(options)
+    connection = ClusterConnection.of(options)
     read = ReadOptions.of(options)
     _require_exportable(read)  # reported before Spark starts
     decoding = resolve(read.decode, read.topics)

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from rsm.segment.errors import FencedError, InvalidConfigError, NotFoundError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
-from spark_tools.connection import Connection
+from spark_tools.connection import ClusterConnection
 from spark_tools.export.file_ranges import FileRange, WrittenFiles, cut, hulls
-from spark_tools.export.losses import Losses, add_lines, cause_of
+from spark_tools.export.losses import ExportLosses, add_lines, cause_of
 from spark_tools.export.manifest import Manifest
 from spark_tools.export.ranges import (
     ExportedRange,
@@ -87,7 +87,7 @@ class Export:
         settings: ExportSettings,
     ) -> None:
         self._spark = spark
-        self._connection = Connection.of(options)
+        self._connection = ClusterConnection.of(options)
         given = ReadOptions.of(options)
         columns = tuple(name for name in given.columns if name != UNREADABLE)
         # What cannot be read is listed by the plan, and fails a task, whose outcome says so.
@@ -99,7 +99,7 @@ class Export:
         self._files = HadoopFiles(spark, output)
         self._manifest = Manifest(self._files)
         self._done: list[ExportedRange] = []
-        self._losses = Losses(SkippedRanges(self._files), self._done)
+        self._losses = ExportLosses(SkippedRanges(self._files), self._done)
 
     def plan(self) -> ExportPlan:
         """What `run` would do now; changes nothing.

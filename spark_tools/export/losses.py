@@ -25,7 +25,7 @@ from spark_tools.export.skipped import (
 from spark_tools.stored_partition import StoredPartition
 
 
-class Losses:
+class ExportLosses:
     """Of one export; `done` are the lines of the manifest, which grow as it exports."""
 
     def __init__(self, record: SkippedRanges, done: Sequence[ExportedRange]) -> None:
@@ -97,15 +97,15 @@ class Losses:
         self._record.replace(self._outstanding())
 
     def _outstanding(self) -> list[SkippedRange]:
-        held = {key: list(offsets) for key, offsets in self._gaps.items()}
+        recorded = {key: list(offsets) for key, offsets in self._gaps.items()}
         for line in self._done:
-            held.setdefault((line.topic_id, line.partition), []).append(line.offsets)
-        return unexported([*self._found, *self._record.ranges()], held)
+            recorded.setdefault((line.topic_id, line.partition), []).append(line.offsets)
+        return unexported([*self._found, *self._record.ranges()], recorded)
 
 
 def add_lines(
     manifest: Manifest,
-    losses: Losses,
+    losses: ExportLosses,
     written: Sequence[WrittenFiles],
     wanted: ExportFormat,
     attempt: str,

@@ -53,10 +53,10 @@ class Manifest:
     def complete(self, lines: Iterable[ExportedRange], now: datetime) -> None:
         """Do what exports that were killed left to do; `lines` are those of the manifest."""
         attempts = self._files.names(_ATTEMPTS)
-        begun = set(attempts)
-        interrupted = [line for line in lines if line.attempt in begun]
+        started = set(attempts)
+        interrupted = [line for line in lines if line.attempt in started]
         for line in interrupted:
-            self._place(line)
+            self._location(line)
         for attempt in {line.attempt for line in interrupted}:
             if not self._has_files(self.directory(attempt)):
                 self.discard(attempt)
@@ -96,7 +96,7 @@ class Manifest:
             if self._next_number(line) == number:
                 raise CorruptError("a line of a manifest cannot be added", path=_path(numbered))
         self._known[_path(numbered)] = numbered
-        self._place(numbered)
+        self._location(numbered)
         return numbered
 
     def _require_written(self, line: ExportedRange) -> None:
@@ -140,7 +140,7 @@ class Manifest:
                 )
         return int(names[-1].removesuffix(".json")) + 1 if names else 0
 
-    def _place(self, line: ExportedRange) -> None:
+    def _location(self, line: ExportedRange) -> None:
         """Move a line's files to where it says that they are."""
         source = self.directory(line.attempt)
         for name in line.files:

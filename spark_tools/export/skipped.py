@@ -151,13 +151,13 @@ def _paths(files: Files, directory: str) -> list[str]:
 
 
 def unexported(
-    ranges: Iterable[SkippedRange], held: Mapping[Partition, Iterable[OffsetRange]]
+    ranges: Iterable[SkippedRange], covered: Mapping[Partition, Iterable[OffsetRange]]
 ) -> list[SkippedRange]:
     """The parts of these ranges that are not `held`, each offset in the first range that has it.
 
     `held` is what was exported of each partition, and what need not be.
     """
-    taken = {key: list(offsets) for key, offsets in held.items()}
+    taken = {key: list(offsets) for key, offsets in covered.items()}
     found = []
     for each in ranges:
         known = taken.setdefault(each.key, [])

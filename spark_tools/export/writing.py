@@ -19,7 +19,7 @@ from pyspark import Accumulator, AccumulatorParam
 from pyspark.sql import DataFrame, SparkSession
 
 from rsm.segment.errors import CorruptError
-from spark_tools.connection import Connection
+from spark_tools.connection import ClusterConnection
 from spark_tools.export.file_ranges import FileRange, WrittenFiles
 from spark_tools.export.manifest import not_in_the_output
 from spark_tools.export.parquet_files import ParquetFiles
@@ -44,7 +44,7 @@ _ARROWS_CODECS |= {"uncompressed": "none", "lz4_raw": "lz4"}
 class RowsToWrite:
     """What a task needs to read rows and to write them; sent to executors."""
 
-    connection: Connection
+    connection: ClusterConnection
     options: ReadOptions
     columns: tuple[str, ...]
     by_date: bool
@@ -53,7 +53,7 @@ class RowsToWrite:
     @classmethod
     def of(
         cls,
-        connection: Connection,
+        connection: ClusterConnection,
         options: ReadOptions,
         *,
         by_date: bool,

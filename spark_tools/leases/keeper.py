@@ -93,7 +93,7 @@ class LeaseKeeper:
             self._renewal.release()
 
 
-class _HandedOver:
+class _HandedOverLeases:
     """Of one plan."""
 
     def __init__(self, keeper: Connection, holder: str) -> None:
@@ -108,7 +108,7 @@ class _HandedOver:
             _log.warning("a read lease is not renewed: its keeper is gone: %s", error)
 
 
-class _Unkept:
+class _UnkeptLeases:
     """Leases that stay until they expire."""
 
     def __init__(self) -> None:
@@ -128,10 +128,10 @@ def kept_leases(address: str | None) -> Iterator[LeaseHolder]:
     if reached is None:
         if address is not None:
             _log.warning("read leases are not renewed: their keeper does not answer")
-        yield _Unkept()
+        yield _UnkeptLeases()
         return
     with reached[0]:
-        yield _HandedOver(*reached)
+        yield _HandedOverLeases(*reached)
 
 
 def _reached(address: str) -> tuple[Connection, str] | None:

@@ -41,7 +41,7 @@ class LeaseHolder(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class _Held:
+class _LeaseEntry:
     """`since_s`: when the lease was taken, `due_s`: when it is to be renewed; monotonic."""
 
     topic: LeaseTopic
@@ -63,7 +63,7 @@ class LeaseRenewal:
         self._opened = opened
         self._lock = Lock()
         self._writing = Lock()
-        self._held: dict[tuple[object, ...], _Held] = {}
+        self._entries: dict[tuple[object, ...], _LeaseEntry] = {}
         self._topics: dict[tuple[str, str], EventTopic] = {}
         self._failing: set[tuple[str, str]] = set()
         self._plans_count = 0
@@ -73,7 +73,7 @@ class LeaseRenewal:
     @property
     def count(self) -> int:
         """How many leases are held."""
-        return len(self._held)
+        return len(self._entries)
 
     @contextmanager
     def planning(self) -> Iterator[None]:
@@ -98,9 +98,9 @@ class LeaseRenewal:
     def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
         """Renew a lease that was just written; a later one of the same id replaces it."""
         now_s = time.monotonic()
-        held = _Held(topic=topic, lease=lease, since_s=now_s, due_s=now_s + _wait_s(lease))
+        entry = _LeaseEntry(topic=topic, lease=lease, since_s=now_s, due_s=now_s + _wait_s(lease))
         with self._lock:
-            self._held[_key(held)] = held
+            self._entries[_key(entry)] = entry
             if self._thread is None:
                 self._thread = Thread(target=self._run, name="read-leases", daemon=True)
                 self._thread.start()
@@ -111,13 +111,13 @@ class LeaseRenewal:
             if self.is_planning and not self._is_closed.is_set():
                 return
             with self._lock:
-                released, self._held = list(self._held.values()), {}
+                released, self._entries = list(self._entries.values()), {}
             away: set[tuple[str, str]] = set()
-            for held in released:
-                if (name := _name(held.topic)) in away:
+            for entry in released:
+                if (name := _name(entry.topic)) in away:
                     continue
                 try:
-                    self._write(held, None)
+                    self._write(entry, None)
                 except RetriableError as error:
                     away.add(name)
                     _log.warning("read leases are left to expire: %s", error)
@@ -141,45 +141,45 @@ class LeaseRenewal:
 
     def _renew_due(self) -> None:
         with self._lock:
-            due = [held for held in self._held.values() if held.due_s <= time.monotonic()]
+            due = [entry for entry in self._entries.values() if entry.due_s <= time.monotonic()]
         away: set[tuple[str, str]] = set()
-        for held in due:
-            name = _name(held.topic)
+        for entry in due:
+            name = _name(entry.topic)
             if name in away or self._is_closed.is_set():
                 continue
             try:
-                self._renew(held)
+                self._renew(entry)
                 self._failing.discard(name)
             except RetriableError as error:
                 away.add(name)
-                held.due_s = time.monotonic() + _RETRY_S
+                entry.due_s = time.monotonic() + _RETRY_S
                 if name not in self._failing:
                     _log.warning("a read lease was not renewed, trying again: %s", error)
                 self._failing.add(name)
 
-    def _renew(self, held: _Held) -> None:
+    def _renew(self, entry: _LeaseEntry) -> None:
         """Unless it was replaced or released, or may wait for what is being planned."""
         with self._writing:
-            now_s, wait_s = time.monotonic(), _wait_s(held.lease)
+            now_s, wait_s = time.monotonic(), _wait_s(entry.lease)
             with self._lock:
-                is_held = self._held.get(_key(held)) is held
-            if not is_held or (self.is_planning and now_s < held.due_s + wait_s / 2):
+                is_current = self._entries.get(_key(entry)) is entry
+            if not is_current or (self.is_planning and now_s < entry.due_s + wait_s / 2):
                 return
-            if now_s - held.since_s >= READ_LEASE_MAX_MS / 1000:
-                _log.warning("a read lease was renewed for a day and is not any more: %s", held)
+            if now_s - entry.since_s >= READ_LEASE_MAX_MS / 1000:
+                _log.warning("a read lease was renewed for a day and is not any more: %s", entry)
                 with self._lock:
-                    del self._held[_key(held)]
+                    del self._entries[_key(entry)]
                 return
-            self._write(held, replace(held.lease, event_id=uuid4()))
-            held.due_s = now_s + wait_s
+            self._write(entry, replace(entry.lease, event_id=uuid4()))
+            entry.due_s = now_s + wait_s
 
-    def _write(self, held: _Held, lease: ReadLeaseTaken | None) -> None:
+    def _write(self, entry: _LeaseEntry, lease: ReadLeaseTaken | None) -> None:
         """Write a lease, or with None its end. RetriableError if that is not known to be done."""
-        record = encode(lease or held.lease)
-        partition = metadata_partition(held.lease.topic_id_partition, held.topic.partition_count)
-        name = _name(held.topic)
+        record = encode(lease or entry.lease)
+        partition = metadata_partition(entry.lease.topic_id_partition, entry.topic.partition_count)
+        name = _name(entry.topic)
         if name not in self._topics:
-            self._topics[name] = self._opened(held.topic)
+            self._topics[name] = self._opened(entry.topic)
         value = None if lease is None else record.value
         self._topics[name].publish(partition, record.key, value)
 
@@ -197,5 +197,5 @@ def _name(topic: LeaseTopic) -> tuple[str, str]:
     return topic.client.get("bootstrap.servers", ""), topic.name
 
 
-def _key(held: _Held) -> tuple[object, ...]:
-    return *_name(held.topic), held.lease.topic_id_partition, held.lease.lease_id
+def _key(entry: _LeaseEntry) -> tuple[object, ...]:
+    return *_name(entry.topic), entry.lease.topic_id_partition, entry.lease.lease_id

@@ -34,7 +34,7 @@ def read_from_broker(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a piece, in order of offset. `client` is librdkafka's configuration.
 
-    What can't be read raises an error that names partition and offset, or is left out, as
+    What cannot be read raises an error that names partition and offset, or is left out, as
     the mode is: NotFoundError if the broker has it no longer, RetriableError otherwise.
     """
     tip = piece.topic_id_partition
@@ -123,7 +123,7 @@ class BrokerReader:
 
     def _error(self, kind: type[TieredStorageError], reason: str) -> TieredStorageError:
         return kind(
-            "a broker's records can't be read",
+            "a broker's records cannot be read",
             partition=self._piece.topic_id_partition,
             offset=self.next_offset,
             reason=reason,

@@ -59,7 +59,7 @@ _DEFAULT_TIMEOUT_MS = 60_000
 
 
 class Mode(Enum):
-    """What becomes of what can't be read: its task fails, a row lists it, or it is left out."""
+    """What becomes of what cannot be read: its task fails, a row lists it, or it is left out."""
 
     FAILFAST = "failfast"
     PERMISSIVE = "permissive"
@@ -220,12 +220,12 @@ def _is_number(value: object, at_least: int) -> bool:
 
 
 def _offsets(given: OptionValues, name: str, default: int) -> OffsetBounds:
-    words = {"earliest": EARLIEST_OFFSET, "latest": LATEST_OFFSET, "stored": STORED_OFFSET}
+    keywords = {"earliest": EARLIEST_OFFSET, "latest": LATEST_OFFSET, "stored": STORED_OFFSET}
     text = given.text(name)
     if text is None:
         return OffsetBounds(default=default, named={})
-    if text.lower() in words:
-        return OffsetBounds(default=words[text.lower()], named={})
+    if text.lower() in keywords:
+        return OffsetBounds(default=keywords[text.lower()], named={})
     expected = (
         'earliest, latest, stored, or like {"orders":{"0":17}} with -2 for earliest, -1 for latest'
     )

@@ -20,7 +20,7 @@ from spark_tools.cluster_topics import (
     find_partitions,
     find_topics,
 )
-from spark_tools.connection import Connection
+from spark_tools.connection import ClusterConnection
 from spark_tools.leases.renewal import LeaseHolder, LeaseRenewal, new_holder
 from spark_tools.leases.topic import LeaseTopic
 from spark_tools.reading.options import ReadOptions
@@ -35,7 +35,7 @@ _PATTERN_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Planned:
+class _PlannedRead:
     """What was found, at the brokers too, and what is to be read of it."""
 
     stored: list[StoredPartition]
@@ -73,7 +73,7 @@ class Planner:
     def tasks(self, options: ReadOptions) -> list[Task]:
         """All that is to be read, as of now; what it is in stays stored for `lease_ms`.
 
-        Raises NotFoundError for offsets that are not stored, RetriableError if leases can't be
+        Raises NotFoundError for offsets that are not stored, RetriableError if leases cannot be
         taken.
         """
         return self._plan(options).tasks
@@ -98,7 +98,7 @@ class Planner:
         _log.info("%s", in_one_line(summarized(plan.stored, plan.tasks, options, plan.local)))
         return plan.tasks
 
-    def _plan(self, options: ReadOptions) -> _Planned:
+    def _plan(self, options: ReadOptions) -> _PlannedRead:
         local = self._local(options)
         stored = self._leased(options)
         pieces = _planned(stored, options, local)
@@ -107,7 +107,7 @@ class Planner:
         tasks = joined(split(pieces, task_bytes), task_bytes if options.parallelism else 0)
         if 0 < len(tasks) < options.min_partitions:
             tasks = joined(split(pieces, max(1, stored_bytes // options.min_partitions)), 0)
-        return _Planned(stored=stored, local=local, tasks=tasks)
+        return _PlannedRead(stored=stored, local=local, tasks=tasks)
 
     def _leased(self, options: ReadOptions) -> list[StoredPartition]:
         """Lease the chosen partitions for `lease_ms` and return them as they are then."""
@@ -147,7 +147,7 @@ class Planner:
         return found
 
     def look_for_new(self, options: ReadOptions) -> None:
-        """Take in the partitions that were added; a topic that was created anew stays the old one.
+        """Take in the partitions that were added; a topic that was created again stays the old one.
 
         InvalidConfigError for a cluster or topic that there is not any more.
         """
@@ -158,14 +158,14 @@ class Planner:
         return self._metadata.partition(tip)
 
     def stored(self) -> list[StoredPartition]:
-        """What is stored of each partition now. RetriableError if that can't be known in time."""
+        """What is stored of each partition now. RetriableError if that cannot be known in time."""
         self._metadata.catch_up(self.partitions)
         return [self._metadata.partition(tip) for tip in self.partitions]
 
 
 @contextmanager
 def open_planner(
-    connection: Connection,
+    connection: ClusterConnection,
     options: ReadOptions,
     leases: LeaseHolder | None = None,
     *,
@@ -191,13 +191,15 @@ def open_planner(
         yield Planner(chosen, metadata, connection.client, own)
 
 
-def plan_tasks(connection: Connection, options: ReadOptions, leases: LeaseHolder) -> list[Task]:
+def plan_tasks(
+    connection: ClusterConnection, options: ReadOptions, leases: LeaseHolder
+) -> list[Task]:
     """As `Planner.batch`; `leases` has the leases from then on."""
     with open_planner(connection, options, leases) as planner:
         return planner.batch(options)
 
 
-def require_readable(connection: Connection, options: ReadOptions) -> None:
+def require_readable(connection: ClusterConnection, options: ReadOptions) -> None:
     """Look for the topics, the metadata topic and the store.
 
     InvalidConfigError names what there is not, or what does not answer.
@@ -208,7 +210,7 @@ def require_readable(connection: Connection, options: ReadOptions) -> None:
         find_partitions(connection.client, [metadata_topic], timeout_ms=options.timeout_ms)
     except MissingTopicError as error:
         raise InvalidConfigError(
-            "the metadata topic can't be read", topic=metadata_topic, reason=error
+            "the metadata topic cannot be read", topic=metadata_topic, reason=error
         ) from error
     connection.store.require_answer()
 

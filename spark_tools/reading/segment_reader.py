@@ -31,7 +31,7 @@ def read_piece(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a piece, in order of offset.
 
-    What can't be read raises an error that names segment, objects and offset, or is left out, as
+    What cannot be read raises an error that names segment, objects and offset, or is left out, as
     the mode is. Rows that came before are right in each case.
     """
     if isinstance(piece, Hole):
@@ -81,7 +81,7 @@ class SegmentReader:
         """The error, with what could not be read."""
         metadata = self._piece.stored.metadata
         return type(error)(
-            "a stored segment can't be read",
+            "a stored segment cannot be read",
             segment_id=metadata.segment_id,
             objects=",".join(stored.key for stored in metadata.objects),
             offset=self.next_offset,

@@ -76,22 +76,22 @@ def _waiting(
 ) -> OffsetRange | None:
     """What can be read of a partition from `start` on; None: it has nothing yet."""
     tip = stored.topic_id_partition
-    begun = start.get(tip.topic, {}).get(str(tip.partition))
+    started = start.get(tip.topic, {}).get(str(tip.partition))
     first = stored.state.first_readable_offset
-    is_known = begun is not None
-    if begun is None:
+    is_known = started is not None
+    if started is None:
         if not ranges:
             return None
-        begun = min(each.offsets.start_offset for each in ranges) if first is None else first
-    begun = max(begun, first or 0)
+        started = min(each.offsets.start_offset for each in ranges) if first is None else first
+    started = max(started, first or 0)
     gaps = [gap.offsets for gap in stored.state.gaps]
-    end_offset = covered_end(ranges, begun, gaps=gaps)
+    end_offset = covered_end(ranges, started, gaps=gaps)
     if target is not None:
         last = target.get(tip.topic, {}).get(str(tip.partition))
         if last is None and not is_known:
             return None
-        end_offset = begun if last is None else max(begun, min(end_offset, last))
-    return OffsetRange(start_offset=begun, end_offset=end_offset)
+        end_offset = started if last is None else max(started, min(end_offset, last))
+    return OffsetRange(start_offset=started, end_offset=end_offset)
 
 
 def _backlog(
@@ -116,7 +116,7 @@ def between(options: ReadOptions, start: StreamOffsets, end: StreamOffsets) -> R
     for (topic, partition), offset in ends.items():
         if offset < starts.get((topic, partition), offset):
             raise UnsupportedError(
-                "the stream can't be resumed: Spark before 4.2 does not tell from where",
+                "the stream cannot be resumed: Spark before 4.2 does not tell from where",
                 partition=f"{topic}:{partition}",
                 reached=starts[topic, partition],
                 end=offset,

@@ -31,7 +31,7 @@ class PartitionSummary:
 
     `pruned_by_offset` and `pruned_by_time` are segments that lie outside of the options' bounds;
     `size_bytes` is what the read parts of segments take in the store, `broker_offsets` what is
-    read from the broker, `missing_offsets` what can't be read.
+    read from the broker, `missing_offsets` what cannot be read.
     """
 
     topic_id_partition: TopicIdPartition
@@ -81,7 +81,7 @@ def in_one_line(summaries: Collection[PartitionSummary]) -> str:
     if total["broker_offsets"]:
         parts.append(f"{total['broker_offsets']} offsets from the brokers")
     if total["missing_offsets"]:
-        parts.append(f"{total['missing_offsets']} offsets can't be read")
+        parts.append(f"{total['missing_offsets']} offsets cannot be read")
     return f"planned {topics}: {', '.join(parts)}"
 
 

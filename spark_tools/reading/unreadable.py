@@ -1,4 +1,4 @@
-"""What becomes of what can't be read, where the mode lets the task go on."""
+"""What becomes of what cannot be read, where the mode lets the task go on."""
 
 from __future__ import annotations
 

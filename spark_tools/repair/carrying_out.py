@@ -25,28 +25,33 @@ from rsm.segment.clock import Clock
 from rsm.storage.chunk_storage import ChunkStorage
 from spark_tools.connection import StoreConnection
 from spark_tools.record_writer import OutgoingRecord
-from spark_tools.repair.letters import Letter, Unread, read_letter, subject_of
+from spark_tools.repair.dead_letters import (
+    AnyDeadLetter,
+    UnreadableDeadLetter,
+    read_dead_letter,
+    subject_of,
+)
 from spark_tools.repair.outcomes import (
     Outcome,
     OutcomeTopics,
-    ReceivedLetter,
+    ReceivedDeadLetter,
     expected_outcome,
     outcome_of,
     unreadable,
 )
 from spark_tools.repair.proof import Judgement
 from spark_tools.repair.removal import remove
-from spark_tools.repair.rulings import LetterPlace, Rulings
+from spark_tools.repair.rulings import DeadLetterLocation, Rulings
 
-_LETTERS_AT_ONCE = 1000
+_DEAD_LETTERS_AT_ONCE = 1000
 _PARTS_AT_ONCE = 4
 _OBJECTS_BEFORE_COLLECTING = 100_000
 
-LETTER_COLUMNS = ("partition", "offset", "key", "value")
+DEAD_LETTER_COLUMNS = ("partition", "offset", "key", "value")
 OUTCOMES = pa.schema(
     [
         pa.field("outcome", pa.string()),
-        pa.field("letters", pa.int64()),
+        pa.field("dead_letters", pa.int64()),
         pa.field("segment", pa.string()),
         pa.field("reason", pa.string()),
     ]
@@ -77,7 +82,7 @@ def carry_out(
     clock: Clock,
     write: WriteRecords,
 ) -> Iterator[pa.RecordBatch]:
-    """From LETTER_COLUMNS to OUTCOMES, which come when all is done; see above for the order."""
+    """From DEAD_LETTER_COLUMNS to OUTCOMES, which come when all is done; see above for order."""
     counts: Counter[str] = Counter()
     items: list[Outcome] = []
     with (
@@ -97,7 +102,7 @@ def carry_out(
 
         write(records())
     rows = [
-        (each.name, 1, each.letter and subject_of(each.letter), each.reason or None)
+        (each.name, 1, each.dead_letter and subject_of(each.dead_letter), each.reason or None)
         for each in items
     ]
     yield _outcomes(rows or [(name, count, None, None) for name, count in counts.items()])
@@ -125,7 +130,9 @@ def rehearse(batches: Iterable[pa.RecordBatch], rulings: Rulings) -> Iterator[pa
     counts: Counter[str] = Counter()
     for part in _parts(batches):
         for each in _received(part):
-            counts[expected_outcome(each.letter, partial(rulings.judgement, each.place))] += 1
+            counts[
+                expected_outcome(each.dead_letter, partial(rulings.judgement, each.location))
+            ] += 1
     yield _outcomes([(name, count, None, None) for name, count in counts.items()])
 
 
@@ -137,8 +144,8 @@ def _outcomes(rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
 
 def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        for start in range(0, batch.num_rows, _LETTERS_AT_ONCE):
-            yield batch.slice(start, _LETTERS_AT_ONCE)
+        for start in range(0, batch.num_rows, _DEAD_LETTERS_AT_ONCE):
+            yield batch.slice(start, _DEAD_LETTERS_AT_ONCE)
 
 
 def _in_order(
@@ -164,26 +171,30 @@ def _carry_out_part(
     clock: Clock,
 ) -> list[Outcome]:
     received = list(_received(part))
-    judged: dict[LetterPlace, tuple[Letter, Judgement]] = {
-        each.place: (each.letter, rulings.judgement(each.place, each.letter))
+    judged: dict[DeadLetterLocation, tuple[AnyDeadLetter, Judgement]] = {
+        each.location: (each.dead_letter, rulings.judgement(each.location, each.dead_letter))
         for each in received
-        if not isinstance(each.letter, Unread)
+        if not isinstance(each.dead_letter, UnreadableDeadLetter)
     }
     removals = remove(storage, judged, terms.store.keys)
     now_ms = clock.wall_ms()
     return [
-        unreadable(each, each.letter, terms.topics)
-        if isinstance(each.letter, Unread)
-        else outcome_of(each, *judged[each.place], removals.get(each.place), terms.topics, now_ms)
+        unreadable(each, each.dead_letter, terms.topics)
+        if isinstance(each.dead_letter, UnreadableDeadLetter)
+        else outcome_of(
+            each, *judged[each.location], removals.get(each.location), terms.topics, now_ms
+        )
         for each in received
     ]
 
 
-def _received(part: pa.RecordBatch) -> Iterator[ReceivedLetter]:
+def _received(part: pa.RecordBatch) -> Iterator[ReceivedDeadLetter]:
     """Records without a value are no letters."""
     # By columns: rows as dictionaries would take longer than reading the letters.
-    columns = [part.column(name).to_pylist() for name in LETTER_COLUMNS]
+    columns = [part.column(name).to_pylist() for name in DEAD_LETTER_COLUMNS]
     for partition, offset, key, value in zip(*columns, strict=True):
         if value is not None:
-            letter = read_letter(key, value)
-            yield ReceivedLetter(place=(partition, offset), key=key, value=value, letter=letter)
+            dead_letter = read_dead_letter(key, value)
+            yield ReceivedDeadLetter(
+                location=(partition, offset), key=key, value=value, dead_letter=dead_letter
+            )

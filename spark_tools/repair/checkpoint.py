@@ -1,6 +1,6 @@
 """Whether a checkpoint is that of the topic which the job is to go on with.
 
-Spark's own notes name the topic alone. A topic that was made anew, or another cluster's, may have
+Spark's own notes name the topic alone. A topic that was made again, or another cluster's, may have
 the same name: its letters below the noted offsets would never be read. So the topic's id is kept
 beside them, in a file of its own.
 """

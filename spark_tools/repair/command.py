@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
-from spark_tools.cluster_topics import MissingTopicError, ensure_letter_topic, find_partitions
+from spark_tools.cluster_topics import MissingTopicError, ensure_dead_letter_topic, find_partitions
 from spark_tools.command_line import (
     JobOutcome,
     count_above_zero,
@@ -18,11 +18,11 @@ from spark_tools.command_line import (
     run_job,
     shared_arguments,
 )
-from spark_tools.connection import Connection
+from spark_tools.connection import ClusterConnection
 from spark_tools.kafka_connector import PREFIX, connector_options
 from spark_tools.record_writer import require_producer
 from spark_tools.repair.checkpoint import require_checkpoint_of
-from spark_tools.repair.job import DEFAULT_BATCH_LETTERS_COUNT, RepairJob, RepairSettings
+from spark_tools.repair.job import DEFAULT_BATCH_DEAD_LETTER_COUNT, RepairJob, RepairSettings
 from spark_tools.snapshot import open_snapshot
 from spark_tools.spark.job_session import (
     job_session,
@@ -53,23 +53,23 @@ def repair(arguments: argparse.Namespace) -> int:
     """Run the job as the command line says, print what became of the letters; the exit code."""
     options = given_options(arguments)
     require_known(options, passed_on=(PREFIX,))
-    connection = Connection.of(options)
+    connection = ClusterConnection.of(options)
     _require_arguments(arguments)
     parking_topic = _parking_topic(connection, arguments)
     require_producer(connection.client)
     timeout_ms = arguments.timeout * 1000
-    letter_topic = connection.letter_topic
-    partitions = _letter_partitions(connection, arguments)
+    dead_letter_topic = connection.dead_letter_topic
+    partitions = _dead_letter_partitions(connection, arguments)
     if not partitions:
-        sys.stdout.write(f"nothing to repair: there is no topic {letter_topic} yet\n")
+        sys.stdout.write(f"nothing to repair: there is no topic {dead_letter_topic} yet\n")
         return ended(arguments, _NAME, JobOutcome.NOTHING_TO_DO, {})
     require_connector_jar(arguments.jars)
     settings = RepairSettings(
-        letter_topic=letter_topic,
+        dead_letter_topic=dead_letter_topic,
         parking_topic=parking_topic,
         checkpoint=arguments.checkpoint or "",
         interval_s=arguments.interval,
-        batch_letters_count=arguments.batch,
+        batch_dead_letter_count=arguments.batch,
         max_attempts=arguments.max_attempts,
         orphan_grace_ms=connection.orphan_grace_ms,
         report=arguments.report,
@@ -87,8 +87,8 @@ def repair(arguments: argparse.Namespace) -> int:
             job.rehearse()
         else:
             topic_id = partitions[0].topic_id
-            require_checkpoint_of(spark, settings.checkpoint, letter_topic, topic_id)
-            ensure_letter_topic(
+            require_checkpoint_of(spark, settings.checkpoint, dead_letter_topic, topic_id)
+            ensure_dead_letter_topic(
                 connection.client,
                 settings.parking_topic,
                 partition_count=len(partitions),
@@ -97,8 +97,8 @@ def repair(arguments: argparse.Namespace) -> int:
             )
             job.run()
     for outcome, count in sorted(job.outcomes.items()):
-        said = _REHEARSED.get(outcome, outcome) if arguments.dry_run else outcome
-        sys.stdout.write(f"{said} {count}\n")
+        name = _REHEARSED.get(outcome, outcome) if arguments.dry_run else outcome
+        sys.stdout.write(f"{name} {count}\n")
     if not job.outcomes:
         sys.stdout.write("nothing to repair: there are no new letters\n")
     return ended(arguments, _NAME, _outcome(job.outcomes), job.outcomes)
@@ -120,17 +120,17 @@ def _require_arguments(arguments: argparse.Namespace) -> None:
                 raise InvalidConfigError("without effect with --dry-run", option=option)
 
 
-def _parking_topic(connection: Connection, arguments: argparse.Namespace) -> str:
+def _parking_topic(connection: ClusterConnection, arguments: argparse.Namespace) -> str:
     """InvalidConfigError unless letters, parked ones and metadata are topics of their own."""
-    letter_topic, metadata_topic = connection.letter_topic, connection.metadata_topic
-    parking_topic: str = arguments.parking_topic or f"{letter_topic}.parked"
-    if letter_topic == metadata_topic:
+    dead_letter_topic, metadata_topic = connection.dead_letter_topic, connection.metadata_topic
+    parking_topic: str = arguments.parking_topic or f"{dead_letter_topic}.parked"
+    if dead_letter_topic == metadata_topic:
         raise InvalidConfigError(
             "the dead-letter topic is the metadata topic",
             option="remote.delete.dead.letter.topic",
-            found=letter_topic,
+            found=dead_letter_topic,
         )
-    if parking_topic in (letter_topic, metadata_topic):
+    if parking_topic in (dead_letter_topic, metadata_topic):
         raise InvalidConfigError(
             "parked letters need a topic of their own",
             option="--parking-topic",
@@ -139,15 +139,15 @@ def _parking_topic(connection: Connection, arguments: argparse.Namespace) -> str
     return parking_topic
 
 
-def _letter_partitions(
-    connection: Connection, arguments: argparse.Namespace
+def _dead_letter_partitions(
+    connection: ClusterConnection, arguments: argparse.Namespace
 ) -> tuple[TopicIdPartition, ...]:
     """None of a default topic that is not there yet, unless letters that are to come are wanted."""
-    topic, timeout_ms = connection.letter_topic, arguments.timeout * 1000
+    topic, timeout_ms = connection.dead_letter_topic, arguments.timeout * 1000
     try:
         return find_partitions(connection.client, [topic], timeout_ms=timeout_ms)[topic]
     except MissingTopicError:
-        if connection.letter_topic_is_named or arguments.interval is not None:
+        if connection.dead_letter_topic_is_named or arguments.interval is not None:
             raise
         return ()
 
@@ -173,7 +173,7 @@ def command_parser() -> argparse.ArgumentParser:
         "--batch",
         metavar="COUNT",
         type=count_above_zero,
-        default=DEFAULT_BATCH_LETTERS_COUNT,
+        default=DEFAULT_BATCH_DEAD_LETTER_COUNT,
         help="letters at once (default %(default)s)",
     )
     parser.add_argument(

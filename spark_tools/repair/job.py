@@ -25,24 +25,24 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from rsm.system_clock import SystemClock
-from spark_tools.connection import Connection
+from spark_tools.connection import ClusterConnection
 from spark_tools.record_writer import write_records
 from spark_tools.repair.carrying_out import (
-    LETTER_COLUMNS,
+    DEAD_LETTER_COLUMNS,
     OUTCOMES_DDL,
     RepairTerms,
     carry_out,
     rehearse,
 )
 from spark_tools.repair.judging import ASKED_COLUMNS, rule
-from spark_tools.repair.misplaced import PLACES_DDL, find_misplaced
+from spark_tools.repair.misplaced import LOCATIONS_DDL, find_misplaced
 from spark_tools.repair.orphan_judging import SIGHTING_MAX_AGE_MS, OrphanTerms
 from spark_tools.repair.outcomes import OutcomeTopics
-from spark_tools.repair.rulings import LetterPlace, Rulings
+from spark_tools.repair.rulings import DeadLetterLocation, Rulings
 from spark_tools.repair.waiting import pause_after
 from spark_tools.snapshot import MetadataSnapshot
 
-DEFAULT_BATCH_LETTERS_COUNT = 200_000
+DEFAULT_BATCH_DEAD_LETTER_COUNT = 200_000
 """A batch takes Spark a second or so, however small; each letter a fraction of a KiB."""
 
 _WRITE_TIMEOUT_MS = 120_000
@@ -52,11 +52,11 @@ _WRITE_TIMEOUT_MS = 120_000
 class RepairSettings:
     """What the job was told. `interval_s` None: all letters that there are now, then the end."""
 
-    letter_topic: str
+    dead_letter_topic: str
     parking_topic: str
     checkpoint: str
     interval_s: int | None
-    batch_letters_count: int
+    batch_dead_letter_count: int
     max_attempts: int
     orphan_grace_ms: int
     report: str | None
@@ -68,7 +68,7 @@ class RepairJob:
     def __init__(
         self,
         spark: SparkSession,
-        connection: Connection,
+        connection: ClusterConnection,
         settings: RepairSettings,
         kafka: Mapping[str, str],
         metadata: MetadataSnapshot,
@@ -83,7 +83,7 @@ class RepairJob:
             topics=OutcomeTopics(
                 metadata_topic=connection.metadata_topic,
                 metadata_partition_count=metadata.identity.partition_count,
-                letter_topic=settings.letter_topic,
+                dead_letter_topic=settings.dead_letter_topic,
                 parking_topic=settings.parking_topic,
                 max_attempts=settings.max_attempts,
             ),
@@ -95,7 +95,7 @@ class RepairJob:
     def run(self) -> None:
         """Returns when all letters that there were are done; never, with an interval."""
         interval_s = self._settings.interval_s
-        writer = self._letters().option("checkpointLocation", self._settings.checkpoint)
+        writer = self._dead_letters().option("checkpointLocation", self._settings.checkpoint)
         writer = writer.foreachBatch(self._repair_batch)
         if interval_s is None:
             writer = writer.trigger(availableNow=True)
@@ -106,43 +106,45 @@ class RepairJob:
 
     def rehearse(self) -> None:
         """Count what would become of each letter of the topic; nothing is changed."""
-        writer = self._letters().foreachBatch(self._rehearse_batch)  # Spark's own checkpoint goes
+        writer = self._dead_letters().foreachBatch(
+            self._rehearse_batch
+        )  # Spark's own checkpoint goes
         writer.trigger(availableNow=True).start().awaitTermination()
 
-    def _letters(self) -> DataStreamWriter:
+    def _dead_letters(self) -> DataStreamWriter:
         """All of the topic, so many at a time."""
-        letters = (
+        dead_letters = (
             self._spark.readStream.format("kafka")
             .options(**self._kafka)
-            .option("subscribe", self._settings.letter_topic)
+            .option("subscribe", self._settings.dead_letter_topic)
             .option("startingOffsets", "earliest")
-            .option("maxOffsetsPerTrigger", self._settings.batch_letters_count)
+            .option("maxOffsetsPerTrigger", self._settings.batch_dead_letter_count)
             # However few partitions the topic has, all cores delete.
             .option("minPartitions", self._spark.sparkContext.defaultParallelism)
             .load()
         )
-        return letters.writeStream
+        return dead_letters.writeStream
 
     def _rehearse_batch(self, batch: DataFrame, _number: int) -> None:
-        letters = batch.where("value is not null")
-        rulings = self._rule(letters)
+        dead_letters = batch.where("value is not null")
+        rulings = self._rule(dead_letters)
         if rulings is not None:
             act = partial(rehearse, rulings=rulings)
-            self._count(letters.select(*LETTER_COLUMNS).mapInArrow(act, OUTCOMES_DDL))
+            self._count(dead_letters.select(*DEAD_LETTER_COLUMNS).mapInArrow(act, OUTCOMES_DDL))
 
     def _repair_batch(self, batch: DataFrame, _number: int) -> None:
-        letters = batch.where("value is not null")
-        rulings = self._rule(letters)
+        dead_letters = batch.where("value is not null")
+        rulings = self._rule(dead_letters)
         if rulings is None:
             return
-        outcomes = self._carry_out(letters, rulings)
+        outcomes = self._carry_out(dead_letters, rulings)
         if self._settings.interval_s is not None:
             pause_after(outcomes, SystemClock(), self._is_stopped)
 
     def _is_stopped(self) -> bool:
         return self._query is not None and not self._query.isActive
 
-    def _carry_out(self, letters: DataFrame, rulings: Rulings) -> Counter[str]:
+    def _carry_out(self, dead_letters: DataFrame, rulings: Rulings) -> Counter[str]:
         """How many letters came to each outcome."""
         act = partial(
             carry_out,
@@ -151,7 +153,7 @@ class RepairJob:
             clock=SystemClock(),
             write=partial(write_records, self._client, timeout_ms=_WRITE_TIMEOUT_MS),
         )
-        outcomes = letters.select(*LETTER_COLUMNS).mapInArrow(act, OUTCOMES_DDL)
+        outcomes = dead_letters.select(*DEAD_LETTER_COLUMNS).mapInArrow(act, OUTCOMES_DDL)
         if self._settings.report is None:
             return self._count(outcomes)
         outcomes = outcomes.persist()  # what is reported and counted is one carrying out
@@ -162,9 +164,9 @@ class RepairJob:
         finally:
             outcomes.unpersist()
 
-    def _rule(self, letters: DataFrame) -> Rulings | None:
+    def _rule(self, dead_letters: DataFrame) -> Rulings | None:
         """None if there are none."""
-        asked = letters.selectExpr(*ASKED_COLUMNS).toArrow()
+        asked = dead_letters.selectExpr(*ASKED_COLUMNS).toArrow()
         if not asked.num_rows:
             return None
         now_ms = SystemClock().wall_ms()
@@ -174,19 +176,19 @@ class RepairJob:
             seen_since_ms=now_ms - SIGHTING_MAX_AGE_MS,
         )
         return rule(
-            asked.to_batches(), self._metadata, orphans, partial(self._find_misplaced, letters)
+            asked.to_batches(), self._metadata, orphans, partial(self._find_misplaced, dead_letters)
         )
 
     def _find_misplaced(
-        self, letters: DataFrame, rulings: Rulings, keys: Collection[bytes]
-    ) -> set[LetterPlace]:
+        self, dead_letters: DataFrame, rulings: Rulings, keys: Collection[bytes]
+    ) -> set[DeadLetterLocation]:
         find = partial(find_misplaced, rulings=rulings, keys=frozenset(keys))
-        found = letters.select(*LETTER_COLUMNS).mapInArrow(find, PLACES_DDL).toArrow()
+        found = dead_letters.select(*DEAD_LETTER_COLUMNS).mapInArrow(find, LOCATIONS_DDL).toArrow()
         return set(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
     def _count(self, outcomes: DataFrame) -> Counter[str]:
         found: Counter[str] = Counter()
-        counted = outcomes.select("outcome", "letters").toArrow()
+        counted = outcomes.select("outcome", "dead_letters").toArrow()
         for name, count in zip(*(column.to_pylist() for column in counted.columns), strict=True):
             found[name] += count
         self.outcomes += found

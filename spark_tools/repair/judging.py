@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from rlmm.dead_letters.orphan_letter import KEY_PREFIX, OrphanLetter
+from rlmm.dead_letters.orphan_dead_letter import KEY_PREFIX, OrphanDeadLetter
 from rlmm.record_keys import (
     PARTITION_SUBJECT_BYTES,
     SEGMENT_SUBJECT_BYTES,
@@ -18,14 +18,14 @@ from rlmm.record_keys import (
 from rsm.layout.keys import ObjectKeys, segment_prefix
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
-from spark_tools.repair.letters import Unread, read_letter
+from spark_tools.repair.dead_letters import UnreadableDeadLetter, read_dead_letter
 from spark_tools.repair.orphan_judging import OrphanJudge, OrphanTerms
-from spark_tools.repair.proof import Judgement, MetadataSource, Verdict
-from spark_tools.repair.rulings import LetterPlace, Rulings
+from spark_tools.repair.proof import Decision, Judgement, MetadataSource
+from spark_tools.repair.rulings import DeadLetterLocation, Rulings
 from spark_tools.snapshot import MetadataSnapshot
 
 _DELETED = (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED)
-_SUPERSEDED = Judgement(verdict=Verdict.SUPERSEDED)
+_SUPERSEDED = Judgement(decision=Decision.SUPERSEDED)
 
 _HAS_SEGMENTS_KEY = (
     f"length(key) = {SEGMENT_SUBJECT_BYTES}"
@@ -40,12 +40,12 @@ ASKED_COLUMNS = (
 )
 """What the driver needs of the letters, as SQL over the columns of Spark's Kafka source."""
 
-FindMisplaced = Callable[[Rulings, Collection[bytes]], Collection[LetterPlace]]
+FindMisplaced = Callable[[Rulings, Collection[bytes]], Collection[DeadLetterLocation]]
 """Where records are that have one of these keys and are no letters of that segment, or refused."""
 
 
 def rule(
-    letters: Iterable[pa.RecordBatch],
+    dead_letters: Iterable[pa.RecordBatch],
     metadata: MetadataSnapshot,
     orphans: OrphanTerms,
     find_misplaced: FindMisplaced,
@@ -53,22 +53,24 @@ def rule(
     """On letters with ASKED_COLUMNS. Of a subject's letters the last has the say.
 
     Of a segment's, the last that is in order: `find_misplaced` is asked where there are several.
-    RetriableError if the metadata can't be read to its end in time. Memory and work: the keys, and
+    RetriableError if the metadata cannot be read to its end in time. Memory and work: the keys, and
     letters about orphans.
     """
-    first: dict[bytes, LetterPlace] = {}
-    repeated: dict[bytes, list[LetterPlace]] = {}
-    orphan_letters: dict[LetterPlace, OrphanLetter] = {}
-    for place, subject, orphan in _received(letters):
-        if first.setdefault(subject, place) != place:
-            repeated.setdefault(subject, [first[subject]]).append(place)
+    first: dict[bytes, DeadLetterLocation] = {}
+    repeated: dict[bytes, list[DeadLetterLocation]] = {}
+    orphan_dead_letters: dict[DeadLetterLocation, OrphanDeadLetter] = {}
+    for location, subject, orphan in _received(dead_letters):
+        if first.setdefault(subject, location) != location:
+            repeated.setdefault(subject, [first[subject]]).append(location)
         if orphan is not None:
-            orphan_letters[place] = orphan
-    latest = {subject: max(repeated.get(subject, (place,))) for subject, place in first.items()}
+            orphan_dead_letters[location] = orphan
+    latest = {
+        subject: max(repeated.get(subject, (location,))) for subject, location in first.items()
+    }
     about_orphans = {
-        subject: orphan_letters[place]
-        for subject, place in latest.items()
-        if place in orphan_letters
+        subject: orphan_dead_letters[location]
+        for subject, location in latest.items()
+        if location in orphan_dead_letters
     }
     segments = [subject for subject in latest if subject not in about_orphans]
     known = {each: _partition(each) for each in {s[:PARTITION_SUBJECT_BYTES] for s in segments}}
@@ -83,7 +85,7 @@ def rule(
     judge_orphan = OrphanJudge(metadata, source, orphans).judge
     judged = {latest[subject]: judge_orphan(each) for subject, each in about_orphans.items()}
     newer = {subject: metadata.newer_record(each) for subject, each in known.items()}
-    leases = {subject: metadata.leases_held(each) for subject, each in known.items()}
+    leases = {subject: metadata.active_leases(each) for subject, each in known.items()}
     states = metadata.segment_states(segments)
     listed, counts = _objects_of(metadata, states, orphans.keys)
     rulings = Rulings(
@@ -102,12 +104,12 @@ def rule(
 
 
 def _superseded(
-    repeated: Iterable[Sequence[LetterPlace]], misplaced: Collection[LetterPlace]
-) -> dict[LetterPlace, Judgement]:
+    repeated: Iterable[Sequence[DeadLetterLocation]], misplaced: Collection[DeadLetterLocation]
+) -> dict[DeadLetterLocation, Judgement]:
     """Of letters about the same those in order but the last: none of the others has a say."""
-    found: dict[LetterPlace, Judgement] = {}
-    for places in repeated:
-        in_order = sorted(place for place in places if place not in misplaced)
+    found: dict[DeadLetterLocation, Judgement] = {}
+    for locations in repeated:
+        in_order = sorted(location for location in locations if location not in misplaced)
         found |= dict.fromkeys(in_order[:-1], _SUPERSEDED)
     return found
 
@@ -132,27 +134,27 @@ def _objects_of(
         segment_id = UUID(bytes=subject[PARTITION_SUBJECT_BYTES:])
         own = segment_prefix(prefixes[of_partition], named.base_offset, segment_id)
         odd = [name for name in named.names if not name.startswith(own)]
-        if unsaid := frozenset(name for name in odd if keys.parse(name) is None):
-            found[subject] = unsaid
+        if unnamed := frozenset(name for name in odd if keys.parse(name) is None):
+            found[subject] = unnamed
     return found, counts
 
 
 def _received(
-    letters: Iterable[pa.RecordBatch],
-) -> Iterator[tuple[LetterPlace, bytes, OrphanLetter | None]]:
+    dead_letters: Iterable[pa.RecordBatch],
+) -> Iterator[tuple[DeadLetterLocation, bytes, OrphanDeadLetter | None]]:
     """Each letter's place and subject, and the letter if it is about an orphan."""
     names = ("partition", "offset", "key", "value")
-    for batch in letters:
+    for batch in dead_letters:
         columns = [batch.column(name).to_pylist() for name in names]
         for partition, offset, key, value in zip(*columns, strict=True):
             if value is None:
                 yield (partition, offset), key, None
                 continue
-            letter = read_letter(key, value)
-            if isinstance(letter, OrphanLetter):
-                yield (partition, offset), KEY_PREFIX + letter.object_key.encode(), letter
-            elif not isinstance(letter, Unread):
-                yield (partition, offset), segment_subject(letter.metadata.segment_id), None
+            dead_letter = read_dead_letter(key, value)
+            if isinstance(dead_letter, OrphanDeadLetter):
+                yield (partition, offset), KEY_PREFIX + dead_letter.object_key.encode(), dead_letter
+            elif not isinstance(dead_letter, UnreadableDeadLetter):
+                yield (partition, offset), segment_subject(dead_letter.metadata.segment_id), None
 
 
 def _partition(subject: bytes) -> TopicIdPartition:

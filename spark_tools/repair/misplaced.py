@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.record_keys import segment_subject
-from spark_tools.repair.letters import read_letter
-from spark_tools.repair.proof import Verdict
-from spark_tools.repair.rulings import LetterPlace, Rulings
+from spark_tools.repair.dead_letters import read_dead_letter
+from spark_tools.repair.proof import Decision
+from spark_tools.repair.rulings import DeadLetterLocation, Rulings
 
-PLACES = pa.schema([pa.field("partition", pa.int32()), pa.field("offset", pa.int64())])
-PLACES_DDL = "partition int, offset long"
+LOCATIONS = pa.schema([pa.field("partition", pa.int32()), pa.field("offset", pa.int64())])
+LOCATIONS_DDL = "partition int, offset long"
 
 
 def find_misplaced(
@@ -31,14 +31,14 @@ def find_misplaced(
             for partition, offset, key, value in zip(*columns, strict=True)
             if key in keys and not _is_in_order((partition, offset), key, value, rulings)
         ]
-        yield pa.RecordBatch.from_pylist(found, schema=PLACES)
+        yield pa.RecordBatch.from_pylist(found, schema=LOCATIONS)
 
 
-def _is_in_order(place: LetterPlace, key: bytes, value: bytes, rulings: Rulings) -> bool:
+def _is_in_order(location: DeadLetterLocation, key: bytes, value: bytes, rulings: Rulings) -> bool:
     """A letter of its key's segment, which is not to be parked."""
-    letter = read_letter(key, value)
+    dead_letter = read_dead_letter(key, value)
     return (
-        isinstance(letter, DeadLetter)
-        and segment_subject(letter.metadata.segment_id) == key
-        and rulings.judgement(place, letter).verdict is not Verdict.REFUSE
+        isinstance(dead_letter, DeadLetter)
+        and segment_subject(dead_letter.metadata.segment_id) == key
+        and rulings.judgement(location, dead_letter).decision is not Decision.REFUSE
     )

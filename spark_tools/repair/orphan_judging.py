@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rlmm.dead_letters.orphan_letter import OrphanLetter
+from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter
 from rlmm.partitioner import metadata_partition
 from rsm.layout.keys import LedgerKey, ObjectKey, ObjectKeys
 from rsm.segment.ids import TopicIdPartition
 from spark_tools.orphan_proof import why_not_dead
 from spark_tools.quarantine import parse_either
-from spark_tools.repair.proof import Judgement, MetadataSource, Verdict
+from spark_tools.repair.proof import Decision, Judgement, MetadataSource
 from spark_tools.snapshot import MetadataSnapshot
 
 SIGHTING_MAX_AGE_MS = 7 * 86_400_000
@@ -36,9 +36,9 @@ class OrphanTerms:
     cut_off_ms: int
     seen_since_ms: int
 
-    def partition_of(self, letter: OrphanLetter) -> TopicIdPartition | None:
+    def partition_of(self, dead_letter: OrphanDeadLetter) -> TopicIdPartition | None:
         """Whose object it is, by its name; None if that is not ours."""
-        name = parse_either(self.keys, letter.object_key)
+        name = parse_either(self.keys, dead_letter.object_key)
         return None if name is None else name.segment_id.topic_id_partition
 
 
@@ -54,37 +54,40 @@ class OrphanJudge:
         self._unread = metadata.unread_records()
         self._knowledge = lru_cache(_REMEMBERED_PARTITIONS)(metadata.knowledge)
 
-    def judge(self, letter: OrphanLetter) -> Judgement:
+    def judge(self, dead_letter: OrphanDeadLetter) -> Judgement:
         """SWEEP or REFUSE; WAIT for what an upgrade or time may show."""
-        name = parse_either(self._terms.keys, letter.object_key)
+        name = parse_either(self._terms.keys, dead_letter.object_key)
         if name is None:
-            return Judgement(verdict=Verdict.REFUSE, reason="not a name of ours")
-        if reason := self._not_yet(letter):
-            return Judgement(verdict=Verdict.WAIT, reason=reason)
-        reason = self._unproved(letter, name) or why_not_dead(
-            letter.object_key, name, self._knowledge(name.segment_id.topic_id_partition)
+            return Judgement(decision=Decision.REFUSE, reason="not a name of ours")
+        if reason := self._not_yet(dead_letter):
+            return Judgement(decision=Decision.WAIT, reason=reason)
+        reason = self._unproved(dead_letter, name) or why_not_dead(
+            dead_letter.object_key, name, self._knowledge(name.segment_id.topic_id_partition)
         )
         if reason:
-            return Judgement(verdict=Verdict.REFUSE, reason=reason)
-        return Judgement(verdict=Verdict.SWEEP)
+            return Judgement(decision=Decision.REFUSE, reason=reason)
+        return Judgement(decision=Decision.SWEEP)
 
-    def _not_yet(self, letter: OrphanLetter) -> str:
+    def _not_yet(self, dead_letter: OrphanDeadLetter) -> str:
         if self._unread:
-            return f"the metadata can't be read whole: {dict(self._unread)}"
-        if letter.last_modified_ms >= self._terms.cut_off_ms:
+            return f"the metadata cannot be read whole: {dict(self._unread)}"
+        if dead_letter.last_modified_ms >= self._terms.cut_off_ms:
             return "it is too young to be judged"
         return ""
 
-    def _unproved(self, letter: OrphanLetter, name: ObjectKey | LedgerKey) -> str:
-        if not 0 < letter.first_seen_ms < letter.last_seen_ms:
+    def _unproved(self, dead_letter: OrphanDeadLetter, name: ObjectKey | LedgerKey) -> str:
+        if not 0 < dead_letter.first_seen_ms < dead_letter.last_seen_ms:
             return "it was not seen twice"
-        if letter.last_seen_ms < self._terms.seen_since_ms:
+        if dead_letter.last_seen_ms < self._terms.seen_since_ms:
             return "it was seen too long ago: audit again"
-        return self._source_differs(letter, name.segment_id.topic_id_partition)
+        return self._source_differs(dead_letter, name.segment_id.topic_id_partition)
 
-    def _source_differs(self, letter: OrphanLetter, partition: TopicIdPartition) -> str:
-        identity, read_to = self._metadata.identity, letter.read_to
-        if not letter.metadata_topic_id or letter.metadata_topic_id != self._source.topic_id:
+    def _source_differs(self, dead_letter: OrphanDeadLetter, partition: TopicIdPartition) -> str:
+        identity, read_to = self._metadata.identity, dead_letter.read_to
+        if (
+            not dead_letter.metadata_topic_id
+            or dead_letter.metadata_topic_id != self._source.topic_id
+        ):
             return "the metadata topic is another than the letter's"
         if read_to.partition != metadata_partition(partition, identity.partition_count):
             return "the letter was written by what another metadata partition says"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.errors import (
     AlreadyExistsError,
@@ -40,25 +40,30 @@ REMOVED = Removal()
 
 
 def remove_orphans(
-    storage: ChunkStorage, letters: Sequence[OrphanLetter], keys: ObjectKeys
+    storage: ChunkStorage, dead_letters: Sequence[OrphanDeadLetter], keys: ObjectKeys
 ) -> list[Removal]:
     """One result per letter, in order; what is absent already is done. Never raises."""
-    prepared = {letter.object_key: _prepared(storage, letter, keys) for letter in letters}
+    prepared = {
+        dead_letter.object_key: _prepared(storage, dead_letter, keys)
+        for dead_letter in dead_letters
+    }
     names = [name for name, removal in prepared.items() if removal is None]
     results = {name: removal for name, removal in prepared.items() if removal is not None}
     results |= _deleted(storage, names)
-    return [results[letter.object_key] for letter in letters]
+    return [results[dead_letter.object_key] for dead_letter in dead_letters]
 
 
-def _prepared(storage: ChunkStorage, letter: OrphanLetter, keys: ObjectKeys) -> Removal | None:
+def _prepared(
+    storage: ChunkStorage, dead_letter: OrphanDeadLetter, keys: ObjectKeys
+) -> Removal | None:
     """None if the object may be deleted now."""
     try:
-        found = storage.info(letter.object_key)
-        seen = (letter.length_bytes, letter.last_modified_ms)
+        found = storage.info(dead_letter.object_key)
+        seen = (dead_letter.length_bytes, dead_letter.last_modified_ms)
         if (found.length_bytes, found.last_modified_ms) != seen:
             return Removal(refusal="it is not the object that was seen")
-        if letter.treatment is OrphanTreatment.QUARANTINE:
-            _copy(storage, found, quarantined_name(keys, letter.object_key))
+        if dead_letter.treatment is OrphanTreatment.QUARANTINE:
+            _copy(storage, found, quarantined_name(keys, dead_letter.object_key))
     except NotFoundError:
         return REMOVED
     except TieredStorageError as error:

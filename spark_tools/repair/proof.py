@@ -17,7 +17,7 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 
 
-class Verdict(Enum):
+class Decision(Enum):
     """What is to be done with a letter."""
 
     DELETE = "delete"
@@ -36,7 +36,7 @@ class Verdict(Enum):
 class Judgement:
     """A verdict and why."""
 
-    verdict: Verdict
+    decision: Decision
     reason: str = ""
 
 
@@ -73,13 +73,13 @@ def judge(
     """
     match state:
         case SegmentState.DELETE_SEGMENT_STARTED:
-            return Judgement(verdict=Verdict.DELETE)
+            return Judgement(decision=Decision.DELETE)
         case SegmentState.DELETE_SEGMENT_FINISHED:
-            return Judgement(verdict=Verdict.SWEEP)
+            return Judgement(decision=Decision.SWEEP)
         case None:
             return _judge_unknown(partition, delete_started, metadata_topic_id, source)
         case _:
-            return Judgement(verdict=Verdict.REFUSE, reason=f"the segment is in {state.name}")
+            return Judgement(decision=Decision.REFUSE, reason=f"the segment is in {state.name}")
 
 
 def _judge_unknown(
@@ -89,16 +89,16 @@ def _judge_unknown(
     source: MetadataSource,
 ) -> Judgement:
     if source.unread:  # a newer version may read it
-        reason = f"the segment is unknown, and the metadata can't be read whole: {source.unread}"
-        return Judgement(verdict=Verdict.WAIT, reason=reason)
+        reason = f"the segment is unknown, and the metadata cannot be read whole: {source.unread}"
+        return Judgement(decision=Decision.WAIT, reason=reason)
     if delete_started is None or not metadata_topic_id:
         reason = "the segment is unknown, and the letter does not say where its deletion stands"
     elif metadata_topic_id != source.topic_id:
         reason = "the segment is unknown, and the metadata topic is another than the letter's"
     elif delete_started.partition != metadata_partition(partition, source.partition_count):
-        reason = "the segment is unknown, and its deletion can't stand where the letter says"
+        reason = "the segment is unknown, and its deletion cannot stand where the letter says"
     elif not source.holds(delete_started):
         reason = "the segment is unknown, and the metadata ends before its deletion"
     else:
-        return Judgement(verdict=Verdict.SWEEP)
-    return Judgement(verdict=Verdict.REFUSE, reason=reason)
+        return Judgement(decision=Decision.SWEEP)
+    return Judgement(decision=Decision.REFUSE, reason=reason)

@@ -10,50 +10,52 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rlmm.dead_letters.dead_letter import DeadLetter
-from rlmm.dead_letters.orphan_letter import OrphanLetter
+from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.errors import TieredStorageError
 from rsm.storage.chunk_storage import ChunkStorage
+from spark_tools.repair.dead_letters import AnyDeadLetter
 from spark_tools.repair.deletion import delete_segments
-from spark_tools.repair.letters import Letter
 from spark_tools.repair.orphan_removal import REMOVED, Removal, remove_orphans
-from spark_tools.repair.proof import Judgement, Verdict
-from spark_tools.repair.rulings import LetterPlace
+from spark_tools.repair.proof import Decision, Judgement
+from spark_tools.repair.rulings import DeadLetterLocation
 
 
 def remove(
     storage: ChunkStorage,
-    judged: Mapping[LetterPlace, tuple[Letter, Judgement]],
+    judged: Mapping[DeadLetterLocation, tuple[AnyDeadLetter, Judgement]],
     keys: ObjectKeys,
-) -> dict[LetterPlace, Removal]:
+) -> dict[DeadLetterLocation, Removal]:
     """What became of those that may be deleted. Never raises."""
-    segments: dict[LetterPlace, DeadLetter] = {}
-    orphans: dict[LetterPlace, OrphanLetter] = {}
-    for place, (letter, judgement) in judged.items():
-        if judgement.verdict not in (Verdict.DELETE, Verdict.SWEEP):
+    segments: dict[DeadLetterLocation, DeadLetter] = {}
+    orphans: dict[DeadLetterLocation, OrphanDeadLetter] = {}
+    for location, (dead_letter, judgement) in judged.items():
+        if judgement.decision not in (Decision.DELETE, Decision.SWEEP):
             continue
-        if isinstance(letter, OrphanLetter):
-            orphans[place] = letter
+        if isinstance(dead_letter, OrphanDeadLetter):
+            orphans[location] = dead_letter
         else:
-            segments[place] = letter
-    failures = delete_segments(storage, [letter.metadata for letter in segments.values()])
+            segments[location] = dead_letter
+    failures = delete_segments(storage, [dead_letter.metadata for dead_letter in segments.values()])
     removed = remove_orphans(storage, list(orphans.values()), keys)
     found = {
-        place: Removal(failure=failure) if failure else REMOVED
-        for place, failure in zip(segments, failures, strict=True)
+        location: Removal(failure=failure) if failure else REMOVED
+        for location, failure in zip(segments, failures, strict=True)
     }
     return _without_blame(storage, found | dict(zip(orphans, removed, strict=True)))
 
 
 def _without_blame(
-    storage: ChunkStorage, removals: dict[LetterPlace, Removal]
-) -> dict[LetterPlace, Removal]:
-    failed = {place: each for place, each in removals.items() if each.failure}
+    storage: ChunkStorage, removals: dict[DeadLetterLocation, Removal]
+) -> dict[DeadLetterLocation, Removal]:
+    failed = {location: each for location, each in removals.items() if each.failure}
     if not failed:
         return removals
     try:
         storage.check_access()
     except TieredStorageError as error:
-        outage = f"the store can't be reached: {error}"
-        return removals | {place: replace(each, outage=outage) for place, each in failed.items()}
+        outage = f"the store cannot be reached: {error}"
+        return removals | {
+            location: replace(each, outage=outage) for location, each in failed.items()
+        }
     return removals

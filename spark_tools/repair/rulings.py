@@ -15,13 +15,13 @@ from rlmm.partition_state import ReadLease
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, segment_subject
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.metadata import SegmentState
-from spark_tools.repair.letters import Letter, why_not_its_own
-from spark_tools.repair.proof import Judgement, MetadataSource, Verdict, judge
+from spark_tools.repair.dead_letters import AnyDeadLetter, why_not_its_own
+from spark_tools.repair.proof import Decision, Judgement, MetadataSource, judge
 
-LetterPlace = tuple[int, int]
+DeadLetterLocation = tuple[int, int]
 """Partition and offset of a letter in its topic."""
 
-_NOT_JUDGED = Judgement(verdict=Verdict.REFUSE, reason="not judged: its key is not its own")
+_NOT_JUDGED = Judgement(decision=Decision.REFUSE, reason="not judged: its key is not its own")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,50 +43,50 @@ class Rulings:
     leases: Mapping[bytes, tuple[ReadLease, ...]]
     listed: Mapping[bytes, frozenset[str]]
     objects_count: Mapping[bytes, int]
-    judged: Mapping[LetterPlace, Judgement]
+    judged: Mapping[DeadLetterLocation, Judgement]
 
-    def judgement(self, place: LetterPlace, letter: Letter) -> Judgement:
+    def judgement(self, location: DeadLetterLocation, dead_letter: AnyDeadLetter) -> Judgement:
         """What is to be done with a letter; REFUSE for one that the driver has not seen."""
-        judged = self.judged.get(place)
+        judged = self.judged.get(location)
         if judged is not None:
             return judged
-        if not isinstance(letter, DeadLetter):
+        if not isinstance(dead_letter, DeadLetter):
             return _NOT_JUDGED
-        subject = segment_subject(letter.metadata.segment_id)
+        subject = segment_subject(dead_letter.metadata.segment_id)
         if subject not in self.states:
             return _NOT_JUDGED
         newer = self.newer.get(subject[:PARTITION_SUBJECT_BYTES])
         if newer is not None:
             reason = f"a record of the metadata needs version {newer} of the rules"
-            return Judgement(verdict=Verdict.WAIT, reason=reason)
+            return Judgement(decision=Decision.WAIT, reason=reason)
         judgement = judge(
             self.states[subject],
-            partition=letter.metadata.topic_id_partition,
-            delete_started=letter.delete_started,
-            metadata_topic_id=letter.metadata_topic_id,
+            partition=dead_letter.metadata.topic_id_partition,
+            delete_started=dead_letter.delete_started,
+            metadata_topic_id=dead_letter.metadata_topic_id,
             source=self.source,
         )
-        if judgement.verdict not in (Verdict.DELETE, Verdict.SWEEP):
+        if judgement.decision not in (Decision.DELETE, Decision.SWEEP):
             return judgement
         # That a segment is being deleted proves nothing of what is another's.
-        reason = why_not_its_own(letter, self.keys, self.listed.get(subject, ()))
-        reason = reason or self._why_not_all(letter, subject)
+        reason = why_not_its_own(dead_letter, self.keys, self.listed.get(subject, ()))
+        reason = reason or self._why_not_all(dead_letter, subject)
         if reason:
-            return Judgement(verdict=Verdict.REFUSE, reason=reason)
-        lease = self._lease_on(letter, subject)
-        if judgement.verdict is Verdict.DELETE and lease is not None:
-            return Judgement(verdict=Verdict.WAIT, reason=f"it is read by {lease.holder}")
+            return Judgement(decision=Decision.REFUSE, reason=reason)
+        lease = self._lease_on(dead_letter, subject)
+        if judgement.decision is Decision.DELETE and lease is not None:
+            return Judgement(decision=Decision.WAIT, reason=f"it is read by {lease.holder}")
         return judgement
 
-    def _why_not_all(self, letter: DeadLetter, subject: bytes) -> str:
+    def _why_not_all(self, dead_letter: DeadLetter, subject: bytes) -> str:
         """Why a segment would not be gone without the objects that a letter names, or empty."""
-        named_count = len(set(letter.object_keys))
+        named_count = len(set(dead_letter.object_keys))
         count = self.objects_count.get(subject, 1)  # there is no segment without objects
         if named_count >= count:
             return ""
         return f"the letter names {named_count} objects, the segment has {count} or more"
 
-    def _lease_on(self, letter: DeadLetter, subject: bytes) -> ReadLease | None:
-        held = self.leases.get(subject[:PARTITION_SUBJECT_BYTES], ())
-        offsets = letter.metadata.offsets
-        return next((lease for lease in held if lease.offsets.overlaps(offsets)), None)
+    def _lease_on(self, dead_letter: DeadLetter, subject: bytes) -> ReadLease | None:
+        leased = self.leases.get(subject[:PARTITION_SUBJECT_BYTES], ())
+        offsets = dead_letter.metadata.offsets
+        return next((lease for lease in leased if lease.offsets.overlaps(offsets)), None)

@@ -47,7 +47,7 @@ _SPARK_TYPES: Mapping[str, str] = MappingProxyType(
 )
 NOT_DECODED: Mapping[str, str] = MappingProxyType({})
 COLUMNS = tuple(name for name in _ARROW_TYPES if name != UNREADABLE)
-"""All columns of a record; UNREADABLE is there besides where what can't be read is listed."""
+"""All columns of a record; UNREADABLE is there besides where what cannot be read is listed."""
 
 
 def chosen_columns(text: str | None) -> tuple[str, ...]:

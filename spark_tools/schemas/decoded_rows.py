@@ -62,9 +62,9 @@ class ColumnDecoder:
         if not len(left):
             return array, {}
         others, errors = self._decoded(payloads.take(pa.array(left)), left.tolist())
-        places = np.arange(len(payloads))
-        places[left] = len(payloads) + np.arange(len(left))
-        return pa.concat_arrays([array, others]).take(pa.array(places)), errors
+        locations = np.arange(len(payloads))
+        locations[left] = len(payloads) + np.arange(len(left))
+        return pa.concat_arrays([array, others]).take(pa.array(locations)), errors
 
     def _compiled(self, payloads: pa.Array) -> tuple[pa.Array, NDArray[np.int64]] | None:
         """What compiled code reads, and the other rows; None if it reads none."""

@@ -127,7 +127,7 @@ def require_reachable(spark: SparkSession, store: StoreSettings) -> None:
     master = spark.conf.get("spark.master", "") or ""
     if isinstance(store, FilesystemSettings) and not master.startswith("local"):
         raise InvalidConfigError(
-            "executors can't reach a directory of this host", root=store.root, master=master
+            "executors cannot reach a directory of this host", root=store.root, master=master
         )
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from rsm.segment.errors import NotFoundError
-from spark_tools.connection import Connection
+from spark_tools.connection import ClusterConnection
 from spark_tools.notebook import in_one_sentence
 from spark_tools.python_worker import exempt_modules_from_collection
 from spark_tools.reading.broker_reader import read_from_broker
@@ -32,7 +32,7 @@ class SegmentPartition(InputPartition):
 
 def partition_rows(
     partition: InputPartition,
-    connection: Connection,
+    connection: ClusterConnection,
     options: ReadOptions,
     decoding: Decoding | None = None,
 ) -> Iterator[pa.RecordBatch]:
@@ -54,7 +54,7 @@ def partition_rows(
 
 
 def _rows(
-    partition: SegmentPartition, connection: Connection, options: ReadOptions
+    partition: SegmentPartition, connection: ClusterConnection, options: ReadOptions
 ) -> Iterator[pa.RecordBatch]:
     """With the records' own columns."""
     first = partition.task[0]

@@ -16,7 +16,7 @@ import pyspark
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from rsm.segment.errors import InvalidConfigError
-from spark_tools.connection import Connection
+from spark_tools.connection import ClusterConnection
 from spark_tools.leases.renewal import LeaseRenewal, new_holder
 from spark_tools.notebook import in_one_sentence
 from spark_tools.reading.options import ReadOptions
@@ -52,7 +52,7 @@ class SegmentStreamReader(DataSourceStreamReader):
 
     def __init__(
         self,
-        connection: Connection,
+        connection: ClusterConnection,
         options: ReadOptions,
         given: Mapping[str, str],
         decoding: Decoding,
@@ -80,11 +80,11 @@ class SegmentStreamReader(DataSourceStreamReader):
         """Spark tells the start from 4.2 on; before, it is what was read or begun last."""
         is_limited = limit is not None and not isinstance(limit, ReadAllAvailable)
         limits = self._options.limits if is_limited else NO_LIMITS
-        begun = self._reached if start is None else start
+        started = self._reached if start is None else start
         stored = self._stored()
         self._stored_offsets = stored_offsets(stored)
-        latest = latest_offsets(stored, begun, limits, self._target)
-        if latest == begun and self._leases is not None:
+        latest = latest_offsets(stored, started, limits, self._target)
+        if latest == started and self._leases is not None:
             self._leases.release()  # what was leased has been read, and nothing follows yet
         return latest
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from rlm.rest.signed_api import Refusal
+from rlm.rest.signed_api import RequestRefusal
 from tests.architecture.tree import CHECKOUT, SourceFile, handwritten_files
 
 
@@ -25,7 +25,9 @@ def test_refusal_of_a_request_when_searched_in_the_operations_page_then_is_in_it
     _, _, section = page.partition("\n### A command says that the manager refused the request\n")
     rows = [line for line in section.partition("\n### ")[0].splitlines() if line.startswith("|")]
 
-    missing = {each.value for each in Refusal if not any(_names(row, each.value) for row in rows)}
+    missing = {
+        each.value for each in RequestRefusal if not any(_names(row, each.value) for row in rows)
+    }
     assert missing == set()
 
 
@@ -49,7 +51,7 @@ def _names(row: str, reason: str) -> bool:
 
 
 def _reasons(file: SourceFile) -> Iterator[str]:
-    """What `Held(reason=…)` is given in a file: a text, or what a name there stands for."""
+    """What `Blocked(reason=…)` is given in a file: a text, or what a name there stands for."""
     texts = {
         target.id: tuple(_texts(node.value))
         for node in ast.walk(file.tree)
@@ -58,7 +60,7 @@ def _reasons(file: SourceFile) -> Iterator[str]:
         if isinstance(target, ast.Name)
     }
     for node in ast.walk(file.tree):
-        if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "Held":
+        if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "Blocked":
             continue
         for keyword in node.keywords:
             if keyword.arg == "reason":

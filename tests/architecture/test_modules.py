@@ -36,7 +36,7 @@ ENTRY_POINTS = {
 }
 
 # Used from outside the process: by programs and tests that need no disk and no broker.
-MEMORY_TWINS = {"rsm.storage.memory", "rlmm.topic.memory", "rlmm.cache.memory"}
+MEMORY_IMPLEMENTATIONS = {"rsm.storage.memory", "rlmm.topic.memory", "rlmm.cache.memory"}
 
 # The places that import a store's SDK, a format's, or a compiler only when it is needed.
 LAZY_IMPORTERS = {
@@ -102,7 +102,7 @@ def test_imports_when_inside_functions_then_only_of_lazily_chosen_bindings() -> 
 def test_product_modules_when_traced_from_the_entry_points_then_none_is_dead() -> None:
     files = {file.module: file for file in python_files(*PRODUCT_PACKAGES)}
 
-    dead = set(files) - _reachable(files, ENTRY_POINTS | MEMORY_TWINS)
+    dead = set(files) - _reachable(files, ENTRY_POINTS | MEMORY_IMPLEMENTATIONS)
     assert not dead, "\n".join(sorted(dead))
 
 

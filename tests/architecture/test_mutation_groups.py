@@ -22,7 +22,7 @@ UNMEASURED = {
     "rlm/status/explanation.py": _SHOWN,
     "rlm/status/future_timestamps.py": _SHOWN,
     "rlm/policy/peers/gateway_address.py": _OF_SETTINGS,
-    "rlm/policy/held.py": "names reasons; the modules that ask it are measured",
+    "rlm/policy/blocked.py": "names reasons; the modules that ask it are measured",
     "rlm/policy/peers/other_hosts.py": _OF_SETTINGS,
     "rlm/policy/topic/policy_values.py": _OF_SETTINGS,
     "rlm/status/retention_preview.py": _SHOWN,

@@ -67,7 +67,7 @@ def _run(directory: Path, options: argparse.Namespace) -> Verdict:
 
 
 def _run_with(cluster: KafkaCluster, hosts: ChaosHosts, options: argparse.Namespace) -> Verdict:
-    began = time.monotonic()
+    started = time.monotonic()
     _create_topics(cluster, hosts)
     ledger = Ledger()
     direct = cluster.bootstrap_servers
@@ -88,7 +88,7 @@ def _run_with(cluster: KafkaCluster, hosts: ChaosHosts, options: argparse.Namesp
     scrubbed = _scrub(hosts)
     local_starts = _local_starts(cluster)
     return judge(
-        seconds=int(time.monotonic() - began),
+        seconds=int(time.monotonic() - started),
         faults=faults.injected,
         ledger=ledger,
         witnessed=witnessed,

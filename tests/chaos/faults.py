@@ -1,4 +1,4 @@
-"""What is done to brokers, hosts and the store, one thing after the other, each mended again."""
+"""What is done to brokers, hosts and the store, one thing after the other, each repaired again."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def judge(
 
 def _compare(verdict: Verdict, place: Place, expected: PartitionLog, found: PartitionLog) -> None:
     missing = expected.digests.keys() - found.digests.keys()
-    # Where the witness was too slow it can't tell.
+    # Where the witness was too slow it cannot tell.
     invented = () if expected.skipped_count else found.digests.keys() - expected.digests.keys()
     changed = [
         o

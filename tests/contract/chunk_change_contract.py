@@ -200,7 +200,7 @@ class ChunkChangeContract:
     def test_list_when_names_are_any_then_in_the_order_of_their_bytes(
         self, storage: ChunkStorage, names: set[str], prefix: str, after: str
     ) -> None:
-        # A store of files can't have a chunk and a directory of one name.
+        # A store of files cannot have a chunk and a directory of one name.
         names = {n for n in names if not any(other.startswith(f"{n}/") for other in names)}
         put(storage, *names)
         wanted = sorted(names, key=str.encode)

@@ -37,7 +37,7 @@ class EventTopicContract:
     def test_ensure_when_the_topic_is_missing_then_is_not_created_unless_told(
         self, missing_topic: EventTopic
     ) -> None:
-        """Scenario 37: a topic that is gone is never silently made anew."""
+        """Scenario 37: a topic that is gone is never silently made again."""
         with pytest.raises(NotFoundError):
             missing_topic.ensure(create=False)
 

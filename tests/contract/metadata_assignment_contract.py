@@ -93,8 +93,8 @@ class MetadataAssignmentContract:
             lambda: manager.earliest_log_offset(partition),
             lambda: manager.remote_log_size_bytes(partition),
             lambda: manager.publish(step(metadata, FINISHED)),
-            lambda: manager.retire(metadata.segment_id),
-            lambda: manager.retire_partition(partition),
+            lambda: manager.write_tombstones(metadata.segment_id),
+            lambda: manager.write_partition_tombstones(partition),
         ):
             with pytest.raises(RetriableError):
                 ask()
@@ -174,7 +174,7 @@ class MetadataAssignmentContract:
         writer.publish(policy())
         assert writer.topic_policy(ORDERS.topic_id) is not None
 
-        writer.retire_policy(ORDERS.topic_id)
+        writer.write_policy_tombstones(ORDERS.topic_id)
 
         manager.publish(registration())
         writer.publish(registration())

@@ -37,7 +37,7 @@ LONG_MS = 3_600_000
 
 class OpenManager(Protocol):
     def __call__(
-        self, process: str = "one", *, retire_grace_ms: int = 0, follows_all: bool = True
+        self, process: str = "one", *, tombstone_grace_ms: int = 0, follows_all: bool = True
     ) -> TopicBasedRemoteLogMetadataManager:
         """Open one more process's manager of the same topic and wait until it is ready.
 
@@ -198,7 +198,7 @@ class MetadataManagerContract:
         for event in life(SEGMENT):
             manager.publish(event)
 
-        manager.retire(SEGMENT.segment_id)
+        manager.write_tombstones(SEGMENT.segment_id)
 
         assert manager.caught_up(ORDERS)
         assert manager._cache.segment_entry(SEGMENT.segment_id) is None
@@ -210,26 +210,26 @@ class MetadataManagerContract:
         manager.publish(step(SEGMENT, DELETE_STARTED, expected_state=FINISHED))
 
         with pytest.raises(RetriableError):
-            manager.retire(SEGMENT.segment_id)
+            manager.write_tombstones(SEGMENT.segment_id)
 
     def test_segment_when_late_records_may_come_then_is_not_retired(
         self, open_manager: OpenManager
     ) -> None:
         """R11: only after the grace, by the broker's clock."""
-        manager = open_manager(retire_grace_ms=LONG_MS)
+        manager = open_manager(tombstone_grace_ms=LONG_MS)
         manager.publish(claim())
         for event in life(SEGMENT):
             manager.publish(event)
 
         with pytest.raises(RetriableError):
-            manager.retire(SEGMENT.segment_id)
+            manager.write_tombstones(SEGMENT.segment_id)
 
         assert manager.segment(SEGMENT.segment_id) is not None
 
     def test_segment_when_unknown_then_retiring_it_does_nothing(
         self, open_manager: OpenManager
     ) -> None:
-        open_manager().retire(SEGMENT.segment_id)
+        open_manager().write_tombstones(SEGMENT.segment_id)
 
     def test_process_when_opened_again_then_answers_as_before(
         self, open_manager: OpenManager

@@ -71,10 +71,10 @@ class MetadataSemanticsContract:
         said += [*life(FIRST), *map(partition_delete, (MARKED, DELETING, DELETED))]
         for event in said:
             assert manager.publish(event).accepted
-        manager.retire(FIRST.segment_id)
+        manager.write_tombstones(FIRST.segment_id)
         assert manager.caught_up(ORDERS)
 
-        manager.retire_partition(ORDERS)
+        manager.write_partition_tombstones(ORDERS)
 
         assert manager.caught_up(ORDERS)
         late = manager.publish(step(SECOND, STARTED))
@@ -93,7 +93,7 @@ class MetadataSemanticsContract:
             manager.publish(partition_delete(state))
 
         with pytest.raises(RetriableError):
-            manager.retire_partition(ORDERS)
+            manager.write_partition_tombstones(ORDERS)
 
     def test_partition_when_it_lives_then_retiring_it_does_nothing(
         self, open_manager: OpenManager
@@ -101,7 +101,7 @@ class MetadataSemanticsContract:
         manager = open_manager()
         manager.publish(claim())
 
-        manager.retire_partition(ORDERS)
+        manager.write_partition_tombstones(ORDERS)
 
         assert manager.caught_up(ORDERS)
         assert manager.partition_state(ORDERS).owner is not None

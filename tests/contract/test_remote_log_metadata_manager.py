@@ -37,7 +37,7 @@ def open_manager(following: tuple[str, str], tmp_path: Path) -> Iterator[OpenMan
     opened: list[TopicBasedRemoteLogMetadataManager] = []
 
     def open_manager(
-        process: str = "one", *, retire_grace_ms: int = 0, follows_all: bool = True
+        process: str = "one", *, tombstone_grace_ms: int = 0, follows_all: bool = True
     ) -> TopicBasedRemoteLogMetadataManager:
         manager = TopicBasedRemoteLogMetadataManager(
             MemoryTopic(log),
@@ -45,7 +45,7 @@ def open_manager(following: tuple[str, str], tmp_path: Path) -> Iterator[OpenMan
             clock,
             ManagerSettings(
                 follows_all=follows_all,
-                retire_grace_ms=retire_grace_ms,
+                tombstone_grace_ms=tombstone_grace_ms,
                 follower=FollowerSettings(poll_timeout_ms=50),
             ),
         )

@@ -12,17 +12,19 @@ from rlm.app.manager_process import run_manager
 from rlm.config.load import Config, load_config
 from rlm.metrics.metrics import Metrics
 from rlm.rest.api_listener import ApiListener
-from rlm.worker.external import Outside, open_outside
+from rlm.worker.external import ExternalSystems, open_external_systems
 from rlm.worker.log_lines import configure_logging
 from rsm.system_clock import SystemClock
 
 
-def run_changed_manager(config_path: Path, change: Callable[[Outside], Outside]) -> None:
+def run_changed_manager(
+    config_path: Path, change: Callable[[ExternalSystems], ExternalSystems]
+) -> None:
     """Run as `rlm.cli.host.manager --config` does, with what `change` makes of the real outside."""
 
     def build(config: Config, listener: ApiListener, metrics: Metrics) -> BrokerManager:
-        outside = change(open_outside(config, SystemClock()))
-        return compose(config, outside, listener, metrics)
+        external = change(open_external_systems(config, SystemClock()))
+        return compose(config, external, listener, metrics)
 
     configure_logging("INFO", sys.stderr)
     run_manager(

@@ -22,11 +22,11 @@ from rlm.broker.delete_records import RecordDeletion
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
 from rlm.broker.spi import Broker
-from rlm.worker.external import Outside
+from rlm.worker.external import ExternalSystems
 from rlmm import codec
 from rlmm.events.values import SegmentEvent
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
-from rlmm.topic.event_topic import EventTopic, Published
+from rlmm.topic.event_topic import EventTopic, PublishedPosition
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import ContentSource
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
@@ -64,7 +64,7 @@ class CrashingTopic(EventTopic):
     def ensure(self, *, create: bool) -> TopicIdentity:
         return self._inner.ensure(create=create)
 
-    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         published = self._inner.publish(partition, key, value)
         self._effects.happened(_record_name(key, value))
         return published
@@ -191,12 +191,12 @@ def _main() -> None:
     options = parser.parse_args()
     effects = Effects(options.journal, options.die_at, options.once)
 
-    def change(outside: Outside) -> Outside:
+    def change(external: ExternalSystems) -> ExternalSystems:
         return replace(
-            outside,
-            broker=CrashingBroker(outside.broker, effects),
-            storage=CrashingStorage(outside.storage, effects),
-            metadata_topic=CrashingTopic(outside.metadata_topic, effects),
+            external,
+            broker=CrashingBroker(external.broker, effects),
+            storage=CrashingStorage(external.storage, effects),
+            metadata_topic=CrashingTopic(external.metadata_topic, effects),
         )
 
     run_changed_manager(options.config, change)

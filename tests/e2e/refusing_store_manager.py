@@ -37,7 +37,9 @@ def _main() -> None:
     options = parser.parse_args()
     run_changed_manager(
         options.config,
-        lambda outside: replace(outside, storage=RefusingStorage(outside.storage, options.refuse)),
+        lambda external: replace(
+            external, storage=RefusingStorage(external.storage, options.refuse)
+        ),
     )
 
 

@@ -135,10 +135,10 @@ def _local_reader(address: str, topic: str) -> Iterator[list[float]]:
     def read() -> None:
         with WireClient(address) as client:
             while not ended.is_set():
-                begun_s = time.monotonic()
+                started_s = time.monotonic()
                 _send_fetch(client, topic, _LOCAL, 0)
                 assert _records(client)
-                took_s.append(time.monotonic() - begun_s)
+                took_s.append(time.monotonic() - started_s)
 
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read)
@@ -170,9 +170,9 @@ def test_backfills_when_fifty_run_at_once_then_share_bounded_memory_and_none_sta
             gateway = _gateway_process(process)
             idle_bytes = sum(each.memory_info().rss for each in gateway)
             sizes = [idle_bytes]
-            begun = len(took_s)
+            started = len(took_s)
             backfills.run(lambda: sizes.append(sum(each.memory_info().rss for each in gateway)))
-            served = took_s[begun:]
+            served = took_s[started:]
     assert min(backfills.read_bytes) > max(backfills.read_bytes) / 4
     assert max(sizes) - idle_bytes < _BUDGET_BYTES + _CLIENTS * _CONNECTION_BYTES + (32 << 20)
     assert served

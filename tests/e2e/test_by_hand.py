@@ -16,9 +16,9 @@ from tests.services.waiting import wait_until
 THROTTLED = "kafka_server_remote_copy_throttle_time_ms_total"
 
 
-def _held(host: BrokerHost, log: TieredLog) -> str:
-    held: dict[str, Any] = host.report(log.topic).get("copy_held") or {}
-    return str(held.get("reason", ""))
+def _blocked(host: BrokerHost, log: TieredLog) -> str:
+    blocked: dict[str, Any] = host.report(log.topic).get("copy_blocked") or {}
+    return str(blocked.get("reason", ""))
 
 
 def _refused(host: BrokerHost, *arguments: str) -> str:
@@ -38,10 +38,10 @@ def test_segments_when_a_lag_lets_them_wait_then_offload_stores_them_now(
     with host.metadata() as metadata, host.running():
         lag = ("--copy-lag-ms", "3600000", "--local-retention-ms", "7200000")
         host.rlm("topic", "set", log.topic, *lag)
-        wait_until(lambda: _held(host, log) == "copy_lag", describe=lambda: _held(host, log))
+        wait_until(lambda: _blocked(host, log) == "copy_lag", describe=lambda: _blocked(host, log))
         before = log.finished(metadata)
         host.rlm("pause", log.topic, "copy")
-        wait_until(lambda: _held(host, log) == "paused", describe=lambda: _held(host, log))
+        wait_until(lambda: _blocked(host, log) == "paused", describe=lambda: _blocked(host, log))
         refused = _refused(host, "offload", log.topic)
         resumed = host.rlm("resume", log.topic)
 
@@ -71,7 +71,7 @@ def test_offload_when_interrupted_then_ends_at_once_and_the_copying_goes_on(
     with host.metadata() as metadata, host.running():
         lag = ("--copy-lag-ms", "3600000", "--local-retention-ms", "7200000")
         host.rlm("topic", "set", log.topic, *lag)
-        wait_until(lambda: _held(host, log) == "copy_lag", describe=lambda: _held(host, log))
+        wait_until(lambda: _blocked(host, log) == "copy_lag", describe=lambda: _blocked(host, log))
 
         code, output, errors = _interrupted_when_it_waits(host, "offload", log.topic)
         wait_until(lambda: len(log.finished(metadata)) == 2, describe="both are stored")

@@ -127,7 +127,7 @@ def test_local_log_when_all_is_stored_then_trimmed_to_the_newest_rolled_segment(
         )
 
         assert log.local_start_offset() == produced[-2].base_offset
-        assert _trim_held(host, log) == "newest_rolled_segment"
+        assert _trim_blocked(host, log) == "newest_rolled_segment"
         assert sum(len(each.content) for each in log.files()) < bytes_before / 2
         assert_readable(log, metadata, produced)
 
@@ -142,16 +142,16 @@ def test_local_log_when_records_are_young_then_is_not_trimmed(
     with _tiered(host, log, "--local-retention-ms", "1") as metadata:
         _wait_stored(log, metadata)
 
-        assert _trim_held(host, log) == "younger_than_min_age"
+        assert _trim_blocked(host, log) == "younger_than_min_age"
         assert log.local_start_offset() == 0
 
 
-def _trim_held(host: BrokerHost, log: TieredLog) -> str:
+def _trim_blocked(host: BrokerHost, log: TieredLog) -> str:
     """Why the manager trims no further, once it says that nothing is left to copy."""
 
     def reason() -> str:
         report = host.report(log.topic)
-        held = report.get("trim_held") or {}
+        held = report.get("trim_blocked") or {}
         return "" if report.get("lag_segments") else held.get("reason", "")
 
     return wait_until(reason, describe=lambda: f"trim is held: {host.report(log.topic)}")

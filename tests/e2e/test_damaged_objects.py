@@ -134,7 +134,7 @@ def test_objects_when_taken_away_then_copied_again_given_back_or_given_up(
 def test_object_when_a_bit_is_flipped_then_told_and_the_reader_goes_on_when_it_is_mended(
     host: BrokerHost, log: TieredLog
 ) -> None:
-    """The reader gets nothing that is not what was written, and no error that it can't retry."""
+    """The reader gets nothing that is not what was written, and no error that it cannot retry."""
     (port,) = free_ports(1)
     gateway = f"127.0.0.1:{port}"
     host.set(**{"gateway.listener": gateway})

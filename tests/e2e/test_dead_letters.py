@@ -1,4 +1,4 @@
-"""What can't be deleted goes to the dead-letter topic, and nothing waits for it."""
+"""What cannot be deleted goes to the dead-letter topic, and nothing waits for it."""
 
 from __future__ import annotations
 
@@ -60,24 +60,24 @@ def test_deletion_when_it_fails_too_often_then_becomes_a_letter_and_others_go_on
 
         (left,) = log.in_states(metadata, SegmentState.DELETE_SEGMENT_STARTED)
         (gone,) = log.in_states(metadata, SegmentState.DELETE_SEGMENT_FINISHED)
-    letter = _only_letter(host, letters_topic)
+    dead_letter = _only_letter(host, letters_topic)
     assert (left.offsets.start_offset, gone.offsets.start_offset) == (refused, deleted)
-    assert letter.metadata == left
-    assert set(letter.object_keys) == {stored.key for stored in left.objects}
-    assert letter.attempts == MAX_ATTEMPTS
-    assert REASON in letter.reason
-    assert _event_at(host, letter) == left
-    assert set(letter.object_keys) <= log.object_keys()
+    assert dead_letter.metadata == left
+    assert set(dead_letter.object_keys) == {stored.key for stored in left.objects}
+    assert dead_letter.attempts == MAX_ATTEMPTS
+    assert REASON in dead_letter.reason
+    assert _event_at(host, dead_letter) == left
+    assert set(dead_letter.object_keys) <= log.object_keys()
     listed = _rows(host, "list", topic_name)
     would = _rows(host, "retry", topic_name, "--dry-run")
     assert [(row["state"], row["base_offset"]) for row in listed] == [("OPEN", refused)]
     assert would == listed
-    assert set(letter.object_keys) <= log.object_keys()
+    assert set(dead_letter.object_keys) <= log.object_keys()
 
     (retried,) = _rows(host, "retry", topic_name)
 
     assert retried["state"] == "DONE"
-    assert not set(letter.object_keys) & log.object_keys()
+    assert not set(dead_letter.object_keys) & log.object_keys()
     assert [row["state"] for row in _rows(host, "list", topic_name, "--all")] == ["DONE"]
 
 
@@ -94,12 +94,12 @@ def _only_letter(host: BrokerHost, topic: str) -> DeadLetter:
     return dead_letter.decode(message.value() or b"")
 
 
-def _event_at(host: BrokerHost, letter: DeadLetter) -> object:
+def _event_at(host: BrokerHost, dead_letter: DeadLetter) -> object:
     """The segment metadata of the metadata record that the letter points at."""
-    assert letter.delete_started is not None
+    assert dead_letter.delete_started is not None
     topic = host.config.metadata.topic_name
-    for message in _read(host, topic, [letter.delete_started.partition]):
-        if message.offset() == letter.delete_started.offset:
+    for message in _read(host, topic, [dead_letter.delete_started.partition]):
+        if message.offset() == dead_letter.delete_started.offset:
             event = codec.decode(message.key() or b"", message.value() or b"")
             assert isinstance(event, SegmentEvent)
             assert event.metadata.state is SegmentState.DELETE_SEGMENT_STARTED

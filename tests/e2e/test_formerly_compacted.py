@@ -15,7 +15,7 @@ _SEGMENTS = 4
 def test_log_when_it_was_compacted_once_then_stored_with_its_gaps_and_read_as_before(
     host: BrokerHost, log: TieredLog
 ) -> None:
-    """Scenarios 56 and 65: whole files without a batch, also in a layout that can't hold them."""
+    """Scenarios 56 and 65: whole files without a batch, also in a layout that cannot hold them."""
     (port,) = free_ports(1)
     host.set(**{"gateway.listener": f"127.0.0.1:{port}", "rsm.config.layout": "block_v1"})
     admin = admin_client(host.cluster.bootstrap_servers)

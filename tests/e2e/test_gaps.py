@@ -45,4 +45,4 @@ def test_gap_when_recorded_then_readers_of_both_kinds_step_over_it(
     assert through_gateway == [*range(stored_end), *range(lost_end, end_offset)]
     assert [json.loads(line)["offset"] for line in lines] == through_gateway
     told = json.loads(explained)
-    assert (told["place"], told["gap"]["reason"]) == ("gap", "external_start")
+    assert (told["location"], told["gap"]["reason"]) == ("gap", "external_start")

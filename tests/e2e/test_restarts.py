@@ -123,7 +123,7 @@ def _settled_report(host: BrokerHost, log: TieredLog) -> dict[str, object]:
             and report["remote_segments"]
             and not report["lag_segments"]
             and not report["copying"]
-            and (report["trim_held"] or {}).get("reason") == "newest_rolled_segment"
+            and (report["trim_blocked"] or {}).get("reason") == "newest_rolled_segment"
             else {}
         ),
         describe=lambda: f"a settled report: {host.report(log.topic)}",

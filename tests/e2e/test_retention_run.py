@@ -32,13 +32,13 @@ def test_retention_when_run_then_goes_to_its_end_and_each_record_is_explained(
 
         expired = _explained(host, topic_name, first)
         left = [each.offsets.start_offset for each in log.finished(metadata)]
-    assert (stored["place"], stored["local_copy"]["state"]) == ("remote", "trimmed")
+    assert (stored["location"], stored["local_copy"]["state"]) == ("remote", "trimmed")
     assert {key for each in stored["segments"] for key in each["objects"]} <= log_keys(stored)
-    assert (local["place"], local["local_copy"]["state"]) == ("local", "active_segment")
+    assert (local["location"], local["local_copy"]["state"]) == ("local", "active_segment")
     assert would["new_log_start_offset"] == would["log_start_offset"] == 0
     assert done["new_log_start_offset"] == done["log_start_offset"] > first
     assert min(left) == done["log_start_offset"]
-    assert expired["place"] == "below_log_start"
+    assert expired["location"] == "below_log_start"
 
 
 def log_keys(explained: dict[str, Any]) -> set[str]:

@@ -29,7 +29,7 @@ def test_trim_when_a_share_group_is_behind_then_waits_until_it_has_moved_on(
             lambda: log.local_start_offset() > first and _reason(host, log) == "share_group",
             describe=lambda: f"a share group holds the trim: {host.report(log.topic)}",
         )
-        held, local_start_offset = host.report(log.topic)["trim_held"], log.local_start_offset()
+        held, local_start_offset = host.report(log.topic)["trim_blocked"], log.local_start_offset()
         _move(kafka, group, log.topic, "--to-latest")
         with host.metadata() as metadata:
             log.wait_tiered(metadata)
@@ -43,7 +43,7 @@ def test_trim_when_a_share_group_is_behind_then_waits_until_it_has_moved_on(
 
 
 def _reason(host: BrokerHost, log: TieredLog) -> str:
-    held = host.report(log.topic).get("trim_held") or {}
+    held = host.report(log.topic).get("trim_blocked") or {}
     return str(held.get("reason", ""))
 
 

@@ -33,12 +33,12 @@ def test_topic_when_deleted_and_made_anew_then_the_old_data_goes_and_the_new_sta
         admin = admin_client(kafka.bootstrap_servers)
         admin.delete_topics([topic_name])[topic_name].result(10.0)
         wait_until(lambda: not log.directories(), _DEADLINE_S, "the broker has let go of it")
-        anew = TieredLog.create(kafka, topic_name, host.store)
-        anew.produce(2)
+        again = TieredLog.create(kafka, topic_name, host.store)
+        again.produce(2)
 
         host.rlm("topic", "set", topic_name, "--local-retention-ms", "0")
 
-        anew.wait_tiered(metadata)
+        again.wait_tiered(metadata)
         wait_until(
             lambda: "topic is paused" in host.log_path.read_text(),
             _DEADLINE_S,
@@ -49,5 +49,5 @@ def test_topic_when_deleted_and_made_anew_then_the_old_data_goes_and_the_new_sta
         wait_until(lambda: metadata.topic_policy(old_id) is None, _DEADLINE_S, "the policy goes")
         assert resumed == f"{topic_name}: paused: nothing\n"
         assert not old_keys & log.object_keys()
-        assert len(anew.finished(metadata)) >= 2
+        assert len(again.finished(metadata)) >= 2
         wait_until(lambda: host.readiness()[0] == 200, _DEADLINE_S, "ready")

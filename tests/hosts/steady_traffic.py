@@ -45,7 +45,7 @@ def write(
         # Not the message's own time: of a batch that was sent twice it is the broker's.
         written.append((partition, offset, timestamp_ms, message.value()))
 
-    begun_s = time.monotonic()
+    started_s = time.monotonic()
     for number in range(count):
         for partition in range(partitions):
             content = random.SystemRandom().randbytes(VALUE_BYTES)
@@ -57,7 +57,7 @@ def write(
                 timestamp=timestamp_ms,
                 on_delivery=partial(delivered, timestamp_ms),
             )
-        due_s = begun_s + (number + 1) * seconds / count
+        due_s = started_s + (number + 1) * seconds / count
         while (early_s := due_s - time.monotonic()) > 0:
             producer.poll(early_s)
     unsent = producer.flush(_GIVE_UP_S)

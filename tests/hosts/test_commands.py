@@ -35,7 +35,7 @@ def test_explain_when_another_hosts_manager_leads_then_it_says_what_became_of_a_
 
     found = json.loads(host.rlm("explain", f"{tiered}:{led_by_next}", "0", "--json"))
 
-    assert found["place"] == "remote"
+    assert found["location"] == "remote"
     assert found["local_copy"] is not None
 
 
@@ -79,7 +79,7 @@ def test_pause_when_asked_on_one_host_then_holds_on_all_until_another_resumes(
     first.rlm("topic", "set", topic_name, "--local-retention-ms", "1")
     second.rlm("pause", topic_name)
     written = operated.produce(topic_name, segments=2)
-    third.wait_status(topic_name, lambda row: (row["copy_held"] or {}).get("reason") == "paused")
+    third.wait_status(topic_name, lambda row: (row["copy_blocked"] or {}).get("reason") == "paused")
 
     third.rlm("resume", topic_name)
 

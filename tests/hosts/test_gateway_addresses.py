@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import pytest
-
 from tests.hosts import kafka_client
 from tests.hosts.operated_cluster import EACH_HOST, OperatedCluster, OperatedHost
 from tests.hosts.reachability import connect

@@ -121,14 +121,14 @@ def test_rolled_segment_of_old_records_then_listing_knows_when_the_broker_rolled
     wait_until(lambda: _now_ms() > written_ms + 1_000, describe="a second has passed")
 
     producer.produce(topic, b"second", timestamp=year_2001_ms + 10_000)
-    begun_ms = _now_ms()
+    started_ms = _now_ms()
     assert producer.flush(30.0) == 0
 
     (partition,) = [each for each in source.partitions() if each.topic == topic]
     (segment,) = source.local_log(partition).rolled
     assert segment.max_timestamp_ms == year_2001_ms
     assert segment.rolled_ms is not None
-    assert begun_ms - FILE_TIME_MS <= segment.rolled_ms <= _now_ms()
+    assert started_ms - FILE_TIME_MS <= segment.rolled_ms <= _now_ms()
 
 
 def test_indexes_built_from_the_batches_of_a_real_topic_then_equal_the_brokers(

@@ -62,14 +62,14 @@ def main() -> int:
     chosen = [mutant for group in groups for mutant in _chosen(group, every, options)]
     _say(f"seed {options.seed}: {len(chosen)} of {sum(map(len, every.values()))} mutants")
     tried: list[Tried] = []
-    began = time.monotonic()
+    started = time.monotonic()
     _DIRECTORY.mkdir(parents=True)
     try:
         for one in _tried(groups, dict(enumerate(chosen)), explanations, options):
             tried.append(one)
             for line in survivor_lines([one]):
                 _say(f"survived: {line}")
-            _show_progress(len(tried), len(chosen), time.monotonic() - began)
+            _show_progress(len(tried), len(chosen), time.monotonic() - started)
     except _TestsFailError as error:
         _say(str(error))
         return 2
@@ -79,7 +79,7 @@ def main() -> int:
     finally:
         shutil.rmtree(_DIRECTORY)
     tried.sort(key=lambda one: (list(every).index(one.mutant.file), one.mutant.line))
-    took_s = time.monotonic() - began
+    took_s = time.monotonic() - started
     stale = [*outdated(explanations, every), *_contradicted(explanations, tried)]
     return _report(groups, tried, stale, seed=options.seed, took_s=took_s, out=options.out)
 

@@ -75,6 +75,7 @@ GROUPS = (
         tests=(
             "tests/unit/rlm/remote_read",
             "tests/unit/rlm/gateway/remote",
+            "tests/unit/rlm/gateway/remote",
             "tests/contract/test_remote_log_metadata_manager.py",
             *_METADATA_TESTS,
         ),
@@ -116,6 +117,7 @@ GROUPS = (
         tests=(
             "tests/unit/rsm/segment",
             "tests/unit/rlm/remote_read",
+            "tests/unit/rlm/gateway/remote",
             "tests/unit/rlm/gateway/remote",
         ),
     ),
@@ -159,7 +161,7 @@ GROUPS = (
     Group(
         name="rulings",
         sources=(
-            *_below("spark_tools/repair", "rulings", "letters", "misplaced"),
+            *_below("spark_tools/repair", "rulings", "dead_letters", "misplaced"),
             "spark_tools/audit/settling.py",
         ),
         tests=("tests/unit/spark_tools/repair", "tests/unit/spark_tools/audit/test_settling.py"),

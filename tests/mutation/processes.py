@@ -70,7 +70,7 @@ class _Running:
     task: Task
     process: ForkProcess
     directory: Path
-    began: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.monotonic)
     computed_s: float = 0
     computed_at: float = field(default_factory=time.monotonic)
 
@@ -78,7 +78,7 @@ class _Running:
         """Return how it ended, None while it runs."""
         if self.process.exitcode is None and not self._is_blocked():
             return None
-        seconds = time.monotonic() - self.began
+        seconds = time.monotonic() - self.started
         exit_code = self.process.exitcode
         file = self.directory / "remark"
         remark = file.read_text() if file.exists() else ""

@@ -160,7 +160,7 @@ class _MutantSession:
             )
 
     def _run_without_mutant(self) -> Baseline:
-        began = time.monotonic()
+        started = time.monotonic()
         count = len(self._items)
         part_count = min(self._jobs * _PARTS_OF_A_JOB, count)
         bounds = [count * part // part_count for part in range(part_count + 1)]
@@ -180,7 +180,7 @@ class _MutantSession:
             self._executed.add(pickle.loads(file.read_bytes()))  # noqa: S301  # our child's own
         return Baseline(
             test_count=len(self._items),
-            seconds=time.monotonic() - began,
+            seconds=time.monotonic() - started,
             failed=tuple(self._items[test].nodeid for test in sorted(self._executed.failed)),
         )
 
@@ -189,9 +189,9 @@ class _MutantSession:
         self._probes.take()
         for index in part:
             self._failed = False
-            began = time.process_time()
+            started = time.process_time()
             _run_one(self._items, index, part.stop)
-            executed.cpu_s[index] = time.process_time() - began
+            executed.cpu_s[index] = time.process_time() - started
             executed.add_lines(index, self._probes.take())
             if self._failed:
                 executed.failed.add(index)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rlmm.dead_letters import dead_letter, orphan_letter
+from rlmm.dead_letters import dead_letter, orphan_dead_letter
 from rlmm.positions import TopicRecord
 from tests.released_states.metadata_answers import Json
 
@@ -16,47 +16,47 @@ def letter_answers(records: Iterable[TopicRecord]) -> list[Json]:
 
 def reencoded(key: bytes, value: bytes) -> tuple[bytes, bytes]:
     """A letter written again by this version."""
-    if key.startswith(orphan_letter.KEY_PREFIX):
-        record = orphan_letter.encode(orphan_letter.decode(value))
+    if key.startswith(orphan_dead_letter.KEY_PREFIX):
+        record = orphan_dead_letter.encode(orphan_dead_letter.decode(value))
     else:
         record = dead_letter.encode(dead_letter.decode(value))
     return record.key, record.value
 
 
 def _letter(key: bytes, value: bytes) -> Json:
-    if key.startswith(orphan_letter.KEY_PREFIX):
-        return _orphan(orphan_letter.decode(value))
+    if key.startswith(orphan_dead_letter.KEY_PREFIX):
+        return _orphan(orphan_dead_letter.decode(value))
     return _segment(dead_letter.decode(value))
 
 
-def _segment(letter: dead_letter.DeadLetter) -> Json:
-    started = letter.delete_started
+def _segment(item: dead_letter.DeadLetter) -> Json:
+    started = item.delete_started
     return {
-        "segment": str(letter.metadata.segment_id.id),
-        "partition": str(letter.metadata.topic_id_partition),
-        "state": letter.metadata.state.name,
-        "object_keys": list(letter.object_keys),
-        "reason": letter.reason,
-        "attempts": letter.attempts,
-        "repair_attempts": letter.repair_attempts,
-        "first_attempt_ms": letter.first_attempt_ms,
-        "last_attempt_ms": letter.last_attempt_ms,
+        "segment": str(item.metadata.segment_id.id),
+        "partition": str(item.metadata.topic_id_partition),
+        "state": item.metadata.state.name,
+        "object_keys": list(item.object_keys),
+        "reason": item.reason,
+        "attempts": item.attempts,
+        "repair_attempts": item.repair_attempts,
+        "first_attempt_ms": item.first_attempt_ms,
+        "last_attempt_ms": item.last_attempt_ms,
         "delete_started": None if started is None else list(started),
-        "metadata_topic_id": letter.metadata_topic_id,
+        "metadata_topic_id": item.metadata_topic_id,
     }
 
 
-def _orphan(letter: orphan_letter.OrphanLetter) -> Json:
+def _orphan(item: orphan_dead_letter.OrphanDeadLetter) -> Json:
     return {
-        "object_key": letter.object_key,
-        "length_bytes": letter.length_bytes,
-        "last_modified_ms": letter.last_modified_ms,
-        "first_seen_ms": letter.first_seen_ms,
-        "last_seen_ms": letter.last_seen_ms,
-        "treatment": letter.treatment.name,
-        "read_to": list(letter.read_to),
-        "metadata_topic_id": letter.metadata_topic_id,
-        "reason": letter.reason,
-        "attempts": letter.attempts,
-        "last_attempt_ms": letter.last_attempt_ms,
+        "object_key": item.object_key,
+        "length_bytes": item.length_bytes,
+        "last_modified_ms": item.last_modified_ms,
+        "first_seen_ms": item.first_seen_ms,
+        "last_seen_ms": item.last_seen_ms,
+        "treatment": item.treatment.name,
+        "read_to": list(item.read_to),
+        "metadata_topic_id": item.metadata_topic_id,
+        "reason": item.reason,
+        "attempts": item.attempts,
+        "last_attempt_ms": item.last_attempt_ms,
     }

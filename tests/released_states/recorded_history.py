@@ -12,7 +12,7 @@ from pathlib import Path
 from uuid import UUID
 
 from rlm.topics.originals_mirror import OriginalsMirror, StoredOriginals
-from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
 from rlmm.events.anomaly import Anomaly, AnomalyKind, AnomalyReported
 from rlmm.events.processes import AppliedPosition, ProcessReadiness, ProcessRegistered, ProcessRole
 from rlmm.events.secrets import SECRET_BYTES, ClusterSecretSet, SigningSecret
@@ -103,7 +103,7 @@ class RecordedHistory:
     def __init__(self, directory: Path) -> None:
         self.cluster = RecordedCluster(directory, LED)
         self.orders, self.legacy, self.clicks = (self.cluster.logs[tip] for tip in LED)
-        self.orphans: tuple[OrphanLetter, ...] = ()
+        self.orphans: tuple[OrphanDeadLetter, ...] = ()
 
     def happen(self) -> TopicBasedRemoteLogMetadataManager:
         """All of it. Returns the metadata, still open: what it wrote last is in RocksDB's log."""
@@ -388,7 +388,7 @@ class RecordedHistory:
         """Objects that no segment names, and letters that ask for their removal."""
         identity = metadata.identity
         assert identity is not None, "the metadata is ready"
-        letters, read_to = [], metadata_partition(ORDERS, identity.partition_count)
+        dead_letters, read_to = [], metadata_partition(ORDERS, identity.partition_count)
         for treatment in OrphanTreatment:
             key = ObjectKey(
                 segment_id=RemoteLogSegmentId(topic_id_partition=ORDERS, id=self.cluster.new_id()),
@@ -398,7 +398,7 @@ class RecordedHistory:
             name, content = ObjectKeys().build(key), treatment.value.encode()
             self.cluster.objects.create_with_content(name, BytesSource(content=content))
             now_ms = self.cluster.clock.wall_ms()
-            letter = OrphanLetter(
+            dead_letter = OrphanDeadLetter(
                 object_key=name,
                 length_bytes=len(content),
                 last_modified_ms=now_ms - 4 * _HOUR_MS,
@@ -413,8 +413,8 @@ class RecordedHistory:
                 attempts=1,
                 last_attempt_ms=now_ms,
             )
-            letters.append(letter)
-        self.orphans = tuple(letters)
+            dead_letters.append(dead_letter)
+        self.orphans = tuple(dead_letters)
 
     def _mirror_originals(self, metadata: TopicBasedRemoteLogMetadataManager) -> None:
         stored = StoredOriginals(self.cluster.objects, OriginalsKeys())

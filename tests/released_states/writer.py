@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rlmm import codec
 from rlmm.cache.values import SCHEMA_VERSION
-from rlmm.dead_letters import dead_letter, orphan_letter
+from rlmm.dead_letters import dead_letter, orphan_dead_letter
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.positions import TopicRecord
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
@@ -40,16 +40,16 @@ def write_state(directory: StateDirectory, *, version: str, scratch: Path) -> No
     try:
         directory.path.mkdir(parents=True)
         cluster = history.cluster
-        letters = _letters(history)
+        written = _dead_letters(history)
         write_records(directory.metadata_topic, _metadata_records(cluster))
-        write_records(directory.dead_letter_topic, letters, kinds=False)
+        write_records(directory.dead_letter_topic, written, kinds=False)
         # The cache is copied while it is open, so that its newest records are in RocksDB's log.
         ignored = shutil.ignore_patterns(*_NOT_KEPT)
         shutil.copytree(cluster.cache_path, directory.cache, ignore=ignored)
         shutil.copytree(
             cluster.store_path, directory.store, ignore=shutil.ignore_patterns(INCOMING)
         )
-        expected = _answers(directory, metadata, letters, version)
+        expected = _answers(directory, metadata, written, version)
     finally:
         metadata.close()
     directory.expected_file.write_text(_readable(expected) + "\n")
@@ -60,12 +60,12 @@ def _metadata_records(cluster: RecordedCluster) -> Iterator[TopicRecord]:
         yield from cluster.topic.records(partition)
 
 
-def _letters(history: RecordedHistory) -> list[TopicRecord]:
+def _dead_letters(history: RecordedHistory) -> list[TopicRecord]:
     """A failed deletion, the same after a repair failed too, and the orphans."""
-    (given_up,) = history.cluster.dead_letters.letters
+    (given_up,) = history.cluster.dead_letters.published
     repaired = replace(given_up, attempts=given_up.attempts + 1, repair_attempts=1)
     records = [dead_letter.encode(each) for each in (given_up, repaired)]
-    records += [orphan_letter.encode(each) for each in history.orphans]
+    records += [orphan_dead_letter.encode(each) for each in history.orphans]
     now_ms = history.cluster.clock.wall_ms()
     return [
         TopicRecord(
@@ -83,7 +83,7 @@ def _letters(history: RecordedHistory) -> list[TopicRecord]:
 def _answers(
     directory: StateDirectory,
     metadata: TopicBasedRemoteLogMetadataManager,
-    letters: Sequence[TopicRecord],
+    written: Sequence[TopicRecord],
     version: str,
 ) -> Json:
     storage = FilesystemChunkStorage(directory.store)
@@ -93,7 +93,7 @@ def _answers(
         "cache": {"schema_version": SCHEMA_VERSION, "fold_version": codec.FOLD_VERSION},
         "metadata": metadata_answers(metadata, points),
         "store": store_answers(storage, metadata, PARTITIONS),
-        "letters": letter_answers(letters),
+        "letters": letter_answers(written),
     }
 
 

@@ -77,8 +77,8 @@ def _traced(seed: int, steps: int) -> int:
 
 
 def _many(seeds: range, steps: int, *, as_json: bool) -> int:
-    began = time.monotonic()
-    reported = began
+    started = time.monotonic()
+    reported = started
     tally, interrupted = Tally(), False
     with tellers() as executor:
         try:
@@ -89,7 +89,7 @@ def _many(seeds: range, steps: int, *, as_json: bool) -> int:
         except KeyboardInterrupt:
             interrupted = True
             executor.shutdown(wait=False, cancel_futures=True)
-    took_s = time.monotonic() - began
+    took_s = time.monotonic() - started
     if as_json:
         _print(_as_json(tally, seeds, steps, took_s, interrupted=interrupted))
     else:

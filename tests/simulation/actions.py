@@ -131,7 +131,7 @@ def heal(stage: Stage) -> str | None:
 
 
 def write_to_deposed(stage: Stage) -> str | None:
-    """What a leader takes that does not know it was deposed; it can't commit it."""
+    """What a leader takes that does not know it was deposed; it cannot commit it."""
     deposed = stage.world.deposed(stage.tip)
     if not deposed:
         return None

@@ -37,12 +37,14 @@ def take_lease(stage: Stage) -> str | None:
 
 def read_in_share_group(stage: Stage) -> str | None:
     """A share group has done with some more of what is committed."""
-    begun = stage.world.share_groups.begun.get(stage.tip)
+    started = stage.world.share_groups.started.get(stage.tip)
     high = stage.world.leader(stage.tip).high_watermark
-    if begun is None or high <= begun.offset:
+    if started is None or high <= started.offset:
         return None
-    offset = stage.random.randint(begun.offset + 1, high)
-    stage.world.share_groups.begun[stage.tip] = ShareGroupStart(group=begun.group, offset=offset)
+    offset = stage.random.randint(started.offset + 1, high)
+    stage.world.share_groups.started[stage.tip] = ShareGroupStart(
+        group=started.group, offset=offset
+    )
     return f"a share group comes to {offset}"
 
 

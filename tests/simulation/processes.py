@@ -105,7 +105,7 @@ class SimulatedProcess(Process):
     removal_type = TopicRemoval
 
     def __init__(
-        self, outside: Outside, settings: ProcessSettings, witness: Callable[..., None]
+        self, external: Outside, settings: ProcessSettings, witness: Callable[..., None]
     ) -> None:
         self.jobs = HeldExecutor()
         self.on_the_way: list[Upload] = []
@@ -113,7 +113,7 @@ class SimulatedProcess(Process):
         self.unanswered_left = 0
         self.deleted_topics: Callable[[], frozenset[UUID]] = frozenset
         self._beats_count = 0
-        super().__init__(outside, settings, witness)
+        super().__init__(external, settings, witness)
         self._removal = self._make_removal()
 
     def step(self) -> None:
@@ -134,22 +134,22 @@ class SimulatedProcess(Process):
         if self._beats_count % _CYCLES_PER_BEAT == 1:
             super().beat()
 
-    def make_objects(self, outside: Outside) -> ChunkStorage:
-        return LateStorage(outside.objects, self.effects, self._on_the_way)
+    def make_objects(self, external: Outside) -> ChunkStorage:
+        return LateStorage(external.objects, self.effects, self._on_the_way)
 
-    def make_topic(self, outside: Outside) -> SeamTopic:
-        return UnansweredTopic(outside.topic, self.effects, outside.clock, self.requests)
+    def make_topic(self, external: Outside) -> SeamTopic:
+        return UnansweredTopic(external.topic, self.effects, external.clock, self.requests)
 
-    def make_metadata(self, outside: Outside) -> FreshMetadata:
-        metadata = super().make_metadata(outside)
-        metadata.end_offset = lambda: outside.topic.end_offset(0)
+    def make_metadata(self, external: Outside) -> FreshMetadata:
+        metadata = super().make_metadata(external)
+        metadata.end_offset = lambda: external.topic.end_offset(0)
         return metadata
 
-    def make_outages(self, outside: Outside) -> OutageWatch:
-        assert isinstance(outside.broker, MemoryBroker)
+    def make_outages(self, external: Outside) -> OutageWatch:
+        assert isinstance(external.broker, MemoryBroker)
         return OutageWatch(
-            BrokerDisk(outside.broker),
-            outside.clock,
+            BrokerDisk(external.broker),
+            external.clock,
             limits=OutageLimits(disk_threshold_percent=50),
             metrics=self.metrics,
         )

@@ -49,7 +49,7 @@ class ReaderView:
                 return None  # it waits for what was taken
             if self._world.unrecorded():
                 return None  # a hole that nobody has seen yet
-            return f"{tip}: {offsets} can't be read: {error}"
+            return f"{tip}: {offsets} cannot be read: {error}"
         written = [
             batch
             for batch in _overlapping(leader, offsets)

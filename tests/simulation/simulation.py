@@ -234,7 +234,7 @@ class Simulation:
     def _finish(self) -> None:
         """All comes back, each broker has one new manager: then everything is finished."""
         self._calm = True
-        self.trail.append("all is healed, managers are started anew")
+        self.trail.append("all is healed, managers are started again")
         self._record("action", self.trail[-1])
         self.world.heal()
         for process in self.living():

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from rlmm.known_writes import barrier_key
 from rlmm.positions import TopicRecord
-from rlmm.topic.event_topic import Published, UnknownResultError
+from rlmm.topic.event_topic import PublishedPosition, UnknownResultError
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.clock import Clock
 from tests.twins.effects import Effects
@@ -56,7 +56,7 @@ class UnansweredTopic(SeamTopic):
         self._read_to = -1
         self._barrier_offset: int | None = None
 
-    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         is_barrier = key == barrier_key(key)
         if not is_barrier and self._is_unknown():
             raise RepeatedWriteError(f"written blindly: key={key.hex()}")

@@ -266,8 +266,8 @@ class WithAnyLineage(SimulatedProcess):
 class WithoutIncarnation(SimulatedProcess):
     """R7: a claim names the run of the process that made it."""
 
-    def make_incarnation(self, outside: Outside) -> UUID:
-        return UUID(int=outside.broker.node_id)
+    def make_incarnation(self, external: Outside) -> UUID:
+        return UUID(int=external.broker.node_id)
 
 
 class WithoutFencing(SimulatedProcess):
@@ -294,17 +294,17 @@ class WithoutDeadline(SimulatedProcess):
     metadata_type = _NoDeadline
 
     def __init__(
-        self, outside: Outside, settings: ProcessSettings, witness: Callable[..., None]
+        self, external: Outside, settings: ProcessSettings, witness: Callable[..., None]
     ) -> None:
-        super().__init__(outside, replace(settings, attempt_timeout_ms=_NEVER_MS), witness)
+        super().__init__(external, replace(settings, attempt_timeout_ms=_NEVER_MS), witness)
 
 
 class WithoutEpochCheck(WithoutConfirmation, SimulatedProcess):
     """R1: the broker and the claim are asked again a moment before the cut."""
 
-    def _make_ports(self, outside: Outside) -> Ports:
-        assert isinstance(outside.broker, MemoryBroker)
-        return super()._make_ports(replace(outside, broker=_EpochlessBroker(outside.broker)))
+    def _make_ports(self, external: Outside) -> Ports:
+        assert isinstance(external.broker, MemoryBroker)
+        return super()._make_ports(replace(external, broker=_EpochlessBroker(external.broker)))
 
 
 class WithoutSecondSweep(SimulatedProcess):
@@ -338,8 +338,8 @@ class WithoutLeases(SimulatedProcess):
 class WithoutShareGroups(SimulatedProcess):
     """R8: what a share group has not done with is not trimmed."""
 
-    def _make_ports(self, outside: Outside) -> Ports:
-        return super()._make_ports(replace(outside, share_groups=MemoryShareGroups()))
+    def _make_ports(self, external: Outside) -> Ports:
+        return super()._make_ports(replace(external, share_groups=MemoryShareGroups()))
 
 
 class WithoutGaps(SimulatedProcess):

@@ -88,7 +88,7 @@ class SimulatedWorld(World):
 
         What an unclean leader takes is below it until that leader has claimed the partition. What a
         deposed leader took in an earlier epoch than the log start's, and an unclean election then
-        brought to life, can't be told from what that was decided of: it may be hidden.
+        brought to life, cannot be told from what that was decided of: it may be hidden.
         """
         return [problem for tip in self.tips for problem in self._hidden(tip)]
 
@@ -171,9 +171,9 @@ class SimulatedWorld(World):
         )
 
     def has_conflict(self) -> bool:
-        """Whether unclean elections went to and fro between two histories.
+        """Whether unclean elections went back and forth between two histories.
 
-        Then it can't be told any more which of the two what was trimmed belongs to: nothing is
+        Then it cannot be told any more which of the two what was trimmed belongs to: nothing is
         trimmed or deleted, and nothing is promised, until somebody decides. A log that came back
         with nothing left in it has even forgotten that there were two: what the leader between
         has claimed is taken for its past, of which there is nothing left to be lost.
@@ -210,7 +210,7 @@ class SimulatedWorld(World):
         """All that was away is back, and everybody hears of everything."""
         self.cut_off.clear()
         self.store_away = self.topic_away = False
-        self.share_groups.begun.clear()
+        self.share_groups.started.clear()
         for name in sorted(self.away):
             self.give_back(name)
         self.pause(frozenset())
@@ -261,7 +261,7 @@ class SimulatedWorld(World):
     def begin_share_groups(self) -> None:
         """Each partition has a share group, which has done with nothing yet."""
         for tip in self.tips:
-            self.share_groups.begun[tip] = ShareGroupStart(group="sharers", offset=0)
+            self.share_groups.started[tip] = ShareGroupStart(group="sharers", offset=0)
 
     def take_records(self, tip: TopicIdPartition, offset: int) -> None:
         """Somebody deletes at the broker itself, and tells nobody."""

@@ -157,7 +157,7 @@ class Audit:
             self._add(f"trims {tip} to {offset} without the newest claim")
         if offset > max(state.trimmed_offset or 0, state.log_start_offset or 0):
             self._add(f"trims {tip} to {offset}, which is not recorded")
-        group = self._world.share_groups.begun.get(tip)
+        group = self._world.share_groups.started.get(tip)
         if group is not None and max(group.offset, state.log_start_offset or 0) < offset:
             self._add(f"trims {tip} to {offset}, a share group has come to {group.offset}")
         replica = self._world.hosts[process.ports.broker.node_id].replicas[tip]

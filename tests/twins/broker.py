@@ -111,7 +111,7 @@ class MemoryBroker(Broker):
 
     def _require_reachable(self) -> None:
         if not self.reachable:
-            raise RetriableError("broker can't be reached", node_id=self._node_id)
+            raise RetriableError("broker cannot be reached", node_id=self._node_id)
 
     def _refusal(self, tip: TopicIdPartition, epoch: int) -> TieredStorageError | None:
         replica = self._replicas.get(tip)

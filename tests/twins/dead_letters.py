@@ -10,10 +10,10 @@ class MemoryDeadLetters(DeadLetterTopic):
     """Keeps all letters in the order they came."""
 
     def __init__(self) -> None:
-        self.letters: list[DeadLetter] = []
+        self.published: list[DeadLetter] = []
 
-    def publish(self, letter: DeadLetter) -> None:
-        self.letters.append(letter)
+    def publish(self, dead_letter: DeadLetter) -> None:
+        self.published.append(dead_letter)
 
     def close(self) -> None:
         """Nothing is held."""

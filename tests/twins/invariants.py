@@ -185,14 +185,14 @@ def _retention_end(world: World, tip: TopicIdPartition) -> int:
         return leader.log_start_offset
     left_bytes = sum(file.size_bytes for file in leader.files)
     now_ms = world.clock.wall_ms()
-    began_offset = world.began_at_offset.get(tip, 0)
+    started_offset = world.started_at_offset.get(tip, 0)
     for batch in (batch for file in leader.files for batch in file.batches):
         header = batch_header(batch)
         left_bytes -= len(batch)
         too_old = 0 <= policy.retention_ms < now_ms - header.max_timestamp_ms
         too_much = 0 <= policy.retention_bytes <= left_bytes
-        if not (too_old or too_much or began_offset >= header.next_offset):
-            return max(header.base_offset, began_offset)
+        if not (too_old or too_much or started_offset >= header.next_offset):
+            return max(header.base_offset, started_offset)
     return leader.end_offset
 
 

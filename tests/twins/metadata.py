@@ -29,7 +29,7 @@ class FreshMetadata(TopicBasedRemoteLogMetadataManager):
     end_offset: Callable[[], int] | None = None
 
     def refresh(self) -> None:
-        """Apply all that the topic holds; nothing if it can't be asked now."""
+        """Apply all that the topic holds; nothing if it cannot be asked now."""
         read = self._progress.positions.get(0)
         if self.end_offset is None or read is None or read.offset != self.end_offset():
             self.caught_up(_ANY)

@@ -28,7 +28,7 @@ from rlm.tasks.deleting.expiry_lane import ExpiryLanes
 from rlm.tasks.deleting.trimmer import Trimmer
 from rlm.tasks.integrity.anomaly_check import AnomalyCheck
 from rlm.tasks.integrity.damage_proof import DamageProof
-from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessCard, ProcessState
+from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription, ProcessState
 from rlm.tasks.leadership.leadership import Leadership
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import OrderedStore
@@ -90,26 +90,26 @@ class Process:
     copies_type: type[CopyLanes] = CopyLanes
 
     def __init__(
-        self, outside: Outside, settings: ProcessSettings, witness: Callable[..., None]
+        self, external: Outside, settings: ProcessSettings, witness: Callable[..., None]
     ) -> None:
         self.settings = settings
-        self.incarnation = self.make_incarnation(outside)
+        self.incarnation = self.make_incarnation(external)
         self.effects = Effects(lambda name, subject: witness(self, name, subject))
-        if outside.recorder is not None:
-            self.effects.recorder = partial(outside.recorder, self)
+        if external.recorder is not None:
+            self.effects.recorder = partial(external.recorder, self)
         self.metrics = Metrics(CollectorRegistry())
         self.stopping = Event()
         self.reports: tuple[PartitionReport, ...] = ()
         self.problem: TieredStorageError | None = None
         self.untierable: dict[UUID, str] = {}
         self.store_reachable = True
-        self.ports = self._make_ports(outside)
+        self.ports = self._make_ports(external)
         self.leadership = Leadership(self.ports, incarnation=self.incarnation, alone=lambda: False)
         self.copies = self.make_copies()
         self.anomalies = self.make_anomaly_check()
         self.repairs = self._make_repairs()
         self.trimmer = self.make_trimmer()
-        self.outages = self.make_outages(outside)
+        self.outages = self.make_outages(external)
         self.cycle = self.make_cycle()
         self._heartbeat = self._make_heartbeat()
 
@@ -140,28 +140,28 @@ class Process:
         """Register, as its loop would before each cycle."""
         self._heartbeat.step(ProcessState(readiness=ProcessReadiness.READY))
 
-    def make_incarnation(self, outside: Outside) -> UUID:
-        return outside.new_id()
+    def make_incarnation(self, external: Outside) -> UUID:
+        return external.new_id()
 
-    def make_metadata(self, outside: Outside) -> FreshMetadata:
-        topic = self.make_topic(outside)
-        settings = ManagerSettings(retire_grace_ms=self.settings.limits.orphan_grace_ms)
-        cache = MetadataCache(outside.cache)
-        metadata = self.metadata_type(topic, cache, outside.clock, settings)
+    def make_metadata(self, external: Outside) -> FreshMetadata:
+        topic = self.make_topic(external)
+        settings = ManagerSettings(tombstone_grace_ms=self.settings.limits.orphan_grace_ms)
+        cache = MetadataCache(external.cache)
+        metadata = self.metadata_type(topic, cache, external.clock, settings)
         metadata.wait_ready(60_000)
         return metadata
 
-    def make_topic(self, outside: Outside) -> SeamTopic:
-        return SeamTopic(MemoryTopic(outside.topic), self.effects, outside.clock)
+    def make_topic(self, external: Outside) -> SeamTopic:
+        return SeamTopic(MemoryTopic(external.topic), self.effects, external.clock)
 
     def make_lanes(self, name: str) -> Lanes:
         return Lanes(SynchronousExecutor(), name)
 
-    def make_source(self, outside: Outside) -> LogSource:
-        return outside.source
+    def make_source(self, external: Outside) -> LogSource:
+        return external.source
 
-    def make_objects(self, outside: Outside) -> ChunkStorage:
-        return SeamChunkStorage(outside.objects, self.effects)
+    def make_objects(self, external: Outside) -> ChunkStorage:
+        return SeamChunkStorage(external.objects, self.effects)
 
     def make_layouts(self) -> tuple[SegmentLayout, ...]:
         return (RawLayout(),)
@@ -191,7 +191,7 @@ class Process:
             first_pause_ms=self.settings.first_pause_ms,
         )
 
-    def make_outages(self, outside: Outside) -> OutageWatch | None:
+    def make_outages(self, external: Outside) -> OutageWatch | None:
         """None: no disk is looked at."""
         return None
 
@@ -231,24 +231,24 @@ class Process:
     def make_proof(self) -> DamageProof:
         return DamageProof(self.ports, self.stopping)
 
-    def _make_ports(self, outside: Outside) -> Ports:
+    def _make_ports(self, external: Outside) -> Ports:
         return Ports(
-            broker=SeamBroker(outside.broker, self.effects),
-            source=self.make_source(outside),
+            broker=SeamBroker(external.broker, self.effects),
+            source=self.make_source(external),
             storage=SegmentStorageManager(
-                storage=self.make_objects(outside),
+                storage=self.make_objects(external),
                 keys=ObjectKeys(),
                 layouts=self.make_layouts(),
             ),
-            metadata=self.make_metadata(outside),
-            dead_letters=SeamDeadLetters(outside.dead_letters, self.effects),
-            share_groups=outside.share_groups,
-            clock=outside.clock,
-            new_id=outside.new_id,
+            metadata=self.make_metadata(external),
+            dead_letters=SeamDeadLetters(external.dead_letters, self.effects),
+            share_groups=external.share_groups,
+            clock=external.clock,
+            new_id=external.new_id,
         )
 
     def _make_heartbeat(self) -> Heartbeat:
-        card = ProcessCard(
+        card = ProcessDescription(
             process_id=self.incarnation,
             role=ProcessRole.MANAGER,
             broker_id=self.ports.broker.node_id,

@@ -13,7 +13,7 @@ from rlmm import codec
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.events.values import SegmentEvent
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
-from rlmm.topic.event_topic import EventTopic, Published
+from rlmm.topic.event_topic import EventTopic, PublishedPosition
 from rsm.segment.clock import Clock
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.local_segment import ContentSource
@@ -80,7 +80,7 @@ class SeamTopic(EventTopic):
     def ensure(self, *, create: bool) -> TopicIdentity:
         return self._effects.ask("ensure", lambda: self._inner.ensure(create=create))
 
-    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         event = None if value is None else codec.decode(key, value)
         name = "tombstone"
         if isinstance(event, SegmentEvent):
@@ -122,8 +122,8 @@ class SeamDeadLetters(DeadLetterTopic):
         self._inner = inner
         self._effects = effects
 
-    def publish(self, letter: DeadLetter) -> None:
-        self._effects.perform("dead_letter", letter, lambda: self._inner.publish(letter))
+    def publish(self, dead_letter: DeadLetter) -> None:
+        self._effects.perform("dead_letter", dead_letter, lambda: self._inner.publish(dead_letter))
 
     def close(self) -> None:
         self._inner.close()

@@ -12,7 +12,7 @@ class MemoryShareGroups(ShareGroups):
     """What a test sets: where groups start, or the `problem` with which every question ends."""
 
     def __init__(self) -> None:
-        self.begun: dict[TopicIdPartition, ShareGroupStart] = {}
+        self.started: dict[TopicIdPartition, ShareGroupStart] = {}
         self.problem: TieredStorageError | None = None
         self.asked_count = 0
 
@@ -20,4 +20,4 @@ class MemoryShareGroups(ShareGroups):
         self.asked_count += 1
         if self.problem is not None:
             raise self.problem
-        return PartitionResults(succeeded=dict(self.begun), failed={})
+        return PartitionResults(succeeded=dict(self.started), failed={})

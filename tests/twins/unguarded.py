@@ -166,12 +166,12 @@ class WithoutTrimOnRecord(Process):
 
 
 class WithoutVerification(Process):
-    def make_source(self, outside: Outside) -> LogSource:
-        return UnverifiedSource(outside.source)
+    def make_source(self, external: Outside) -> LogSource:
+        return UnverifiedSource(external.source)
 
 
 class WithoutShareGroups(Process):
     """Without the question where share groups start."""
 
-    def _make_ports(self, outside: Outside) -> Ports:
-        return super()._make_ports(replace(outside, share_groups=MemoryShareGroups()))
+    def _make_ports(self, external: Outside) -> Ports:
+        return super()._make_ports(replace(external, share_groups=MemoryShareGroups()))

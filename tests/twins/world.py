@@ -104,7 +104,7 @@ class World:
         self.tips = tuple(replace(TIP, partition=number) for number in range(partitions))
         self.hosts = {node_id: self._make_host(node_id) for node_id in range(1, brokers + 1)}
         self.cut_off: set[int] = set()
-        self.began_at_offset: dict[TopicIdPartition, int] = {}
+        self.started_at_offset: dict[TopicIdPartition, int] = {}
         self.deleted_below: dict[TopicIdPartition, int] = {}
         self.taken: dict[TopicIdPartition, list[OffsetRange]] = {}
         self.leases: list[Lease] = []
@@ -184,8 +184,8 @@ class World:
 
     def start(self, node_id: int = 1, process_type: type[Process] | None = None) -> Process:
         """Start a manager beside a broker, whether or not one runs there already."""
-        outside = self.outside_of(self.hosts[node_id])
-        process = (process_type or self.process_type)(outside, self.settings, self.audit.witness)
+        external = self.outside_of(self.hosts[node_id])
+        process = (process_type or self.process_type)(external, self.settings, self.audit.witness)
         self.processes.append(process)
         return process
 

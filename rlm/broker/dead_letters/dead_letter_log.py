@@ -10,7 +10,7 @@ from uuid import UUID
 
 from rlmm.consumer import TopicReader
 from rlmm.dead_letters.dead_letter import DeadLetter, decode
-from rlmm.dead_letters.orphan_letter import KEY_PREFIX as ORPHAN_KEY_PREFIX
+from rlmm.dead_letters.orphan_dead_letter import KEY_PREFIX as ORPHAN_KEY_PREFIX
 from rlmm.positions import ReadPosition
 from rsm.segment.clock import Clock
 from rsm.segment.errors import CorruptError, NotFoundError, RetriableError, UnsupportedError
@@ -23,7 +23,7 @@ _MAX_RECORDS = 1_000
 class DeadLetters:
     """The newest letter of each segment, in no order; how many records could not be read."""
 
-    letters: tuple[DeadLetter, ...]
+    dead_letters: tuple[DeadLetter, ...]
     unreadable_count: int
 
 
@@ -37,7 +37,7 @@ def read_dead_letters(reader: TopicReader, clock: Clock, *, timeout_ms: int) -> 
     try:
         partitions = reader.partitions(timeout_ms)
     except NotFoundError:
-        return DeadLetters(letters=(), unreadable_count=0)
+        return DeadLetters(dead_letters=(), unreadable_count=0)
     ends = reader.end_offsets(partitions, timeout_ms)
     start = ReadPosition(offset=0, leader_epoch=-1, append_time_ms=0)
     reader.assign({partition: start for partition, end in ends.items() if end > 0})
@@ -45,13 +45,13 @@ def read_dead_letters(reader: TopicReader, clock: Clock, *, timeout_ms: int) -> 
     unreadable_count = 0
     while any(reader.positions().get(each, end) < end for each, end in ends.items()):
         if clock.monotonic_ms() >= deadline_ms:
-            raise RetriableError("the dead letters can't be read to their end in time")
+            raise RetriableError("the dead letters cannot be read to their end in time")
         for record in reader.poll(max_records=_MAX_RECORDS, timeout_ms=_POLL_MS):
             if record.key.startswith(ORPHAN_KEY_PREFIX):
                 continue  # of no segment that the metadata knows
             try:
-                letter = decode(record.value or b"")
-                newest[letter.metadata.segment_id.id] = letter
+                dead_letter = decode(record.value or b"")
+                newest[dead_letter.metadata.segment_id.id] = dead_letter
             except (CorruptError, UnsupportedError):
                 unreadable_count += 1
-    return DeadLetters(letters=tuple(newest.values()), unreadable_count=unreadable_count)
+    return DeadLetters(dead_letters=tuple(newest.values()), unreadable_count=unreadable_count)

@@ -43,8 +43,8 @@ class KafkaDeadLetterTopic(DeadLetterTopic):
         self._producer: Producer | None = None
         self._lock = Lock()
 
-    def publish(self, letter: DeadLetter) -> None:
-        record = encode(letter)
+    def publish(self, dead_letter: DeadLetter) -> None:
+        record = encode(dead_letter)
         outcome: list[KafkaError | None] = []
 
         def done(error: KafkaError | None, _message: Message) -> None:
@@ -101,7 +101,7 @@ class KafkaDeadLetterTopic(DeadLetterTopic):
             error: KafkaError = exception.args[0]
             if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise RetriableError(
-                    "dead-letter topic can't be created", topic=settings.name, error=error.name()
+                    "dead-letter topic cannot be created", topic=settings.name, error=error.name()
                 ) from exception
         except TimeoutError as error:
             raise RetriableError("no answer to a new topic", topic=settings.name) from error

@@ -15,7 +15,7 @@ class DeadLetterTopic(ABC):
     """Takes letters. Thread-safe."""
 
     @abstractmethod
-    def publish(self, letter: DeadLetter) -> None:
+    def publish(self, dead_letter: DeadLetter) -> None:
         """Write a letter durably. RetriableError if that is not known."""
 
     @abstractmethod

@@ -35,8 +35,8 @@ class ShareGroups(ABC):
     def starts(self) -> PartitionResults[ShareGroupStart]:
         """Of each partition that groups read, the group that starts lowest.
 
-        A partition fails if any group's start in it can't be told. Raises HiddenShareGroupsError
-        if the brokers may omit groups from the answer. Raises RetriableError if brokers can't be
-        asked now or a right is missing, UnsupportedError if they list share groups and can't
+        A partition fails if any group's start in it cannot be told. Raises HiddenShareGroupsError
+        if the brokers may omit groups from the answer. Raises RetriableError if brokers cannot be
+        asked now or a right is missing, UnsupportedError if they list share groups and cannot
         describe them. Brokers that have no share groups at all are no error.
         """

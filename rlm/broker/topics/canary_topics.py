@@ -24,7 +24,7 @@ class CanaryRecord:
 class CanaryWritten:
     """Where each record that was acknowledged is; `problem` says what was not, else empty."""
 
-    places: Mapping[tuple[int, int], bytes]
+    positions: Mapping[tuple[int, int], bytes]
     problem: str
 
 

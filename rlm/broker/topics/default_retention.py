@@ -54,11 +54,11 @@ def read_default_retention(broker: Requester, node_id: int) -> DefaultRetention:
     row = response.results[0]
     if row.error_code != ErrorCode.NONE:
         raise error_of(row.error_code, node_id=node_id, reason=row.error_message)
-    told = {each.name: each.value for each in row.configs if each.value is not None}
+    values = {each.name: each.value for each in row.configs if each.value is not None}
     try:
-        times_ms = [int(told[name]) * unit for name, unit in _TIMES_MS.items() if name in told]
+        times_ms = [int(values[name]) * unit for name, unit in _TIMES_MS.items() if name in values]
         return DefaultRetention(
-            retention_ms=max(_UNLIMITED, times_ms[0]), retention_bytes=int(told[_SIZE])
+            retention_ms=max(_UNLIMITED, times_ms[0]), retention_bytes=int(values[_SIZE])
         )
     except (ValueError, LookupError) as error:
         raise CorruptError("the broker tells no default retention", node_id=node_id) from error

@@ -1,7 +1,7 @@
 """Which topics are gone from the cluster: every live broker has to say so.
 
 What is stored of a deleted topic is deleted for good, so one broker's word, which may lag, is not
-enough, and a broker that can't be asked leaves it open. A topic that is merely hidden from us is
+enough, and a broker that cannot be asked leaves it open. A topic that is merely hidden from us is
 not gone: brokers refuse it with another error than one that is not there.
 """
 
@@ -22,7 +22,7 @@ def find_deleted_topics(
     """Those of `topics`, names by id, that no live broker has under that id.
 
     Asks one broker, and all the others about what that one misses. Raises RetriableError if one of
-    them can't be asked, ForeignClusterError if what answers is not `cluster_id`.
+    them cannot be asked, ForeignClusterError if what answers is not `cluster_id`.
     """
     if not topics:
         return frozenset()

@@ -89,12 +89,12 @@ class KafkaCanaryTopics(CanaryTopics):
                     on_delivery=outcome.delivered,
                 )
             producer.flush(timeout_ms / 1000 + 1)
-            if len(outcome.places) < len(asked):
+            if len(outcome.positions) < len(asked):
                 producer.purge()
                 producer.flush(_POLL_S)
         except KafkaException as exception:
             outcome.errors.note(exception.args[0])
-        return CanaryWritten(places=outcome.places, problem=outcome.problem(asked))
+        return CanaryWritten(positions=outcome.positions, problem=outcome.problem(asked))
 
     def read(
         self, address: str | None, topic: str, ends: Mapping[int, int], timeout_ms: int
@@ -141,7 +141,7 @@ class _LastError:
 class _WriteOutcome:
     """What became of the records of one call."""
 
-    places: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    positions: dict[tuple[int, int], bytes] = field(default_factory=dict)
     errors: _LastError = field(default_factory=_LastError)
     failed: dict[str, int] = field(default_factory=dict)
 
@@ -150,10 +150,10 @@ class _WriteOutcome:
         if error is not None:
             self.failed[error.str()] = self.failed.get(error.str(), 0) + 1
         elif partition is not None and offset is not None and value is not None:
-            self.places[partition, offset] = value
+            self.positions[partition, offset] = value
 
     def problem(self, asked: Sequence[CanaryRecord]) -> str:
-        written = {place[0] for place in self.places}
+        written = {position[0] for position in self.positions}
         absent = sorted({each.partition for each in asked} - written)
         if not absent:
             return ""

@@ -124,7 +124,7 @@ def read_on_replicas(
 ) -> Mapping[int, TopicConfigs]:
     """What the broker of each replica of `topic` holds of it, by node id.
 
-    Raises RetriableError or NotFoundError if one of them can't be asked: an answer that lacks a
+    Raises RetriableError or NotFoundError if one of them cannot be asked: an answer that lacks a
     replica would prove nothing.
     """
     found: dict[int, TopicConfigs] = {}

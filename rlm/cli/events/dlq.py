@@ -23,10 +23,10 @@ from rlm.cli.invocation.options import (
     with_cluster_options,
 )
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.session import Session, open_session
+from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.invocation.times import iso_time
-from rlm.operator.dead_letter_retry import LetterRetry
-from rlm.policy.request.dead_letters import LetterState, letter_state
+from rlm.operator.dead_letter_retry import DeadLetterRetry
+from rlm.policy.request.dead_letters import DeadLetterState, dead_letter_state
 from rlm.worker.external import client_properties, open_chunk_storage, storage_manager
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.spi import SegmentRecord
@@ -45,8 +45,8 @@ _Topic = Annotated[
 class _Row:
     """A letter and what became of it; `record` is the metadata's of its segment."""
 
-    letter: DeadLetter
-    state: LetterState
+    dead_letter: DeadLetter
+    state: DeadLetterState
     record: SegmentRecord | None
     outcome: str = ""
 
@@ -76,7 +76,9 @@ def _list(
     """Show the deletions that were given up and are still to be finished."""
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         rows = [
-            row for row in _rows(session, topic) if everything or row.state is not LetterState.DONE
+            row
+            for row in _rows(session, topic)
+            if everything or row.state is not DeadLetterState.DONE
         ]
     _print(rows, as_json=as_json)
 
@@ -91,71 +93,77 @@ def _retry(
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete the objects of all open letters now; what still can't be deleted stays open."""
+    """Delete the objects of all open letters now; what still cannot be deleted stays open."""
     cluster.config.required_storage()
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
-        rows = [row for row in _rows(session, topic) if row.state is LetterState.OPEN]
+        rows = [row for row in _rows(session, topic) if row.state is DeadLetterState.OPEN]
         if not dry_run:
             rows = list(_retried(session, rows))
     _print(rows, as_json=as_json)
-    failed_count = sum(row.state is LetterState.OPEN for row in rows)
+    failed_count = sum(row.state is DeadLetterState.OPEN for row in rows)
     if failed_count and not dry_run:
         raise RetriableError("not all could be deleted", left=failed_count)
 
 
-def _rows(session: Session, topic: str | None) -> list[_Row]:
+def _rows(session: CommandSession, topic: str | None) -> list[_Row]:
     with closing(_reader(session)) as reader:
         found = read_dead_letters(reader, session.clock, timeout_ms=session.remaining_ms())
     if found.unreadable_count:
-        typer.echo(f"{found.unreadable_count} letters can't be read by this version", err=True)
-    wanted = [each for each in found.letters if topic in (None, _topic_of(each))]
+        typer.echo(f"{found.unreadable_count} letters cannot be read by this version", err=True)
+    wanted = [each for each in found.dead_letters if topic in (None, _topic_of(each))]
     if topic is not None and not wanted:  # nothing to be done for it, or not its name
         with reaching_cluster(session.config):
             find_topic(session.bootstrap.view((topic,)), topic)
-    rows = [_row(session, letter) for letter in wanted]
-    return sorted(rows, key=lambda row: (row.letter.metadata.topic_id_partition, _base(row)))
+    rows = [_row(session, dead_letter) for dead_letter in wanted]
+    return sorted(rows, key=lambda row: (row.dead_letter.metadata.topic_id_partition, _base(row)))
 
 
-def _row(session: Session, letter: DeadLetter) -> _Row:
-    record = session.metadata.segment(letter.metadata.segment_id)
-    state = letter_state(letter, record, session.positions)
-    return _Row(letter=letter, state=state, record=record)
+def _row(session: CommandSession, dead_letter: DeadLetter) -> _Row:
+    record = session.metadata.segment(dead_letter.metadata.segment_id)
+    state = dead_letter_state(dead_letter, record, session.positions)
+    return _Row(dead_letter=dead_letter, state=state, record=record)
 
 
-def _retried(session: Session, rows: list[_Row]) -> Iterator[_Row]:
-    with _letter_retry(session) as retry:
+def _retried(session: CommandSession, rows: list[_Row]) -> Iterator[_Row]:
+    with _dead_letter_retry(session) as retry:
         for row in rows:
             assert row.record is not None, "an open letter's segment is known"
             try:
                 retry.finish(row.record)
             except TieredStorageError as error:
                 yield _Row(
-                    letter=row.letter, state=row.state, record=row.record, outcome=str(error)
+                    dead_letter=row.dead_letter,
+                    state=row.state,
+                    record=row.record,
+                    outcome=str(error),
                 )
             else:
                 yield _Row(
-                    letter=row.letter, state=LetterState.DONE, record=row.record, outcome="deleted"
+                    dead_letter=row.dead_letter,
+                    state=DeadLetterState.DONE,
+                    record=row.record,
+                    outcome="deleted",
                 )
 
 
 @contextmanager
-def _letter_retry(session: Session) -> Iterator[LetterRetry]:
+def _dead_letter_retry(session: CommandSession) -> Iterator[DeadLetterRetry]:
     config = session.config.required_storage()
     with closing(storage_manager(config, open_chunk_storage(config))) as storage:
-        yield LetterRetry(session.metadata, storage, session.clock, uuid4)
+        yield DeadLetterRetry(session.metadata, storage, session.clock, uuid4)
 
 
-def _reader(session: Session) -> KafkaTopicReader:
+def _reader(session: CommandSession) -> KafkaTopicReader:
     name = session.config.manager.delete_dead_letter_topic
     return KafkaTopicReader(client_properties(session.config.cluster), name)
 
 
-def _topic_of(letter: DeadLetter) -> str:
-    return letter.metadata.topic_id_partition.topic
+def _topic_of(dead_letter: DeadLetter) -> str:
+    return dead_letter.metadata.topic_id_partition.topic
 
 
 def _base(row: _Row) -> int:
-    return row.letter.metadata.offsets.start_offset
+    return row.dead_letter.metadata.offsets.start_offset
 
 
 def _print(rows: list[_Row], *, as_json: bool) -> None:
@@ -171,38 +179,38 @@ def _table(rows: list[_Row]) -> Table:
     for name in ("state", "attempts", "last attempt", "objects", "reason"):
         table.add_column(name)
     for row in rows:
-        letter = row.letter
+        dead_letter = row.dead_letter
         table.add_row(
-            _topic_of(letter),
-            str(letter.metadata.topic_id_partition.partition),
+            _topic_of(dead_letter),
+            str(dead_letter.metadata.topic_id_partition.partition),
             str(_base(row)),
             row.state.name,
-            str(letter.attempts),
-            iso_time(letter.last_attempt_ms),
-            str(len(letter.object_keys)),
-            row.outcome or letter.reason,
+            str(dead_letter.attempts),
+            iso_time(dead_letter.last_attempt_ms),
+            str(len(dead_letter.object_keys)),
+            row.outcome or dead_letter.reason,
         )
     return table
 
 
 def _as_json(row: _Row) -> Mapping[str, object]:
-    letter, tip = row.letter, row.letter.metadata.topic_id_partition
-    begun = letter.delete_started
+    dead_letter, tip = row.dead_letter, row.dead_letter.metadata.topic_id_partition
+    started = dead_letter.delete_started
     return {
         "topic": tip.topic,
         "topic_id": id_to_text(tip.topic_id),
         "partition": tip.partition,
-        "segment_id": id_to_text(letter.metadata.segment_id.id),
-        "base_offset": letter.metadata.offsets.start_offset,
-        "end_offset": letter.metadata.offsets.end_offset,
-        "size_bytes": letter.metadata.segment_size_bytes,
+        "segment_id": id_to_text(dead_letter.metadata.segment_id.id),
+        "base_offset": dead_letter.metadata.offsets.start_offset,
+        "end_offset": dead_letter.metadata.offsets.end_offset,
+        "size_bytes": dead_letter.metadata.segment_size_bytes,
         "state": row.state.name,
-        "attempts": letter.attempts,
-        "first_attempt_ms": letter.first_attempt_ms,
-        "last_attempt_ms": letter.last_attempt_ms,
-        "reason": letter.reason,
-        "objects": list(letter.object_keys),
-        "metadata_partition": None if begun is None else begun.partition,
-        "metadata_offset": None if begun is None else begun.offset,
+        "attempts": dead_letter.attempts,
+        "first_attempt_ms": dead_letter.first_attempt_ms,
+        "last_attempt_ms": dead_letter.last_attempt_ms,
+        "reason": dead_letter.reason,
+        "objects": list(dead_letter.object_keys),
+        "metadata_partition": None if started is None else started.partition,
+        "metadata_offset": None if started is None else started.offset,
         "outcome": row.outcome,
     }

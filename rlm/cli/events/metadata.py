@@ -100,8 +100,8 @@ def _poll_from(
     if native:
         poll_natives = native_poll(reader, positions, topic)
         return lambda: [
-            native_document(place.position, place.append_time_ms, record)
-            for place, record in poll_natives()
+            native_document(native_position.position, native_position.append_time_ms, record)
+            for native_position, record in poll_natives()
         ]
     consumer = MetadataConsumer(reader, positions, topic=topic)
     return lambda: [

@@ -18,7 +18,7 @@ from rlm.cli.events.metadata_reading import (
 )
 from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
 from rlm.cli.invocation.output import printing
-from rlmm.native.audit import NativeAudit, NativePlace
+from rlmm.native.audit import NativeAudit, NativePosition
 from rlmm.native.records import NativeRecord
 from rsm.segment.errors import CorruptError
 from rsm.system_clock import SystemClock
@@ -59,13 +59,13 @@ def _read_all(audit: NativeAudit, topic: str | None, cluster: ClusterOptions) ->
         ends = ends_of_now(cluster.config, reader, cluster.timeout_ms)
         poll = native_poll(reader, dict.fromkeys(ends, 0), topic)
         for natives in polled_until(ends, reader, poll, cluster.timeout_ms):
-            for place, native in natives:
+            for native_position, native in natives:
                 if native is not None:
-                    _add(audit, native, place)
+                    _add(audit, native, native_position)
 
 
-def _add(audit: NativeAudit, native: NativeRecord, place: NativePlace) -> None:
+def _add(audit: NativeAudit, native: NativeRecord, native_position: NativePosition) -> None:
     try:
-        audit.add(native, place)
+        audit.add(native, native_position)
     except CorruptError as error:
-        say_skipped(place.position, error)
+        say_skipped(native_position.position, error)

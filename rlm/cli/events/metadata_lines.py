@@ -27,7 +27,7 @@ from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition, id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 
-_WORDS = {"crc32c": "Crc32c", "id": "Id", "ms": "Ms"}
+_SPELLINGS = {"crc32c": "Crc32c", "id": "Id", "ms": "Ms"}
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 Document = dict[str, object]
@@ -35,35 +35,37 @@ Document = dict[str, object]
 
 def consumed_document(record: ConsumedRecord) -> Document:
     """A record of this product's metadata topic."""
-    said = _tombstone(record.key) if record.event is None else _event(record.event)
-    return {**_place(record.position, record.append_time_ms), **said}
+    shown = _tombstone(record.key) if record.event is None else _event(record.event)
+    return {**_position_fields(record.position, record.append_time_ms), **shown}
 
 
 def native_document(
     position: MetadataPosition, append_time_ms: int, record: NativeRecord | None
 ) -> Document:
     """A record of Kafka's own metadata topic; None: one without a value."""
-    place = _place(position, append_time_ms)
+    native_position = _position_fields(position, append_time_ms)
     if record is None:
-        return {**place, "Type": "Tombstone"}
-    said: Document = {"Type": type(record).__name__.removesuffix("Record")}
+        return {**native_position, "Type": "Tombstone"}
+    shown: Document = {"Type": type(record).__name__.removesuffix("Record")}
     for name, value in _named(record).items():
         if isinstance(value, NativeSegmentFacts):
-            said |= _facts(value)
+            shown |= _facts(value)
         elif name == "State":
-            said[_state_name(record)] = _plain(value)
+            shown[_state_name(record)] = _plain(value)
         elif isinstance(value, RemoteLogSegmentId):
-            said["RemoteLogSegmentId"] = _plain(value)
+            shown["RemoteLogSegmentId"] = _plain(value)
         else:
-            said[name] = _plain(value)
-    return {**place, **said}
+            shown[name] = _plain(value)
+    return {**native_position, **shown}
 
 
 def native_finding_document(finding: NativeFinding) -> Document:
     """What an audit of Kafka's own metadata topic found, at the record that shows it."""
     offsets = finding.offsets
     return {
-        **_place(finding.place.position, finding.place.append_time_ms),
+        **_position_fields(
+            finding.native_position.position, finding.native_position.append_time_ms
+        ),
         "Type": finding.kind.value,
         "TopicIdPartition": _plain(finding.topic_id_partition),
         "Id": None if finding.segment_id is None else id_to_text(finding.segment_id.id),
@@ -80,15 +82,15 @@ def json_line(document: Document) -> str:
 def human_line(document: Document) -> str:
     """One line: where, when, what, and the rest as name=value."""
     rest = dict(document)
-    place = f"{rest.pop('MetadataPartition')}:{rest.pop('MetadataOffset')}"
+    native_position = f"{rest.pop('MetadataPartition')}:{rest.pop('MetadataOffset')}"
     time_ms = rest.pop("AppendTimeMs")
     assert isinstance(time_ms, int)
-    columns = [place, iso_time(time_ms), str(rest.pop("Type"))]
+    columns = [native_position, iso_time(time_ms), str(rest.pop("Type"))]
     columns += [f"{name}={_short(value)}" for name, value in rest.items() if value is not None]
     return "  ".join(columns)
 
 
-def _place(position: MetadataPosition, append_time_ms: int) -> Document:
+def _position_fields(position: MetadataPosition, append_time_ms: int) -> Document:
     return {
         "MetadataPartition": position.partition,
         "MetadataOffset": position.offset,

@@ -13,7 +13,7 @@ from rlm.cli.invocation.options import reaching_cluster
 from rlm.config.load import CommandConfig
 from rlm.worker.external import client_properties
 from rlm.worker.log_lines import configure_command_logging
-from rlmm.native.audit import NativePlace
+from rlmm.native.audit import NativePosition
 from rlmm.native.records import NATIVE_TOPIC, NativeRecord, decode_native, topic_of_native
 from rlmm.positions import ReadPosition, TopicRecord
 from rlmm.spi import MetadataPosition
@@ -26,7 +26,7 @@ MAX_RECORDS = 1_000
 TopicOption = Annotated[
     str | None, typer.Option("--topic", metavar="TOPIC", help="Only what concerns this topic.")
 ]
-PlacedNative = tuple[NativePlace, NativeRecord | None]
+PositionedNative = tuple[NativePosition, NativeRecord | None]
 """A record of Kafka's own, None without a value, and where it stands."""
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ def polled_until(
 
 def native_poll(
     reader: KafkaTopicReader, positions: Mapping[int, int], topic: str | None
-) -> Callable[[], Iterator[PlacedNative]]:
+) -> Callable[[], Iterator[PositionedNative]]:
     """What polls a reader of Kafka's own topic, from there on.
 
     All records, or those that concern `topic`; of what is left out unread it tells the user.
@@ -79,7 +79,7 @@ def native_poll(
     return lambda: _natives(reader.poll(max_records=MAX_RECORDS, timeout_ms=POLL_MS), topic)
 
 
-def _natives(records: Sequence[TopicRecord], topic: str | None) -> Iterator[PlacedNative]:
+def _natives(records: Sequence[TopicRecord], topic: str | None) -> Iterator[PositionedNative]:
     for record in records:
         position = MetadataPosition(partition=record.partition, offset=record.offset)
         try:
@@ -88,7 +88,7 @@ def _natives(records: Sequence[TopicRecord], topic: str | None) -> Iterator[Plac
             say_skipped(position, error)
             continue
         if topic is None or (native is not None and topic_of_native(native) == topic):
-            yield NativePlace(position=position, append_time_ms=record.append_time_ms), native
+            yield NativePosition(position=position, append_time_ms=record.append_time_ms), native
 
 
 def say_skipped(position: MetadataPosition, error: Exception) -> None:

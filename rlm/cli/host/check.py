@@ -27,11 +27,11 @@ from rlm.cli.invocation.options import (
     with_cluster_options,
 )
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.session import Session, open_session
+from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.invocation.tiering_session import tiering_of
 from rlm.config.load import CommandConfig, client_command_config
 from rlm.operator.end_to_end import CheckSettings, CheckTools, EndToEndCheck
-from rlm.policy.held import Held
+from rlm.policy.blocked import Blocked
 from rlm.policy.request.canary import CheckResult, CheckRow
 from rlm.rest.manager_client import ManagerClient
 from rlm.worker.external import client_properties
@@ -133,7 +133,9 @@ def _check(
         raise typer.Exit(1)
 
 
-def _tools(session: Session, client: ManagerClient, gateway_config: Path | None) -> CheckTools:
+def _tools(
+    session: CommandSession, client: ManagerClient, gateway_config: Path | None
+) -> CheckTools:
     def client_of(address: str | None) -> Mapping[str, str]:
         return _client(session.config, address, gateway_config)
 
@@ -147,7 +149,7 @@ def _tools(session: Session, client: ManagerClient, gateway_config: Path | None)
         canaries=KafkaCanaryTopics(client_of),
         tiering=tiering_of(session),
         metadata=session.metadata,
-        managers=_AskedManagers(session, client),
+        managers=_LiveManagers(session, client),
         live=live,
         clock=session.clock,
         new_id=uuid4,
@@ -162,10 +164,10 @@ def _client(config: CommandConfig, address: str | None, path: Path | None) -> Ma
     return client_properties(client_command_config(address, path, check_client).cluster)
 
 
-class _AskedManagers:
+class _LiveManagers:
     """The managers that are live when they are asked. See Managers."""
 
-    def __init__(self, session: Session, client: ManagerClient) -> None:
+    def __init__(self, session: CommandSession, client: ManagerClient) -> None:
         self._session = session
         self._client = client
 
@@ -180,9 +182,9 @@ class _AskedManagers:
         # They are asked to hurry, no more: what one does not do is a row.
         ask_each(live_managers(self._session.metadata, self._session.clock), self._client.run_cycle)
 
-    def blocked(self, topic: str) -> Mapping[int, tuple[Held | None, Held | None]]:
+    def blocked(self, topic: str) -> Mapping[int, tuple[Blocked | None, Blocked | None]]:
         return {
-            row["partition"]: (_held(row.get("copy_held")), _held(row.get("trim_held")))
+            row["partition"]: (_blocked(row.get("copy_blocked")), _blocked(row.get("trim_blocked")))
             for row in self._rows(topic)
             if isinstance(row.get("partition"), int) and row.get("role") == "leader"
         }
@@ -194,11 +196,11 @@ class _AskedManagers:
                 yield from rows
 
 
-def _held(answered: object) -> Held | None:
+def _blocked(answered: object) -> Blocked | None:
     if not isinstance(answered, dict):
         return None
     values = {str(name): str(value) for name, value in answered.items() if name != "reason"}
-    return Held(reason=str(answered.get("reason", "")), values=values)
+    return Blocked(reason=str(answered.get("reason", "")), values=values)
 
 
 def _show(row: CheckRow) -> None:

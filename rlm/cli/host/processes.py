@@ -18,7 +18,7 @@ from rlm.cli.invocation.options import (
     with_cluster_options,
 )
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.session import Session, open_session
+from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.status.cluster_processes import (
     ProcessStatus,
     cluster_processes,
@@ -86,7 +86,7 @@ def _processes(
             Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
 
 
-def _now_ms(session: Session) -> int:
+def _now_ms(session: CommandSession) -> int:
     broker_ms, wall_ms = session.metadata.broker_time_ms(), session.clock.wall_ms()
     silent_ms = wall_ms - broker_ms
     if broker_ms and silent_ms > SILENCE_MS:

@@ -6,13 +6,13 @@ a third of the time that its start takes.
 
 from __future__ import annotations
 
-from rlm.cli.invocation.session import Session
+from rlm.cli.invocation.session import CommandSession
 from rlm.rest.credentials import MetadataCredentials
 from rlm.rest.manager_client import ManagerClient
 from rlm.tls.http_tls import client_context
 
 
-def manager_client(session: Session) -> ManagerClient:
+def manager_client(session: CommandSession) -> ManagerClient:
     """What asks the managers of the session's cluster; the caller closes it.
 
     InvalidConfigError if the trust store cannot be read.

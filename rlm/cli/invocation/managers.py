@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from rlm.operator.offload import RolledWord
+from rlm.operator.offload import CopyProgress
 from rlm.policy.candidates import Lag
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.report import LEADER
@@ -135,7 +135,7 @@ def silence_of(
 
 
 class ManagerLags:
-    """What leading managers say of rolled segments that are not stored. See RolledLags."""
+    """What leading managers say of rolled segments that are not stored. See CopyLagSource."""
 
     def __init__(self, managers: LeadingManagers) -> None:
         self._managers = managers
@@ -153,28 +153,28 @@ class ManagerLags:
         return self._managers.silence(tip)
 
 
-class ManagerRolled:
-    """What leading managers say of what is rolled and stored. See RolledWords."""
+class ManagerCopyProgress:
+    """What leading managers say of what is rolled and stored. See CopyProgressSource."""
 
     def __init__(self, managers: LeadingManagers) -> None:
         self._managers = managers
 
-    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
+    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
         """As of the last cycle; left out where no manager tells."""
-        found: dict[TopicIdPartition, RolledWord] = {}
+        found: dict[TopicIdPartition, CopyProgress] = {}
         for tip, row in self._managers.rows(policy).items():
             rolled, stored, requested = (
                 row.get(f"{name}_offset") for name in ("rolled_end", "stored_end", "offload")
             )
             requested_end = row.get("offload_end_offset")
-            held = row.get("copy_held")
+            blocked = row.get("copy_blocked")
             if isinstance(rolled, int) and isinstance(stored, int) and isinstance(requested, int):
-                found[tip] = RolledWord(
+                found[tip] = CopyProgress(
                     rolled_end_offset=rolled,
                     stored_end_offset=stored,
                     requested_offset=requested,
                     requested_end_offset=requested_end if isinstance(requested_end, int) else None,
-                    held=str(held.get("reason", "")) if isinstance(held, dict) else "",
+                    blocked=str(blocked.get("reason", "")) if isinstance(blocked, dict) else "",
                 )
         return found
 

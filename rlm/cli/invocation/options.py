@@ -107,7 +107,7 @@ def command_config(
 
 @contextmanager
 def reaching_cluster(config: CommandConfig) -> Iterator[None]:
-    """For a command's first contact: a cluster that can't be reached is the user's to mend.
+    """For a command's first contact: a cluster that cannot be reached is the user's to mend.
 
     Turns RetriableError into InvalidConfigError, which ends a command with exit code 2.
     """
@@ -115,7 +115,7 @@ def reaching_cluster(config: CommandConfig) -> Iterator[None]:
         yield
     except RetriableError as error:
         raise InvalidConfigError(
-            "cluster can't be reached",
+            "cluster cannot be reached",
             bootstrap_servers=config.cluster.bootstrap_text,
             reason=error,
         ) from error

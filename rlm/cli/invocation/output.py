@@ -18,7 +18,7 @@ _STDOUT_FD = 1
 def printing() -> Iterator[None]:
     """Around what only writes to standard output; all of it is written at the end.
 
-    Ends the command quietly if nobody reads any more. RetriableError if it can't be written.
+    Ends the command quietly if nobody reads any more. RetriableError if it cannot be written.
     """
     try:
         yield
@@ -28,10 +28,10 @@ def printing() -> Iterator[None]:
         raise typer.Exit from None
     except OSError as error:
         _give_up_output()
-        raise RetriableError("standard output can't be written", reason=error.strerror) from error
+        raise RetriableError("standard output cannot be written", reason=error.strerror) from error
 
 
 def _give_up_output() -> None:
-    # Python would complain at exit of what it can't flush.
+    # Python would complain at exit of what it cannot flush.
     with open(os.devnull, "wb") as devnull:  # noqa: PTH123 - a device
         os.dup2(devnull.fileno(), _STDOUT_FD)

@@ -6,14 +6,14 @@ from rlm.broker.cluster import ClusterView
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.named_topic import find_partition
 from rlm.cli.invocation.options import reaching_cluster
-from rlm.cli.invocation.session import Session
+from rlm.cli.invocation.session import CommandSession
 from rlmm.events.values import TopicPolicy
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
 
 
 def find_tiered(
-    session: Session, name: PartitionName
+    session: CommandSession, name: PartitionName
 ) -> tuple[TopicPolicy, tuple[TopicIdPartition, ...]]:
     """The policy, and the partition that is named, or all of the topic.
 

@@ -23,7 +23,7 @@ from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.spi import RemoteLogMetadataManager
-from rlmm.topic.event_topic import EventTopic, Published
+from rlmm.topic.event_topic import EventTopic, PublishedPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.clock import Clock
 from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class CommandSession:
     """An open command. `metadata` has read what there was when it was opened, and follows.
 
     `positions` is how far that was: the next offset of each metadata partition.
@@ -59,12 +59,12 @@ class Session:
 @contextmanager
 def open_session(
     config: CommandConfig, *, timeout_ms: int, create_metadata_topic: bool = False
-) -> Iterator[Session]:
+) -> Iterator[CommandSession]:
     """Reach the cluster and read the metadata; closed cleanly at the end.
 
     Without `create_metadata_topic` nothing is created: where there is no metadata topic the
     metadata is empty, and publishing raises InvalidConfigError. Raises InvalidConfigError if the
-    cluster can't be reached within the timeout, or if the metadata topic can't be created as
+    cluster cannot be reached within the timeout, or if the metadata topic cannot be created as
     configured.
     """
     configure_command_logging(sys.stderr)
@@ -88,7 +88,7 @@ def open_session(
             metadata.close()
             raise
     try:
-        yield Session(
+        yield CommandSession(
             config=config,
             clock=clock,
             deadline_ms=deadline_ms,
@@ -109,7 +109,7 @@ class _AbsentTopic(MemoryTopic):
         super().__init__(MemoryLog(clock))
         self._name = name
 
-    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         raise InvalidConfigError(
             "the cluster has no metadata topic: start `rlm run` on a broker's host, or give the "
             f"command the topic's name by {_TOPIC_NAME_KEY}",
@@ -117,7 +117,7 @@ class _AbsentTopic(MemoryTopic):
         )
 
 
-def leaders_of(session: Session, topic: str) -> Mapping[int, int | None]:
+def leaders_of(session: CommandSession, topic: str) -> Mapping[int, int | None]:
     """The broker that leads each partition of a topic now. NotFoundError, RetriableError."""
     view = session.bootstrap.view((topic,))
     return {each.partition: each.leader_id for each in view.topic(topic).partitions}
@@ -127,7 +127,7 @@ def _read_to_end(metadata: TopicBasedRemoteLogMetadataManager, timeout_ms: int) 
     metadata.start()
     readiness = metadata.wait_ready(max(1, timeout_ms))
     if not readiness.ready:
-        raise RetriableError("the metadata topic can't be read in time", reason=readiness.reason)
+        raise RetriableError("the metadata topic cannot be read in time", reason=readiness.reason)
 
 
 def metadata_topic(

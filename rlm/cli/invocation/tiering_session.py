@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import typer
 
 from rlm.cli.invocation.managers import LeadingManagers, ManagerLags
-from rlm.cli.invocation.session import Session, leaders_of
+from rlm.cli.invocation.session import CommandSession, leaders_of
 from rlm.policy.topic.disable_gate import RecordsAtRisk
 from rlm.rest.manager_client import ManagerClient
 from rlm.topics.broker_retention import BrokerRetention
@@ -26,7 +26,7 @@ ForceOption = Annotated[
 ]
 
 
-def tiering_of(session: Session) -> Tiering:
+def tiering_of(session: CommandSession) -> Tiering:
     """What brings policies into force."""
     return Tiering(
         PolicyWriter(session.metadata, uuid4),
@@ -38,7 +38,7 @@ def tiering_of(session: Session) -> Tiering:
     )
 
 
-def _recalled(session: Session, topic: str, topic_id: UUID) -> tuple[OriginalConfig, ...]:
+def _recalled(session: CommandSession, topic: str, topic_id: UUID) -> tuple[OriginalConfig, ...]:
     """What the store keeps of a topic whose policy was lost; nothing without a store."""
     config = session.config.storage
     if config is None:
@@ -51,7 +51,7 @@ def _recalled(session: Session, topic: str, topic_id: UUID) -> tuple[OriginalCon
     return tuple(OriginalConfig(name=n, value=value) for n, value in found.values.items())
 
 
-def tiering_end_of(session: Session, client: ManagerClient) -> TieringEnd:
+def tiering_end_of(session: CommandSession, client: ManagerClient) -> TieringEnd:
     """What takes policies out of force."""
     return TieringEnd(
         tiering_of(session),
@@ -68,7 +68,7 @@ def tiering_end_of(session: Session, client: ManagerClient) -> TieringEnd:
 
 
 def end_tiering(
-    session: Session, ending: TieringEnd, topic: str, *, delete_remote: bool, force: bool
+    session: CommandSession, ending: TieringEnd, topic: str, *, delete_remote: bool, force: bool
 ) -> TopicPolicy:
     """What `TieringEnd.disable` does, within the command's time and one more look of managers."""
     # Each of them has to look once more, after it has heard that trims are to stop.

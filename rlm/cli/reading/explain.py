@@ -22,17 +22,17 @@ from rlm.cli.invocation.options import (
 )
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.policy_of import find_tiered
-from rlm.cli.invocation.session import Session, open_session
+from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.invocation.times import iso_time
 from rlm.cli.reading.stored_objects import stored_objects
 from rlm.rest.manager_client import ManagerClient
-from rlm.status.explanation import whereabouts, whereabouts_as_json
+from rlm.status.explanation import offset_location, offset_location_as_json
 from rlmm.events.processes import ProcessRegistered
 from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState
 
-_PLACES = {
+_LOCATIONS = {
     "local": "on the broker, not stored",
     "remote": "stored, not on the broker any more",
     "both": "stored, and on the broker still",
@@ -86,31 +86,33 @@ def _explain(
                 typer.echo(line)
 
 
-def _explanation(session: Session, tip: TopicIdPartition, offset: int) -> Mapping[str, object]:
+def _explanation(
+    session: CommandSession, tip: TopicIdPartition, offset: int
+) -> Mapping[str, object]:
     """By the leader's manager; without one, by the metadata and the leader."""
     with reaching_cluster(session.config):
         view = session.bootstrap.view((tip.topic,))
     leaders = {each.partition: each.leader_id for each in view.topic(tip.topic).partitions}
     managers = live_managers(session.metadata, session.clock)
     with closing(manager_client(session)) as client:
-        said = explained_by_leader(client, managers, leaders.get(tip.partition), tip, offset)
-    if not isinstance(said, str):
-        return said
-    typer.echo(f"rlm: what keeps the local copy is not known: {said}", err=True)
+        explained = explained_by_leader(client, managers, leaders.get(tip.partition), tip, offset)
+    if not isinstance(explained, str):
+        return explained
+    typer.echo(f"rlm: what keeps the local copy is not known: {explained}", err=True)
     with ThreadPoolExecutor(1, "explain") as executor:
         answers = fetch_cluster_offsets(session.bootstrap, view, (tip,), executor)
     if tip not in answers.succeeded:
-        raise RetriableError("the leader can't be asked", reason=answers.failed.get(tip))
+        raise RetriableError("the leader cannot be asked", reason=answers.failed.get(tip))
     state = session.metadata.partition_state(tip)
     segments = session.metadata.list_remote_log_segments(tip, states=tuple(SegmentState))
-    found = whereabouts(
+    found = offset_location(
         offset,
         state=state,
         lineage=state.lineage,
         offsets=answers.succeeded[tip],
         segments=tuple(segments),
     )
-    return {**whereabouts_as_json(found), "local_copy": None}
+    return {**offset_location_as_json(found), "local_copy": None}
 
 
 def explained_by_leader(
@@ -135,11 +137,11 @@ def explained_by_leader(
 
 
 def _lines(found: Mapping[str, Any]) -> Sequence[str]:
-    place = str(found["place"])
+    location = str(found["location"])
     record = f"{found['topic']}:{found['partition']} offset {found['offset']}"
     starts = f"log start {found['log_start_offset']}, local start {found['local_start_offset']}"
     lines = [
-        f"{record}, leader epoch {found['leader_epoch']}: {_PLACES.get(place, place)}",
+        f"{record}, leader epoch {found['leader_epoch']}: {_LOCATIONS.get(location, location)}",
         f"  {starts}, high watermark {found['high_watermark']}",
     ]
     for segment in found["segments"]:
@@ -168,5 +170,5 @@ def _lines(found: Mapping[str, Any]) -> Sequence[str]:
     if copy is None:
         return [*lines, "  local copy: not known without the leader's manager"]
     values = " ".join(f"{name}={value}" for name, value in copy["values"].items())
-    words = (copy["state"], copy["reason"], values)
-    return [*lines, f"  local copy: {' '.join(each for each in words if each)}"]
+    texts = (copy["state"], copy["reason"], values)
+    return [*lines, f"  local copy: {' '.join(each for each in texts if each)}"]

@@ -23,7 +23,7 @@ from rlm.cli.invocation.options import (
     with_cluster_options,
 )
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.session import Session, open_session
+from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.reading.damage_report import report_damage
 from rlm.cli.reading.record_lines import human_line, json_lines
 from rlm.remote_read.reader import ReadSettings, RemoteLogReader
@@ -63,7 +63,7 @@ _To = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _Selection:
     """What the command line asks for."""
 
     name: PartitionName
@@ -98,7 +98,7 @@ def _read(
     for the first record that is not older. Records of older data need the store's settings.
     """
     settings = cluster.config
-    wanted = _Wanted(
+    wanted = _Selection(
         name=PartitionName.parse(partition),
         begin=None if begin is None else Bound.parse(begin, option="--from"),
         end=None if end is None else Bound.parse(end, option="--to"),
@@ -123,7 +123,10 @@ def _find(view: ClusterView, name: PartitionName) -> TopicIdPartition:
 
 @contextmanager
 def _tiered_log(
-    session: Session, partition: TopicIdPartition, isolation: Isolation, stall_timeout_ms: int
+    session: CommandSession,
+    partition: TopicIdPartition,
+    isolation: Isolation,
+    stall_timeout_ms: int,
 ) -> Iterator[tuple[TieredLog, PartitionReader]]:
     local = PartitionReader(
         partition,
@@ -144,7 +147,7 @@ def _tiered_log(
 
 
 @contextmanager
-def _reporting_damage(session: Session) -> Iterator[None]:
+def _reporting_damage(session: CommandSession) -> Iterator[None]:
     """Put a damaged object on record; the read fails with its own error all the same."""
     try:
         yield
@@ -167,7 +170,7 @@ def _seldom_collecting() -> Iterator[None]:
         gc.set_threshold(youngest, *others)
 
 
-def _remote_tier(session: Session, stack: ExitStack) -> RemoteTier | None:
+def _remote_tier(session: CommandSession, stack: ExitStack) -> RemoteTier | None:
     """The store, if one is configured; closed with the stack."""
     settings = session.config.storage
     if settings is None:
@@ -180,7 +183,7 @@ def _remote_tier(session: Session, stack: ExitStack) -> RemoteTier | None:
     return RemoteTier(storage=storage, reader=reader, timestamps=timestamps)
 
 
-def _range(log: TieredLog, local: PartitionReader, wanted: _Wanted) -> OffsetRange:
+def _range(log: TieredLog, local: PartitionReader, wanted: _Selection) -> OffsetRange:
     """The offsets asked for, within the log as it is now. NotFoundError outside of it."""
     ends = local.offsets()
     committed = wanted.isolation is Isolation.READ_COMMITTED

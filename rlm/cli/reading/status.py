@@ -25,16 +25,16 @@ from rlm.cli.invocation.options import (
     with_cluster_options,
 )
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.session import Session, open_session
+from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.invocation.times import iso_time
-from rlm.cli.reading.manager_words import ask_managers
+from rlm.cli.reading.manager_statuses import ask_managers
 from rlm.policy.anomalies import anomalies_text
 from rlm.status.cluster_status import (
     LedPartition,
+    PartitionMetadata,
     PartitionStatus,
-    StoredPartition,
+    blocked_text,
     brokers_with_tiered_leaders,
-    held_text,
     is_tiered,
     partition_status,
     status_as_json,
@@ -97,7 +97,7 @@ def _require_answers(complaints: Sequence[str]) -> None:
         )
 
 
-def _topics(session: Session, named: PartitionName | None) -> Sequence[str]:
+def _topics(session: CommandSession, named: PartitionName | None) -> Sequence[str]:
     """The topics that may be shown."""
     if named is not None:
         return (named.topic,)
@@ -105,7 +105,7 @@ def _topics(session: Session, named: PartitionName | None) -> Sequence[str]:
 
 
 def _rows(
-    session: Session,
+    session: CommandSession,
     view: ClusterView,
     named: PartitionName | None,
     complaints: list[str],
@@ -123,7 +123,7 @@ def _rows(
         closing(manager_client(session)) as client,
     ):
         leds = _led(session, view, stored, executor)
-        words = ask_managers(
+        statuses = ask_managers(
             session.metadata,
             _tiered_leads(leds, stored),
             executor,
@@ -135,23 +135,25 @@ def _rows(
     for line in complaints:
         _complain(line)
     return tuple(
-        partition_status(led, stored[led.topic_id_partition], words.get(led.topic_id_partition, {}))
+        partition_status(
+            led, stored[led.topic_id_partition], statuses.get(led.topic_id_partition, {})
+        )
         for led in sorted(leds, key=_by_name)
     )
 
 
-def _stored(session: Session, tip: TopicIdPartition) -> StoredPartition:
+def _stored(session: CommandSession, tip: TopicIdPartition) -> PartitionMetadata:
     state = session.metadata.partition_state(tip)
-    return StoredPartition(
+    return PartitionMetadata(
         policy=session.metadata.topic_policy(tip.topic_id),
         state=state,
         segments=tuple(session.metadata.list_remote_log_segments(tip)),
-        leases=state.leases_held(session.metadata.broker_time_ms()),
+        leases=state.active_leases(session.metadata.broker_time_ms()),
     )
 
 
 def _led(
-    session: Session,
+    session: CommandSession,
     view: ClusterView,
     partitions: Iterable[TopicIdPartition],
     executor: Executor,
@@ -159,7 +161,7 @@ def _led(
     wanted = tuple(partitions)
     results = fetch_cluster_offsets(session.bootstrap, view, wanted, executor)
     for tip, error in results.failed.items():
-        _complain(f"{tip.topic}:{tip.partition}: its leader can't be asked: {error}")
+        _complain(f"{tip.topic}:{tip.partition}: its leader cannot be asked: {error}")
     rows = []
     for tip in wanted:
         shown = view.topics[tip.topic].partitions
@@ -176,7 +178,7 @@ def _led(
 
 
 def _tiered_leads(
-    leds: Sequence[LedPartition], stored: Mapping[TopicIdPartition, StoredPartition]
+    leds: Sequence[LedPartition], stored: Mapping[TopicIdPartition, PartitionMetadata]
 ) -> Mapping[TopicIdPartition, int | None]:
     """The leaders of partitions that a manager should have something to say of."""
     return {
@@ -207,8 +209,8 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
         table.add_column(name, justify="right")
     for name in ("lag segments", "lag bytes", "remote segments", "remote bytes"):
         table.add_column(name, justify="right")
-    table.add_column("copy held")
-    table.add_column("trim held")
+    table.add_column("copy blocked")
+    table.add_column("trim blocked")
     table.add_column("anomalies")
     table.add_column("read leases")
     for row in rows:
@@ -221,8 +223,8 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
             row.pending_upload_offset,
             row.last_stable_offset,
             row.high_watermark,
-            row.said.lag_segments,
-            row.said.lag_bytes,
+            row.manager.lag_segments,
+            row.manager.lag_bytes,
             row.remote_segments,
             row.remote_bytes,
         )
@@ -232,8 +234,8 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
             row.policy_state or "-",
             row.role or "-",
             *("?" if number is None else str(number) for number in numbers),
-            held_text(row.said.copy_held),
-            held_text(row.said.trim_held),
+            blocked_text(row.manager.copy_blocked),
+            blocked_text(row.manager.trim_blocked),
             anomalies_text(row.anomalies),
             _leases_text(row.leases),
         )

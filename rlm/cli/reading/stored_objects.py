@@ -7,7 +7,7 @@ from contextlib import closing
 
 import typer
 
-from rlm.cli.invocation.session import Session
+from rlm.cli.invocation.session import CommandSession
 from rlm.policy.anomalies import anomaly_as_json, open_anomalies
 from rlm.tasks.copying.copier import BoundedAttempt
 from rlm.worker.external import open_chunk_storage, storage_manager
@@ -19,7 +19,9 @@ from rsm.spi import CopyAttempt, RemoteStorageManager
 AS_RECORDED, MISSING = "as recorded", "missing"
 
 
-def stored_objects(session: Session, tip: TopicIdPartition, offset: int) -> Mapping[str, object]:
+def stored_objects(
+    session: CommandSession, tip: TopicIdPartition, offset: int
+) -> Mapping[str, object]:
     """The anomalies on record of the segments that hold an offset, and their objects in the store.
 
     `objects_in_store` is None where no store is configured, or where it cannot be asked.
@@ -50,7 +52,7 @@ def states_of(
 
 
 def _asked(
-    session: Session, segments: Iterable[RemoteLogSegmentMetadata]
+    session: CommandSession, segments: Iterable[RemoteLogSegmentMetadata]
 ) -> Mapping[str, str] | None:
     settings = session.config.storage
     if settings is None:

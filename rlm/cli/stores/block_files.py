@@ -96,7 +96,7 @@ def _opened(path: Path) -> Iterator[tuple[int, Callable[[ByteRange], bytes]]]:
     except FileNotFoundError as error:
         raise NotFoundError("no such file", path=path) from error
     except OSError as error:
-        raise RetriableError("can't be read", path=path, reason=error.strerror) from error
+        raise RetriableError("cannot be read", path=path, reason=error.strerror) from error
     with file:
         descriptor = file.fileno()
 
@@ -108,7 +108,7 @@ def _opened(path: Path) -> Iterator[tuple[int, Callable[[ByteRange], bytes]]]:
                     piece = os.pread(descriptor, positions.end_position - position, position)
                 except OSError as error:
                     raise RetriableError(
-                        "can't be read", path=path, reason=error.strerror
+                        "cannot be read", path=path, reason=error.strerror
                     ) from error
                 if not piece:
                     break

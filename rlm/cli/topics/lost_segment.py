@@ -15,7 +15,7 @@ from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.options import ClusterOptions, reaching_cluster
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.policy_of import find_tiered
-from rlm.cli.invocation.session import Session, open_session
+from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.operator.loss_acceptance import AcceptableLoss, LossAcceptance
 from rlm.tasks.copying.copier import BoundedAttempt
 from rlm.worker.external import open_chunk_storage, storage_manager
@@ -76,17 +76,17 @@ def losses_text(losses: Sequence[AcceptableLoss], *, accepted: bool, as_json: bo
 def loss_lines(loss: AcceptableLoss, *, accepted: bool) -> Iterator[str]:
     """What is lost, of which objects, and what happens now."""
     tip = loss.segment_id.topic_id_partition
-    place = f"{tip.topic}:{tip.partition}"
+    label = f"{tip.topic}:{tip.partition}"
     for offsets in loss.lost:
         count = len(offsets)
         yield (
-            f"{place} lost segment {id_to_text(loss.segment_id.id)}: offsets"
+            f"{label} lost segment {id_to_text(loss.segment_id.id)}: offsets"
             f" {offsets.start_offset}..{offsets.last_offset} ({count} offsets) are on no broker"
             " and in no other segment"
         )
     if loss.later_count:
         yield (
-            f"{place} segment {id_to_text(loss.segment_id.id)} has lost {loss.later_count} more"
+            f"{label} segment {id_to_text(loss.segment_id.id)} has lost {loss.later_count} more"
             " ranges of offsets, which are not given up now: run the command again when"
             " `rlm explain` shows the gap"
         )
@@ -123,7 +123,7 @@ def loss_as_json(loss: AcceptableLoss, *, accepted: bool) -> Mapping[str, object
     }
 
 
-def _local_start_offset(session: Session, tip: TopicIdPartition) -> int:
+def _local_start_offset(session: CommandSession, tip: TopicIdPartition) -> int:
     with reaching_cluster(session.config):
         view = session.bootstrap.view((tip.topic,))
     with ThreadPoolExecutor(1, "resolve") as executor:

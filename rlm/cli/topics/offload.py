@@ -14,12 +14,12 @@ import typer
 from rlm.cli.invocation.command_start import LONGEST_S, finite
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.manager_access import manager_client
-from rlm.cli.invocation.managers import LeadingManagers, ManagerRolled
+from rlm.cli.invocation.managers import LeadingManagers, ManagerCopyProgress
 from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import leaders_of, open_session
-from rlm.operator.offload import Offload, Offloaded
+from rlm.operator.offload import Offload, OffloadedPartition
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 
@@ -73,7 +73,7 @@ def _offload(
         policy, partitions = find_tiered(session, name)
         offload = Offload(
             session.metadata,
-            ManagerRolled(
+            ManagerCopyProgress(
                 LeadingManagers(
                     session.metadata, client, partial(leaders_of, session), session.clock
                 )
@@ -91,17 +91,17 @@ def _offload(
                 typer.echo(line)
 
 
-def _lines(done: Iterable[Offloaded]) -> Iterable[str]:
+def _lines(done: Iterable[OffloadedPartition]) -> Iterable[str]:
     for each in done:
-        place = f"{each.partition.topic}:{each.partition.partition}"
-        yield f"{place} stored to {each.end_offset}, {len(each.segments)} segments now"
+        label = f"{each.partition.topic}:{each.partition.partition}"
+        yield f"{label} stored to {each.end_offset}, {len(each.segments)} segments now"
         for metadata in each.segments:
             for stored in metadata.objects:
                 checksum = "-" if stored.crc32c is None else f"{stored.crc32c:08x}"
                 yield f"  {metadata.offsets}  {stored.key}  {stored.length_bytes} bytes  {checksum}"
 
 
-def _as_json(done: Offloaded) -> Mapping[str, object]:
+def _as_json(done: OffloadedPartition) -> Mapping[str, object]:
     return {
         "topic": done.partition.topic,
         "topic_id": id_to_text(done.partition.topic_id),

@@ -66,6 +66,6 @@ def _change(topic: str, what: _Task | None, cluster: ClusterOptions, *, resume: 
             policy, _ = find_tiered(session, name)
             act = pausing.resume if resume else pausing.pause
             left = act(policy, tasks)
-    words = ", ".join(task.name.lower() for task in PausableTask if task in left)
+    names = ", ".join(task.name.lower() for task in PausableTask if task in left)
     with printing():
-        typer.echo(f"{topic}: paused: {words or 'nothing'}")
+        typer.echo(f"{topic}: paused: {names or 'nothing'}")

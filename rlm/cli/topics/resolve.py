@@ -21,7 +21,7 @@ from rlm.cli.invocation.options import (
 )
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.policy_of import find_tiered
-from rlm.cli.invocation.session import Session, open_session
+from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.topics.damaged_segments import (
     DamagedSegment,
     damage_as_json,
@@ -120,14 +120,14 @@ def resolved_text(found: Sequence[PartitionLosses], *, accepted: bool, as_json: 
 
 
 def _found(
-    session: Session, partitions: tuple[TopicIdPartition, ...], *, with_accepted_start: bool
+    session: CommandSession, partitions: tuple[TopicIdPartition, ...], *, with_accepted_start: bool
 ) -> Iterator[PartitionLosses]:
     with reaching_cluster(session.config):
         view = session.bootstrap.view((partitions[0].topic,))
     with ThreadPoolExecutor(_ASK_THREADS, "resolve") as executor:
         answers = fetch_cluster_offsets(session.bootstrap, view, partitions, executor)
     for error in answers.failed.values():
-        raise RetriableError("a leader can't be asked", reason=error) from error
+        raise RetriableError("a leader cannot be asked", reason=error) from error
     epochs = {tip: epoch for node_id in view.brokers for tip, epoch in view.led_by(node_id).items()}
     for tip in partitions:
         records = session.metadata.list_remote_log_segments(tip)
@@ -184,16 +184,16 @@ def _as_json(found: PartitionLosses, *, accepted: bool) -> Mapping[str, object]:
 
 def _lines(found: PartitionLosses) -> Iterator[str]:
     tip, lost, _, damaged = found
-    place = f"{tip.topic}:{tip.partition}"
+    label = f"{tip.topic}:{tip.partition}"
     cut = lost.cut_off
     if cut is not None:
         yield (
-            f"{place} diverged: an election cut off {cut.start_offset}..{cut.end_offset} of leader"
+            f"{label} diverged: an election cut off {cut.start_offset}..{cut.end_offset} of leader"
             f" epochs up to {cut.leader_epoch}, of {cut.segment_count} stored segments"
         )
     if lost.moved_from_offset is not None:
         yield (
-            f"{place} external start: the broker's log begins at {lost.local_start_offset}, we"
+            f"{label} external start: the broker's log begins at {lost.local_start_offset}, we"
             f" moved it to {lost.moved_from_offset}"
         )
     for each in damaged:

@@ -144,8 +144,8 @@ class LeadersRetention:
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    place = f"{row['topic']}:{row['partition']}"
-    parts = [f"{place} log start {row['log_start_offset']}"]
+    label = f"{row['topic']}:{row['partition']}"
+    parts = [f"{label} log start {row['log_start_offset']}"]
     if row["new_log_start_offset"] != row["log_start_offset"]:
         parts.append(
             f"-> {row['new_log_start_offset']} ({row['expiring_segments']} segments,"
@@ -156,6 +156,6 @@ def _line(row: Mapping[str, Any]) -> str:
         parts.append(f"delete {len(row['deletions'])} stored segments, {size_bytes} bytes")
     if row["new_local_start_offset"] != row["local_start_offset"]:
         parts.append(f"trim {row['local_start_offset']} -> {row['new_local_start_offset']}")
-    if row["expiry_held"]:
-        parts.append(f"held: {row['expiry_held']['reason']}")
+    if row["expiry_blocked"]:
+        parts.append(f"blocked: {row['expiry_blocked']['reason']}")
     return ", ".join(parts)

@@ -22,7 +22,7 @@ from rlm.cli.invocation.options import (
     with_cluster_options,
 )
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.session import Session, open_session
+from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.invocation.tiering_session import (
     ForceOption,
     end_tiering,
@@ -84,13 +84,13 @@ _DeletionLagMs = Annotated[
 ]
 
 
-class _OutageWord(Enum):
+class _OutageChoice(Enum):
     HOLD = "hold"
     SHED_OLDEST = "shed"
 
 
 _Outage = Annotated[
-    _OutageWord | None,
+    _OutageChoice | None,
     typer.Option(
         help="When the store is away and a broker's disk fills: hold keeps all that is not stored; "
         "shed gives up the oldest of it, and records the gap."
@@ -222,29 +222,29 @@ def _show_preview(ending: TieringEnd, topic: str, timeout_ms: int) -> None:
             typer.echo(line)
 
 
-def _await(session: Session, topic: str) -> None:
+def _await(session: CommandSession, topic: str) -> None:
     timeout_ms = session.remaining_ms()
     with reaching_cluster(session.config):
         await_topic(session.topics, session.clock, topic, timeout_ms=timeout_ms)
 
 
 def _line(policy: TopicPolicy) -> str:
-    words = [
+    texts = [
         f"{policy.topic}: {policy.state.name}",
         f"retention.ms={policy.retention_ms} retention.bytes={policy.retention_bytes}",
         f"local.retention.ms={policy.local_retention_ms}",
         f"local.retention.bytes={policy.local_retention_bytes}",
     ]
     if policy.copy_lag_ms and policy.copy_lag_bytes:
-        words.append(f"remote.copy.lag.ms={policy.copy_lag_ms}")
-        words.append(f"remote.copy.lag.bytes={policy.copy_lag_bytes}")
+        texts.append(f"remote.copy.lag.ms={policy.copy_lag_ms}")
+        texts.append(f"remote.copy.lag.bytes={policy.copy_lag_bytes}")
         if policy.copy_lag_since is CopyLagSince.ROLL:
-            words.append("remote.copy.lag.since=roll")
+            texts.append("remote.copy.lag.since=roll")
     if policy.outage_policy is not OutagePolicy.HOLD:
-        words.append(f"outage={_OutageWord[policy.outage_policy.name].value}")
+        texts.append(f"outage={_OutageChoice[policy.outage_policy.name].value}")
     if policy.local_deletion_lag_ms != AS_MANAGERS_SETTING:
-        words.append(f"local.deletion.lag.ms={policy.local_deletion_lag_ms}")
-    return " ".join(words)
+        texts.append(f"local.deletion.lag.ms={policy.local_deletion_lag_ms}")
+    return " ".join(texts)
 
 
 def _as_json(policy: TopicPolicy) -> Mapping[str, object]:
@@ -259,7 +259,7 @@ def _as_json(policy: TopicPolicy) -> Mapping[str, object]:
         "copy_lag_ms": policy.copy_lag_ms,
         "copy_lag_bytes": policy.copy_lag_bytes,
         "copy_lag_since": policy.copy_lag_since.name.lower(),
-        "outage_policy": _OutageWord[policy.outage_policy.name].value,
+        "outage_policy": _OutageChoice[policy.outage_policy.name].value,
         "local_deletion_lag_ms": policy.local_deletion_lag_ms,
         "originals": {each.name: each.value for each in policy.originals},
         "delete_remote": policy.delete_remote,

@@ -11,7 +11,7 @@ import typer
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.options import ClusterOptions, reaching_cluster, with_cluster_options
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.session import Session, open_session
+from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.invocation.tiering_session import (
     ForceOption,
     end_tiering,
@@ -63,7 +63,7 @@ def _uninstall(
         raise RetriableError("not all topics have their retention back", topics=",".join(failed))
 
 
-def _in_force(session: Session) -> list[TopicPolicy]:
+def _in_force(session: CommandSession) -> list[TopicPolicy]:
     """The policies that hold a topic's own retention off; not those of topics that are gone."""
     policies = [p for p in session.metadata.topic_policies() if p.state is not PolicyState.DISABLED]
     with reaching_cluster(session.config):
@@ -79,7 +79,7 @@ def _in_force(session: Session) -> list[TopicPolicy]:
 
 
 def _ended(
-    session: Session, ending: TieringEnd, policy: TopicPolicy, *, force: bool, dry_run: bool
+    session: CommandSession, ending: TieringEnd, policy: TopicPolicy, *, force: bool, dry_run: bool
 ) -> bool:
     """Whether that went well; if not, it is told, and the others are not kept waiting."""
     try:
@@ -98,7 +98,7 @@ def _ended(
     return True
 
 
-def _not_restored(session: Session, *, force: bool, dry_run: bool) -> Iterator[str]:
+def _not_restored(session: CommandSession, *, force: bool, dry_run: bool) -> Iterator[str]:
     """Restore the topics that only the store still knows of; what of them could not be."""
     config = session.config.storage
     if config is None:
@@ -117,12 +117,12 @@ def _not_restored(session: Session, *, force: bool, dry_run: bool) -> Iterator[s
                     restore.restore(settings)
                     line = f"{text}: restored"
                 else:
-                    show_progress(f"{text}: what is not stored can't be told, --force restores it")
+                    show_progress(f"{text}: what is not stored cannot be told, --force restores it")
                     yield settings.topic
                     continue
                 with printing():
                     typer.echo(line)
     except TieredStorageError as error:
-        show_progress(f"the store can't say whether there are more topics: {error}")
+        show_progress(f"the store cannot say whether there are more topics: {error}")
         if not (force or dry_run):
             yield "(store)"

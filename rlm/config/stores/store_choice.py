@@ -30,7 +30,7 @@ class StoreChoice(Section):
         validate_default=True,
         validation_alias=FILESYSTEM_ROOT_KEY,
         description="Directory that objects are stored under; required for `filesystem`. It must "
-        "exist: a mount that vanished is not made anew.",
+        "exist: a mount that vanished is not made again.",
     )
 
     filesystem_file_mode: FileMode | None = Field(

@@ -11,16 +11,21 @@ from rlm.broker.bootstrap import Bootstrap
 from rlm.config.load import Config
 from rlm.config.values import HostPort
 from rlm.gateway.app.cluster_view import LiveFacts
-from rlm.gateway.app.endpoints_setup import Ground, Stand, identity_of_host, take_stand
-from rlm.gateway.app.limits import read_turns, server_limits, session_limits
+from rlm.gateway.app.endpoints_setup import (
+    ServingContext,
+    ServingMode,
+    identity_of_host,
+    serving_mode,
+)
+from rlm.gateway.app.limits import read_permits, server_limits, session_limits
 from rlm.gateway.app.metrics import GatewayMetrics, GatewaySources
 from rlm.gateway.app.remote_tier import GatewayTier, open_tier
 from rlm.gateway.app.security import note_host_acls, open_tls
 from rlm.gateway.app.worker import GatewayWork, GatewayWorker
-from rlm.gateway.endpoints.checked_front import CheckedFront
-from rlm.gateway.endpoints.front import Front
+from rlm.gateway.endpoints.checked_routing import CheckedRouting
+from rlm.gateway.endpoints.single_broker_routing import Routing
 from rlm.gateway.fetch.local_starts import LocalStarts
-from rlm.gateway.fetch.remote_log_bounds import MetadataTierView
+from rlm.gateway.fetch.remote_log_bounds import MetadataLogBoundsView
 from rlm.gateway.listener.server import GatewayParts
 from rlm.gateway.listener.server_thread import ServerThread
 from rlm.gateway.relay.rewrite_pools import RewritePools
@@ -29,7 +34,7 @@ from rlm.metrics.metadata import MetadataCollector
 from rlm.metrics.metrics import Metrics
 from rlm.policy.peers.other_hosts import HostIdentity
 from rlm.process.host_identity import OwnAddresses, read_host_identity
-from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessCard
+from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription
 from rlm.worker.external import open_bootstrap, open_chunk_storage
 from rlm.worker.fresh_id import fresh_id
 from rlmm.events.processes import ProcessRole
@@ -54,37 +59,37 @@ def build_gateway(
     tier = open_tier(config, metrics, open_chunk_storage(config.storage), worker)
     server = ServerThread()
     cluster = open_bootstrap(config.cluster, tier.clock)
-    stand = take_stand(
-        Ground(
+    mode = serving_mode(
+        ServingContext(
             config=config,
             identity=identity,
             worker=worker,
             listener=listener,
             cluster=cluster,
             topic=tier.topic,
-            keeper=server,
+            endpoint_listener=server,
             clock=tier.clock,
-            unserved=metrics.gateway_brokers_without_door.set,
+            unserved=metrics.gateway_unserved_brokers.set,
         )
     )
     host = read_host_identity()
-    front = CheckedFront(stand.front, stand.address, stand.own, host, OwnAddresses(tier.clock).has)
-    facts = _facts(tier, front, cluster)
-    parts = _parts(config, tier, facts, front, metrics)
+    route = CheckedRouting(mode.routing, mode.address, mode.own, host, OwnAddresses(tier.clock).has)
+    facts = _facts(tier, route, cluster)
+    parts = _parts(config, tier, facts, route, metrics)
     serving = ExitStack()
     serving.callback(server.stop, timeout_ms=_END_CONNECTIONS_MS)
-    card = _card(config, stand, http_address, host)
-    heartbeat = Heartbeat(tier.metadata, card, fresh_id, applied=facts.applied)
+    description = _description(config, mode, http_address, host)
+    heartbeat = Heartbeat(tier.metadata, description, fresh_id, applied=facts.applied)
     return GatewayWorker(
         work=GatewayWork(
-            confirm_cluster=lambda: _confirm_cluster(stand, cluster, metrics),
+            confirm_cluster=lambda: _confirm_cluster(mode, cluster, metrics),
             begin_metadata=tier.metadata.start,
             begin_serving=lambda: server.start(parts),
             readiness=tier.metadata.readiness,
             refresh=facts.refresh,
-            address_problem=lambda: front.problem,
-            broker_address=lambda: front.broker_address,
-            gateway_address=lambda: front.address,
+            address_problem=lambda: route.problem,
+            broker_address=lambda: route.broker_address,
+            gateway_address=lambda: route.address,
             heartbeat=heartbeat.step,
             clean_caches=tier.cleaner.step,
             report_anomalies=tier.reporter.step,
@@ -99,9 +104,9 @@ def build_gateway(
     )
 
 
-def _facts(tier: GatewayTier, front: Front, cluster: Bootstrap) -> LiveFacts:
+def _facts(tier: GatewayTier, route: Routing, cluster: Bootstrap) -> LiveFacts:
     return LiveFacts(
-        front,
+        route,
         cluster=cluster,
         metadata=tier.metadata,
         positions=lambda: tier.metadata.metrics().positions,
@@ -113,13 +118,13 @@ def _facts(tier: GatewayTier, front: Front, cluster: Bootstrap) -> LiveFacts:
 
 
 def _parts(
-    config: Config, tier: GatewayTier, facts: LiveFacts, front: CheckedFront, metrics: Metrics
+    config: Config, tier: GatewayTier, facts: LiveFacts, route: CheckedRouting, metrics: Metrics
 ) -> GatewayParts:
     tls = open_tls(config, tier.clock, metrics)
     parts = GatewayParts(
         session=SessionParts(
             context=facts.context,
-            view=MetadataTierView(tier.metadata, tier.clock),
+            view=MetadataLogBoundsView(tier.metadata, tier.clock),
             local_starts=LocalStarts(),
             clock=tier.clock,
             limits=session_limits(config),
@@ -127,9 +132,9 @@ def _parts(
         tier=tier.reader,
         pool=tier.pools.asks,
         rewrite_pools=RewritePools(store=tier.pools.look_ups, others=tier.pools.rewrites),
-        turns=read_turns(config, tier.clock),
-        is_pressed=lambda: tier.cache.state().waiting_count > 0,
-        is_refusing=lambda: front.problem is not None,
+        permits=read_permits(config, tier.clock),
+        is_under_memory_pressure=lambda: tier.cache.state().waiting_count > 0,
+        is_refusing=lambda: route.problem is not None,
         failed=_count_failures(metrics),
         client_tls=tls.towards_clients,
         upstream_tls=tls.towards_brokers,
@@ -137,7 +142,7 @@ def _parts(
     )
     sources = GatewaySources(
         counts=parts.counts,
-        turns=parts.turns,
+        permits=parts.permits,
         anomalies=tier.anomalies.counts,
         cache=tier.cache.state,
         cache_budget_bytes=config.gateway.chunk_cache_bytes,
@@ -151,16 +156,18 @@ def _count_failures(metrics: Metrics) -> Callable[[str, Exception], None]:
     return lambda task, error: metrics.task_failures.labels(task, type(error).__name__).inc()
 
 
-def _confirm_cluster(stand: Stand, cluster: Bootstrap, metrics: Metrics) -> None:
-    stand.confirm()
+def _confirm_cluster(mode: ServingMode, cluster: Bootstrap, metrics: Metrics) -> None:
+    mode.confirm()
     note_host_acls(cluster, metrics)
 
 
-def _card(config: Config, stand: Stand, http_address: HostPort, host: HostIdentity) -> ProcessCard:
-    return ProcessCard(
-        process_id=stand.process_id,
+def _description(
+    config: Config, mode: ServingMode, http_address: HostPort, host: HostIdentity
+) -> ProcessDescription:
+    return ProcessDescription(
+        process_id=mode.process_id,
         role=ProcessRole.GATEWAY,
-        broker_id=stand.broker_id,
+        broker_id=mode.broker_id,
         # Of `rlm run`, where only the supervisor asks: other hosts cannot reach it.
         http_address="" if http_address.is_loopback else str(http_address),
         heartbeat_interval_ms=config.gateway.heartbeat_interval_ms,

@@ -1,7 +1,7 @@
 """What all sessions of a gateway know beside their own bytes, kept up to date.
 
 The metadata is in this process and looked at at every refresh; the cluster is asked for the ids of
-tiered topics and for its brokers' addresses every few seconds. A cluster that can't be asked for a
+tiered topics and for its brokers' addresses every few seconds. A cluster that cannot be asked for a
 while leaves what was known; without having heard it once there is nothing to serve by.
 """
 
@@ -13,8 +13,8 @@ from typing import Protocol
 from uuid import UUID
 
 from rlm.broker.cluster import ClusterView
-from rlm.gateway.endpoints.front import Front
-from rlm.gateway.model.context import Answering, GatewayContext, TimestampLookup
+from rlm.gateway.endpoints.single_broker_routing import Routing
+from rlm.gateway.model.context import AnswerSettings, GatewayContext, TimestampLookup
 from rlm.gateway.model.tiered_topics import tiered_topics
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
@@ -40,17 +40,17 @@ class LiveFacts:
 
     def __init__(
         self,
-        front: Front,
+        routing: Routing,
         *,
         cluster: Cluster,
         metadata: RemoteLogMetadataManager,
         positions: Callable[[], Mapping[int, int]],
         timestamps: TimestampLookup,
-        answering: Answering,
+        answering: AnswerSettings,
         new_id: Callable[[], UUID],
         clock: Clock,
     ) -> None:
-        self._front = front
+        self._routing = routing
         self._cluster = cluster
         self._metadata = metadata
         self._positions = positions
@@ -72,7 +72,7 @@ class LiveFacts:
         policies = self._metadata.topic_policies()
         self._ask_cluster(frozenset(policy.topic for policy in policies))
         self._context = GatewayContext(
-            topology=self._front.topology(
+            topology=self._routing.topology(
                 self._metadata.registrations(), self._metadata.broker_time_ms()
             ),
             topics=tiered_topics(policies, self._topic_ids, self._partition_counts),
@@ -98,20 +98,20 @@ class LiveFacts:
         return self._applied
 
     def _ask_cluster(self, topics: frozenset[str]) -> None:
-        """Ask anew when the last answer is old, or lacks a topic."""
+        """Ask again when the last answer is old, or lacks a topic."""
         now_ms = self._clock.monotonic_ms()
         is_fresh = self._asked_ms is not None and now_ms - self._asked_ms < _CLUSTER_AGE_MS
         if is_fresh and topics <= self._asked_topics:
             return
         try:
             view = self._cluster.view(tuple(sorted(topics)))
-            self._front.hear(view)
+            self._routing.update(view)
         except TieredStorageError as error:
             if self._asked_ms is None:
-                raise RetriableError("the cluster can't be looked up", reason=error) from error
+                raise RetriableError("the cluster cannot be looked up", reason=error) from error
             if error.message not in self._logged:
                 self._logged.add(error.message)
-                _log.warning("cluster can't be asked", extra={"error": error})
+                _log.warning("cluster cannot be asked", extra={"error": error})
             return
         self._logged.clear()
         self._topic_ids = {name: topic.topic_id for name, topic in view.topics.items()}

@@ -13,13 +13,21 @@ from rlm.broker.errors import ForeignClusterError
 from rlm.config.gateway_tls import ListenerProtocol
 from rlm.config.load import Config
 from rlm.config.values import HostPort
-from rlm.gateway.endpoints.door import Door
-from rlm.gateway.endpoints.door_plan import LISTENERS_KEY, DoorPlan
-from rlm.gateway.endpoints.endpoint_registry import ClusterFront, Doorkeeper, DoorSettings
-from rlm.gateway.endpoints.front import BrokerFront, Front, Place
-from rlm.gateway.endpoints.named_front import NamedFront
+from rlm.gateway.endpoints.endpoint import Endpoint
+from rlm.gateway.endpoints.endpoint_addresses import LISTENERS_KEY, EndpointAddresses
+from rlm.gateway.endpoints.endpoint_registry import (
+    EndpointListener,
+    EndpointSettings,
+    PerBrokerRouting,
+)
 from rlm.gateway.endpoints.own_address import OwnAddress, WildcardListener
 from rlm.gateway.endpoints.server_names import ServerNames
+from rlm.gateway.endpoints.single_broker_routing import (
+    Routing,
+    SingleBrokerRouting,
+    SingleBrokerSettings,
+)
+from rlm.gateway.endpoints.sni_routing import SniRouting
 from rlm.policy.peers.gateway_address import OwnGateway
 from rlm.process.host_check import check_directories, check_host
 from rlm.process.local_address import local_address_towards
@@ -35,12 +43,12 @@ _PROCESS_IDS = UUID("5e0f0f0a-3b0e-4c70-9e54-6f0ad1c7e0b3")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class ServingContext:
     """What a stand is taken on. `identity` is that of the broker, None beside none.
 
     `worker` is this process's number among those beside the broker.
-    `listener` is bound to `gateway.listener`, and listens once its door is open.
-    `unserved` is told how many live brokers clients can't be led to, each time that is known.
+    `listener` is bound to `gateway.listener`, and listens once its endpoint is open.
+    `unserved` is told how many live brokers clients cannot be led to, each time that is known.
     `towards`: as in rlm.process.local_address.
     """
 
@@ -50,7 +58,7 @@ class Ground:
     listener: socket.socket
     cluster: Bootstrap
     topic: EventTopic
-    keeper: Doorkeeper
+    endpoint_listener: EndpointListener
     clock: Clock
     unserved: Callable[[int], object]
     towards: Callable[[str, int], str] = local_address_towards
@@ -79,15 +87,15 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stand:
-    """`address` is where clients find the first door, open as soon as the keeper starts.
+class ServingMode:
+    """`address` is where clients find the first endpoint, open as soon as the keeper starts.
 
     `own` is asked for when that is known. `process_id` is the same in every run. `confirm` asks
     whether the cluster is the right one, before anything is made there: ForeignClusterError,
     NotFoundError, RetriableError.
     """
 
-    front: Front
+    routing: Routing
     broker_id: int
     address: OwnAddress
     own: Callable[[], OwnGateway]
@@ -103,33 +111,35 @@ def identity_of_host(config: Config) -> BrokerIdentity | None:
     return None
 
 
-def take_stand(ground: Ground) -> Stand:
+def serving_mode(context: ServingContext) -> ServingMode:
     """For the broker, or beside none for the cluster. Nothing is asked of the cluster."""
-    template = ground.config.gateway_tls.name_template
-    if ground.identity is not None:
-        return _beside_broker(ground, ground.identity)
-    return _for_cluster(ground) if template is None else _for_cluster_by_name(ground, template)
+    template = context.config.gateway_tls.name_template
+    if context.identity is not None:
+        return _single_broker_mode(context, context.identity)
+    return _for_cluster(context) if template is None else _for_cluster_by_name(context, template)
 
 
-def _beside_broker(ground: Ground, identity: BrokerIdentity) -> Stand:
-    settings = ground.config.gateway
-    address = ground.own_address()
-    front = BrokerFront(
-        Place(
+def _single_broker_mode(context: ServingContext, identity: BrokerIdentity) -> ServingMode:
+    settings = context.config.gateway
+    address = context.own_address()
+    routing = SingleBrokerRouting(
+        SingleBrokerSettings(
             node_id=identity.node_id,
             own=address.get,
             fixed=settings.node_addresses,
             direct_if_unserved=settings.direct_if_unserved,
         )
     )
-    ground.keeper.open(Door(name="broker", listener=ground.listener, upstreams=front.upstreams))
-    return Stand(
-        front=front,
+    context.endpoint_listener.open(
+        Endpoint(name="broker", listener=context.listener, upstreams=routing.upstreams)
+    )
+    return ServingMode(
+        routing=routing,
         broker_id=identity.node_id,
         address=address,
-        own=_own_gateway(ground, identity.node_id, address),
-        process_id=uuid5(_PROCESS_IDS, _process_name(identity, ground.worker)),
-        confirm=partial(_confirm_cluster, ground.cluster, identity),
+        own=_own_gateway(context, identity.node_id, address),
+        process_id=uuid5(_PROCESS_IDS, _process_name(identity, context.worker)),
+        confirm=partial(_confirm_cluster, context.cluster, identity),
     )
 
 
@@ -138,65 +148,69 @@ def _process_name(identity: BrokerIdentity, worker: int) -> str:
     return name if worker == 1 else f"{name}/{worker}"
 
 
-def _for_cluster(ground: Ground) -> Stand:
-    settings = ground.config.gateway
-    address, bound = ground.own_address(), ground.bound
+def _for_cluster(context: ServingContext) -> ServingMode:
+    settings = context.config.gateway
+    address, bound = context.own_address(), context.bound
     key = LISTENERS_KEY if settings.node_listeners else "gateway.listener"
-    front = ClusterFront(
-        DoorSettings(
-            plan=lambda: DoorPlan(
+    routing = PerBrokerRouting(
+        EndpointSettings(
+            plan=lambda: EndpointAddresses(
                 bootstrap=bound,
                 advertised=address.get(),
                 listeners=settings.node_listeners,
                 addresses=settings.node_addresses,
             ),
             listen=partial(bind_closed, key=key),
-            unserved=ground.unserved,
+            unserved=context.unserved,
             direct_if_unserved=settings.direct_if_unserved,
         ),
-        ground.keeper,
-        ground.clock,
+        context.endpoint_listener,
+        context.clock,
     )
-    ground.keeper.open(
-        Door(name="bootstrap", listener=ground.listener, upstreams=front.any_upstreams)
+    context.endpoint_listener.open(
+        Endpoint(name="bootstrap", listener=context.listener, upstreams=routing.any_upstreams)
     )
-    return _beside_none(ground, front, address)
+    return _whole_cluster_mode(context, routing, address)
 
 
-def _for_cluster_by_name(ground: Ground, template: str) -> Stand:
-    settings = ground.config.gateway
-    address = ground.own_address()
-    front = NamedFront(
+def _for_cluster_by_name(context: ServingContext, template: str) -> ServingMode:
+    settings = context.config.gateway
+    address = context.own_address()
+    routing = SniRouting(
         ServerNames(template), address.get(), direct_if_unserved=settings.direct_if_unserved
     )
-    ground.keeper.open(
-        Door(
+    context.endpoint_listener.open(
+        Endpoint(
             name="named",
-            listener=ground.listener,
-            upstreams=front.any_upstreams,
-            upstreams_of_name=front.upstreams_of_name,
+            listener=context.listener,
+            upstreams=routing.any_upstreams,
+            upstreams_of_name=routing.upstreams_of_name,
         )
     )
-    return _beside_none(ground, front, address)
+    return _whole_cluster_mode(context, routing, address)
 
 
-def _beside_none(ground: Ground, front: Front, address: OwnAddress) -> Stand:
-    return Stand(
-        front=front,
+def _whole_cluster_mode(
+    context: ServingContext, routing: Routing, address: OwnAddress
+) -> ServingMode:
+    return ServingMode(
+        routing=routing,
         broker_id=NO_BROKER,
         address=address,
-        own=_own_gateway(ground, NO_BROKER, address),
+        own=_own_gateway(context, NO_BROKER, address),
         process_id=uuid5(
-            state_id(ground.config.host.state_dir, fresh_id), ProcessRole.GATEWAY.name
+            state_id(context.config.host.state_dir, fresh_id), ProcessRole.GATEWAY.name
         ),
         # What brokers' own processes have made is looked for; a wrong cluster has nothing of it.
-        confirm=lambda: _require_topic(ground.topic),
+        confirm=lambda: _require_topic(context.topic),
     )
 
 
-def _own_gateway(ground: Ground, broker_id: int, address: OwnAddress) -> Callable[[], OwnGateway]:
+def _own_gateway(
+    context: ServingContext, broker_id: int, address: OwnAddress
+) -> Callable[[], OwnGateway]:
     """What gives it as soon as its address is known; the listener may be closed by then."""
-    settings, bound = ground.config.gateway, ground.bound
+    settings, bound = context.config.gateway, context.bound
     is_set = settings.advertised_listener is not None
     fixed = [f"{n}={each}" for n, each in settings.node_addresses.items() if each.is_loopback]
 

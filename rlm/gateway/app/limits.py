@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rlm.config.load import Config
 from rlm.gateway.listener.server import ServerLimits
-from rlm.gateway.remote.fair_queue import ReadTurns
+from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
 from rlm.gateway.session.limits import SessionLimits
 from rsm.segment.clock import Clock
@@ -24,8 +24,8 @@ def session_limits(config: Config) -> SessionLimits:
         pipelined_count=limits.pipelined_request_count,
         remote_wait_ms=config.gateway.fetch_max_wait_ms,
         log_ends_age_ms=limits.log_ends_age_ms,
-        verdict_age_ms=_AUTHORIZATION_AGE_MS if age_ms < 0 else age_ms,
-        logged_in_verdict_age_ms=max(age_ms, 0),
+        cached_response_max_age_ms=_AUTHORIZATION_AGE_MS if age_ms < 0 else age_ms,
+        logged_in_cached_response_max_age_ms=max(age_ms, 0),
     )
 
 
@@ -42,7 +42,7 @@ def server_limits(config: Config) -> ServerLimits:
     )
 
 
-def read_turns(config: Config, clock: Clock) -> ReadTurns:
+def read_permits(config: Config, clock: Clock) -> ReadPermits:
     """Who may read the store when."""
     limits = config.gateway_limits
     settings = FetchQuotaSettings(
@@ -50,8 +50,8 @@ def read_turns(config: Config, clock: Clock) -> ReadTurns:
         window_count=limits.fetch_quota_window_count,
         window_ms=limits.fetch_quota_window_seconds * 1_000,
     )
-    return ReadTurns(
+    return ReadPermits(
         quota=FetchQuota(settings, clock.monotonic_ms()),
-        place_count=config.gateway.reader_thread_count + limits.reader_pending_count,
+        slot_count=config.gateway.reader_thread_count + limits.reader_pending_count,
         clock=clock,
     )

@@ -19,7 +19,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from rlm.gateway.model.counters import GatewayCounts, TopicCounts
-from rlm.gateway.remote.fair_queue import ReadTurns
+from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.metrics.metrics import MetricDescription
 from rlm.remote_read.anomalies import AnomalyLabels
 from rsm.cache.chunk_cache import ChunkCacheState
@@ -36,7 +36,7 @@ class GatewaySources:
     """What is asked for values, on the thread that scrapes."""
 
     counts: GatewayCounts
-    turns: ReadTurns
+    permits: ReadPermits
     anomalies: Callable[[], Mapping[AnomalyLabels, int]]
     cache: Callable[[], ChunkCacheState]
     cache_budget_bytes: int
@@ -161,21 +161,21 @@ _MEASURES = (
         "gauge",
         (),
         "Reads of partitions under way, or waiting for a thread.",
-        _one(lambda sources: sources.turns.taken_count),
+        _one(lambda sources: sources.permits.taken_count),
     ),
     _Measure(
         f"{_REMOTE_LOG}_reader_task_queue_limit",
         "gauge",
         (),
         "How many may be.",
-        _one(lambda sources: sources.turns.place_count),
+        _one(lambda sources: sources.permits.slot_count),
     ),
     _Measure(
-        "rlm_gateway_fetches_awaiting_turn",
+        "rlm_gateway_fetches_awaiting_permit",
         "gauge",
         (),
         "Fetches that the quota or the full queue keeps waiting.",
-        _one(lambda sources: sources.turns.waiting_count),
+        _one(lambda sources: sources.permits.waiting_count),
     ),
     _Measure(
         "rlm_gateway_remote_partitions",
@@ -229,7 +229,7 @@ _MEASURES = (
         "gauge",
         (),
         "Memory in use for what was read, is being read, or being sent.",
-        _one(lambda sources: sources.cache().held_bytes),
+        _one(lambda sources: sources.cache().buffered_bytes),
     ),
     _Measure(
         "rlm_chunk_cache_budget_bytes",

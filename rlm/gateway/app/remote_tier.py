@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlm.config.load import Config
-from rlm.gateway.model.context import Answering
+from rlm.gateway.model.context import AnswerSettings
 from rlm.gateway.remote.cache_cleaner import CacheCleaner, ChunksOfObjects
 from rlm.gateway.remote.cached_segments import CachedSegments
 from rlm.gateway.remote.fetcher import RemoteFetcher, RemoteFetchSettings
@@ -69,7 +69,7 @@ class GatewayTier:
     reporter: AnomalyReporter
     reader: TierReader
     timestamps: RemoteTimestamps
-    answering: Answering
+    answering: AnswerSettings
     resources: ExitStack
 
 
@@ -121,7 +121,7 @@ def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int
         reporter=AnomalyReporter(anomalies, metadata, clock, fresh_id),
         reader=TierReader(metadata, fetcher, catch_up_ms=catch_up_ms),
         timestamps=RemoteTimestamps(metadata, segments),
-        answering=Answering(
+        answering=AnswerSettings(
             store=pools.answers, topic=pools.orders, clock=clock, timeout_ms=timeout_ms
         ),
         resources=resources,

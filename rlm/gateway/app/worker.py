@@ -91,7 +91,7 @@ class GatewayWorker:
         )
         self._contact = HeartbeatWatch(clock, heartbeat_interval_ms)
         self._lock = Lock()
-        self._metadata_begun = False
+        self._metadata_started = False
         self._serves = False
         self._address_problem: str | None = None
         self._started = False
@@ -135,10 +135,10 @@ class GatewayWorker:
         self._resources.close()
 
     def _step(self) -> None:
-        if not self._metadata_begun:
+        if not self._metadata_started:
             self._work.confirm_cluster()
             self._work.begin_metadata()
-            self._metadata_begun = True
+            self._metadata_started = True
         self._require_ready()
         self._work.refresh()
         problem = self._work.address_problem()

@@ -10,12 +10,12 @@ from rsm.segment.errors import NotFoundError
 
 
 class BrokerAddresses:
-    """`hear` is one thread's, the rest is thread-safe."""
+    """`update` is one thread's, the rest is thread-safe."""
 
     def __init__(self) -> None:
         self._live: Mapping[int, HostPort] = {}
         self._known: Mapping[int, HostPort] = {}
-        self._turn = 0
+        self._next_index = 0
 
     @property
     def live(self) -> Mapping[int, HostPort]:
@@ -27,7 +27,7 @@ class BrokerAddresses:
         """Those too that are away, where they were; not where another broker is by now."""
         return self._known
 
-    def hear(self, view: ClusterView) -> None:
+    def update(self, view: ClusterView) -> None:
         """Take what the cluster says of its brokers. NotFoundError if it shows none."""
         if not view.brokers:
             raise NotFoundError("the cluster shows no broker")
@@ -41,8 +41,8 @@ class BrokerAddresses:
         addresses = tuple(self._live.values())
         if not addresses:
             return ()
-        self._turn += 1
-        first = self._turn % len(addresses)
+        self._next_index += 1
+        first = self._next_index % len(addresses)
         return addresses[first:] + addresses[:first]
 
     def of(self, node_id: int) -> tuple[HostPort, ...]:

@@ -50,13 +50,13 @@ class WildcardListener:
 
 
 class OwnAddress:
-    """One gateway's. `hear` is one thread's, `get` is thread-safe."""
+    """One gateway's. `update` is one thread's, `get` is thread-safe."""
 
     def __init__(self, given: HostPort | WildcardListener) -> None:
         self._listener = given if isinstance(given, WildcardListener) else None
         self._known = given if isinstance(given, HostPort) else None
 
-    def hear(self, view: ClusterView) -> None:
+    def update(self, view: ClusterView) -> None:
         """Decide once, with what the cluster says of its brokers. Raises as `address`."""
         if self._known is None and self._listener is not None:
             self._known = self._listener.address(view)

@@ -28,12 +28,12 @@ from rlm.gateway.fetch.merge import (
 from rlm.gateway.fetch.plan import FetchKey, FetchPlan, topic_key
 from rlm.gateway.fetch.remote_outcome import GapBelow, RemoteOutcome
 from rlm.gateway.fetch.remote_slice import RemoteSlice
-from rlm.gateway.model.actions import ExpectRead, ReadRemote, RemoteRead
+from rlm.gateway.model.actions import PartitionFetch, PrefetchHint, RemoteFetch
 from rlm.wire.api.fetch import FetchRequest, FetchResponse, PartitionData
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.ids import TopicIdPartition
 
-_BESIDE_LOCAL_WAIT_MS = 100
+_WITH_LOCAL_WAIT_MS = 100
 _NOT_THERE = PartitionData(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
 
 
@@ -60,7 +60,7 @@ class FetchExchange:
         self._rows: dict[FetchKey, PartitionData] = {}
         self._left: list[FetchKey] = []
         self._ends: dict[TopicIdPartition, LogEnds] = {}
-        self._reads: dict[FetchKey, RemoteRead] = {}
+        self._reads: dict[FetchKey, PartitionFetch] = {}
         self._foreseen_ends: Mapping[TopicIdPartition, LogEnds] | None = None
 
     @property
@@ -103,7 +103,7 @@ class FetchExchange:
         expected = [self._plan.tiered[key].topic_id_partition for key in self._plan.remote]
         return self._question(self._known_ends.unknown(expected, now_ms))
 
-    def foreseen_reads(self, now_ms: int) -> ExpectRead | None:
+    def foreseen_reads(self, now_ms: int) -> PrefetchHint | None:
         """What `reads` will say if the broker has nothing but what is expected of it."""
         ends = {}
         for key in self._plan.remote:
@@ -114,7 +114,9 @@ class FetchExchange:
             ends[partition] = known
         self._reads = remote_reads(self._plan, dict.fromkeys(self._plan.remote, _NOT_THERE), ends)
         self._foreseen_ends = ends
-        return ExpectRead(reads=tuple(self._reads.values()), read_committed=self._is_read_committed)
+        return PrefetchHint(
+            reads=tuple(self._reads.values()), read_committed=self._is_read_committed
+        )
 
     def answered(self, response: FetchResponse, now_ms: int) -> LogEndsQuestion | None:
         """Take the broker's answer; what to ask now."""
@@ -159,7 +161,7 @@ class FetchExchange:
         )
         self._rows = rows_of(self._response, self._version)
 
-    def reads(self) -> ReadRemote | None:
+    def reads(self) -> RemoteFetch | None:
         """What to read of the store, once all questions were answered."""
         for partition, ends in self._ends.items():
             if ends.error_code == ErrorCode.NONE:
@@ -170,11 +172,11 @@ class FetchExchange:
             return None
         asked = self._plan.asked
         max_wait_ms = max(0, min(asked.max_wait_ms, self._remote_wait_ms))
-        return ReadRemote(
+        return RemoteFetch(
             reads=tuple(self._reads.values()),
             read_committed=self._is_read_committed,
             max_wait_ms=max_wait_ms,
-            turn_wait_ms=min(max_wait_ms, self._turn_wait_ms()),
+            permit_wait_ms=min(max_wait_ms, self._permit_wait_ms()),
             client_id=self._client_id,
         )
 
@@ -206,7 +208,7 @@ class FetchExchange:
                 found[tiered.topic_id_partition] = ends_at_follower(trimmed_offset)
         return found
 
-    def _turn_wait_ms(self) -> int:
+    def _permit_wait_ms(self) -> int:
         """How long an answer may wait for nothing but a turn to read the store.
 
         What the broker had to say is not held up for it; and what it may have to say soon, which
@@ -216,7 +218,7 @@ class FetchExchange:
         others = [row for key, row in self._rows.items() if key not in left]
         if any(row.error_code != ErrorCode.NONE or size_of(row.records) for row in others):
             return 0
-        return _BESIDE_LOCAL_WAIT_MS if others else self._remote_wait_ms
+        return _WITH_LOCAL_WAIT_MS if others else self._remote_wait_ms
 
     def _question(self, unknown: Sequence[TopicIdPartition]) -> LogEndsQuestion | None:
         if not unknown:

@@ -59,7 +59,7 @@ class LocalStarts:
         gap = OffsetRange(start_offset=offset, end_offset=next_offset)
         _remember(self._gaps, partition, gap, self._limit_count)
 
-    def behind_gap(self, partition: TopicIdPartition, offset: int) -> int:
+    def after_gap(self, partition: TopicIdPartition, offset: int) -> int:
         """The offset to ask the broker for: the one given, or the end of the gap it lies in."""
         gap = self._gaps.get(partition)
         return gap.end_offset if gap is not None and offset in gap else offset

@@ -27,7 +27,7 @@ LIST_OFFSETS_VERSION = 4
 _CONSUMER = -1
 
 
-class LogEnd(Enum):
+class LogEndKind(Enum):
     """An end of the broker's log: (timestamp, isolation level) of ListOffsets; asked in order."""
 
     START = (-2, 0)
@@ -63,10 +63,10 @@ class LogEndsQuestion:
     def __init__(self, leader_epochs: Mapping[TopicIdPartition, int]) -> None:
         """`leader_epochs`: the logs, each with the epoch the client believes in, -1 for none."""
         self._leader_epochs = leader_epochs
-        self._found: dict[TopicIdPartition, dict[LogEnd, int]] = {p: {} for p in leader_epochs}
+        self._found: dict[TopicIdPartition, dict[LogEndKind, int]] = {p: {} for p in leader_epochs}
         self._failed: dict[TopicIdPartition, int] = {}
 
-    def request(self, end: LogEnd) -> ListOffsetsRequest:
+    def request(self, end: LogEndKind) -> ListOffsetsRequest:
         """What to ask for one end."""
         timestamp, isolation_level = end.value
         by_topic: dict[str, list[ListOffsetsPartition]] = {}
@@ -87,7 +87,7 @@ class LogEndsQuestion:
             ),
         )
 
-    def answered(self, end: LogEnd, response: ListOffsetsResponse) -> None:
+    def answered(self, end: LogEndKind, response: ListOffsetsResponse) -> None:
         """Take the answer for one end."""
         rows = {
             (topic.name, row.partition_index): row
@@ -107,14 +107,14 @@ class LogEndsQuestion:
         """What is known once all three answers were taken."""
         ends = {}
         for partition, found in self._found.items():
-            if partition in self._failed or len(found) < len(LogEnd):
+            if partition in self._failed or len(found) < len(LogEndKind):
                 code = self._failed.get(partition, ErrorCode.UNKNOWN_SERVER_ERROR)
                 ends[partition] = LogEnds(error_code=code)
             else:
                 ends[partition] = LogEnds(
-                    start_offset=found[LogEnd.START],
-                    last_stable_offset=found[LogEnd.LAST_STABLE],
-                    high_watermark=found[LogEnd.HIGH_WATERMARK],
+                    start_offset=found[LogEndKind.START],
+                    last_stable_offset=found[LogEndKind.LAST_STABLE],
+                    high_watermark=found[LogEndKind.HIGH_WATERMARK],
                 )
         return ends
 

@@ -12,9 +12,15 @@ from dataclasses import replace
 
 from rlm.gateway.fetch.log_ends import LogEnds
 from rlm.gateway.fetch.plan import NO_SESSION_ID, FetchKey, FetchPlan, TieredFetch
-from rlm.gateway.fetch.remote_outcome import Diverging, GapBelow, Reading, RemoteOutcome, Throttled
+from rlm.gateway.fetch.remote_outcome import (
+    GapBelow,
+    LogDivergence,
+    ReadPending,
+    ReadThrottled,
+    RemoteOutcome,
+)
 from rlm.gateway.fetch.remote_slice import RemoteSlice
-from rlm.gateway.model.actions import RemoteRead
+from rlm.gateway.model.actions import PartitionFetch
 from rlm.wire.api.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -60,7 +66,7 @@ def _is_left(tiered: TieredFetch, row: PartitionData) -> bool:
 
 def remote_reads(
     plan: FetchPlan, rows: Rows, ends: Mapping[TopicIdPartition, LogEnds]
-) -> dict[FetchKey, RemoteRead]:
+) -> dict[FetchKey, PartitionFetch]:
     """What to read of the store: as much of each as the budget leaves, in the request's order.
 
     A first batch may be larger, whose fate `merge` decides. A partition for which the broker tells
@@ -69,14 +75,14 @@ def remote_reads(
     left = dict.fromkeys(left_to_store(plan, rows))
     local_bytes = sum(size_of(row.records) for key, row in rows.items() if key not in left)
     budget_bytes = max(plan.asked.max_bytes - local_bytes, 0)
-    reads: dict[FetchKey, RemoteRead] = {}
+    reads: dict[FetchKey, PartitionFetch] = {}
     for key in left:
         tiered = plan.tiered[key]
         asked, known = tiered.asked, ends[tiered.topic_id_partition]
         max_bytes = min(max(asked.partition_max_bytes, 0), budget_bytes)
         if known.error_code != ErrorCode.NONE or (budget_bytes <= 0 and reads):
             continue
-        reads[key] = RemoteRead(
+        reads[key] = PartitionFetch(
             topic_id_partition=tiered.topic_id_partition,
             offset=asked.fetch_offset,
             max_bytes=max_bytes,
@@ -104,7 +110,7 @@ def merge(
         if _is_left(tiered, row):
             known = ends[tiered.topic_id_partition]
             log_start_offset = _log_start(tiered, known.start_offset, version)
-            outcome = outcomes.get(key) or Reading()
+            outcome = outcomes.get(key) or ReadPending()
             rows[key] = _remote_row(row, outcome, known, plan, log_start_offset)
         elif row.error_code == ErrorCode.NONE:
             known_ends = ends.get(tiered.topic_id_partition)
@@ -180,7 +186,7 @@ def _remote_row(
 ) -> PartitionData:
     if ends.error_code != ErrorCode.NONE:
         return _error_row(row, ends.error_code, plan.version)
-    if isinstance(outcome, RemoteSlice | Reading | Throttled | Diverging | GapBelow):
+    if isinstance(outcome, RemoteSlice | ReadPending | ReadThrottled | LogDivergence | GapBelow):
         return _success_row(row, outcome, ends, plan, log_start_offset)
     return _error_row(row, outcome.error_code, plan.version)
 
@@ -191,7 +197,7 @@ def _is_committed(plan: FetchPlan) -> bool:
 
 def _success_row(
     row: PartitionData,
-    outcome: RemoteSlice | Reading | Throttled | Diverging | GapBelow,
+    outcome: RemoteSlice | ReadPending | ReadThrottled | LogDivergence | GapBelow,
     ends: LogEnds,
     plan: FetchPlan,
     log_start_offset: int,
@@ -209,7 +215,7 @@ def _success_row(
                 AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
                 for each in outcome.aborted_transactions
             )
-    elif isinstance(outcome, Diverging):
+    elif isinstance(outcome, LogDivergence):
         diverging = EpochEndOffset(epoch=outcome.epoch, end_offset=outcome.end_offset)
     return PartitionData(
         partition_index=row.partition_index,

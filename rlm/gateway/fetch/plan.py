@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from rlm.gateway.fetch.local_starts import LocalStarts
-from rlm.gateway.fetch.remote_log_bounds import TierFacts, TierView
+from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds, RemoteLogBoundsView
 from rlm.gateway.model.tiered_topics import TieredTopics
 from rlm.wire.api.fetch import FetchPartition, FetchRequest, FetchTopic
 from rsm.segment.ids import TopicIdPartition
@@ -40,7 +40,7 @@ class TieredFetch:
 
     topic_id_partition: TopicIdPartition
     asked: FetchPartition
-    facts: TierFacts
+    facts: RemoteLogBounds
     is_remote: bool
     sent_offset: int
 
@@ -94,7 +94,7 @@ def plan_fetch(
     version: int,
     *,
     topics: TieredTopics,
-    view: TierView,
+    view: RemoteLogBoundsView,
     local_starts: LocalStarts,
 ) -> FetchPlan:
     """Plan one request, in a version that the table has."""
@@ -134,7 +134,7 @@ def _tiered_partition(
 def _tiered_fetch(
     partition: TopicIdPartition,
     asked: FetchPartition,
-    view: TierView,
+    view: RemoteLogBoundsView,
     local_starts: LocalStarts,
     *,
     by_name: bool,
@@ -143,9 +143,9 @@ def _tiered_fetch(
     local_start = max(
         facts.trimmed_offset, local_starts.at_least(partition), facts.recorded_start_offset or 0
     )
-    behind_gap = local_starts.behind_gap(partition, asked.fetch_offset)
-    is_gone = behind_gap < local_start or local_starts.is_doubted(partition, behind_gap)
-    sent_offset = asked.fetch_offset if is_gone else behind_gap
+    after_gap = local_starts.after_gap(partition, asked.fetch_offset)
+    is_gone = after_gap < local_start or local_starts.is_doubted(partition, after_gap)
+    sent_offset = asked.fetch_offset if is_gone else after_gap
     return TieredFetch(
         topic_id_partition=partition,
         asked=asked,

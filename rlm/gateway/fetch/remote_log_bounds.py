@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
 from rlmm.lookup import log_start_of
-from rlmm.spi import PartitionPlace, RemoteLogMetadataManager
+from rlmm.spi import PartitionKey, RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.ids import TopicIdPartition
 
@@ -17,7 +17,7 @@ _FoundT = TypeVar("_FoundT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TierFacts:
+class RemoteLogBounds:
     """What bounds the log over both tiers.
 
     `recorded_start_offset`: nothing below may be read, whoever has it, by the log start or by a
@@ -40,14 +40,14 @@ class TierFacts:
         )
 
 
-class TierView(Protocol):
+class RemoteLogBoundsView(Protocol):
     """Where a session has these facts from."""
 
-    def facts(self, partition: TopicIdPartition) -> TierFacts:
+    def facts(self, partition: TopicIdPartition) -> RemoteLogBounds:
         """Of now, or of a short while ago. Does not block on anything outside."""
 
 
-class KeptLookUps(Generic[_FoundT]):
+class LookUpCache(Generic[_FoundT]):
     """What was looked up of partitions in this process' copy of the metadata, while it is still so.
 
     Thread-safe; `look_up` is called without a lock. Memory: what was found of 50,000 partitions.
@@ -60,7 +60,7 @@ class KeptLookUps(Generic[_FoundT]):
     ) -> None:
         self._metadata = metadata
         self._look_up = look_up
-        self._known: dict[PartitionPlace, _FoundT] = {}
+        self._known: dict[PartitionKey, _FoundT] = {}
         self._seen_count = 0
         self._lock = Lock()
 
@@ -68,18 +68,18 @@ class KeptLookUps(Generic[_FoundT]):
         """Look up again what has changed until now."""
         with self._lock:
             changed = self._metadata.changed_partitions(self._seen_count)
-            if changed.places is None:
+            if changed.partition_keys is None:
                 self._known.clear()
             else:
-                for place in changed.places:
-                    self._known.pop(place, None)
+                for key in changed.partition_keys:
+                    self._known.pop(key, None)
             self._seen_count = changed.count
 
     def get(self, partition: TopicIdPartition) -> _FoundT:
         """As of the last `forget_changed`, or later. Raises as the look-up."""
-        place = PartitionPlace(partition.topic_id, partition.partition)
+        location = PartitionKey(partition.topic_id, partition.partition)
         with self._lock:
-            known, seen_count = self._known.get(place), self._seen_count
+            known, seen_count = self._known.get(location), self._seen_count
         if known is not None:
             return known
         found = self._look_up(partition)
@@ -89,11 +89,11 @@ class KeptLookUps(Generic[_FoundT]):
             ):  # else it may be of before a change that is forgotten
                 if len(self._known) >= _LIMIT_COUNT:
                     self._known.clear()
-                self._known[place] = found
+                self._known[location] = found
         return found
 
 
-class MetadataTierView:
+class MetadataLogBoundsView:
     """From this process' copy of the metadata.
 
     A fetch may name all partitions of a broker, so nothing is looked up that is still so. Used by
@@ -103,20 +103,20 @@ class MetadataTierView:
     def __init__(self, metadata: RemoteLogMetadataManager, clock: Clock) -> None:
         self._metadata = metadata
         self._clock = clock
-        self._known = KeptLookUps(metadata, self._look_up)
+        self._known = LookUpCache(metadata, self._look_up)
         self._seen_ms = -1
 
-    def facts(self, partition: TopicIdPartition) -> TierFacts:
+    def facts(self, partition: TopicIdPartition) -> RemoteLogBounds:
         now_ms = self._clock.monotonic_ms()
         if now_ms != self._seen_ms:
             self._known.forget_changed()
             self._seen_ms = now_ms
         return self._known.get(partition)
 
-    def _look_up(self, partition: TopicIdPartition) -> TierFacts:
+    def _look_up(self, partition: TopicIdPartition) -> RemoteLogBounds:
         state = self._metadata.partition_state(partition)
         is_stored = bool(state.lineage.entries)  # nothing is before the first claim
-        return TierFacts(
+        return RemoteLogBounds(
             recorded_start_offset=state.first_readable_offset,
             first_stored_offset=self._metadata.earliest_log_offset(partition)
             if is_stored

@@ -9,24 +9,24 @@ from rlm.gateway.fetch.remote_slice import RemoteSlice
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadPending:
     """Not in time; the read goes on, so the client is told that there is nothing yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Throttled:
+class ReadThrottled:
     """Not begun: the quota is used up or the readers' queue full. There is nothing yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class ReadRefused:
     """The partition gets this error code."""
 
     error_code: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Diverging:
+class LogDivergence:
     """What the reader fetched last was cut off since: its epoch ended at `end_offset` (KIP-595)."""
 
     epoch: int
@@ -40,7 +40,7 @@ class GapBelow:
     next_offset: int
 
 
-RemoteOutcome = RemoteSlice | Reading | Throttled | Refused | Diverging | GapBelow
+RemoteOutcome = RemoteSlice | ReadPending | ReadThrottled | ReadRefused | LogDivergence | GapBelow
 
 
 def release_all(outcomes: Iterable[RemoteOutcome]) -> None:

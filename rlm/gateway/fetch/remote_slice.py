@@ -13,7 +13,7 @@ from rsm.segment.local_segment import AbortedTransaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteFetch:
+class SliceRequest:
     """Batches of one partition, from the one that holds `offset` on.
 
     `client` tells readers apart: who asks for what follows its last answer is read ahead for, and

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 
 
-class ConnectionPlace:
+class ConnectionSlot:
     """One connection's place in a room, from when it was let in until it leaves."""
 
     def __init__(self, leave: Callable[[], None]) -> None:
@@ -30,15 +30,15 @@ class ConnectionRoom:
         self._of_address: Counter[str] = Counter()
         self.taken_count = 0
 
-    def enter(self, address: str) -> ConnectionPlace | CloseReason:
+    def enter(self, address: str) -> ConnectionSlot | DisconnectCause:
         """Let one more in, or why not."""
         if self.taken_count >= self._limit_count:
-            return CloseReason.TOO_MANY_CONNECTIONS
+            return DisconnectCause.TOO_MANY_CONNECTIONS
         if self._of_address[address] >= self._limit_count_of_address:
-            return CloseReason.TOO_MANY_CONNECTIONS_OF_ADDRESS
+            return DisconnectCause.TOO_MANY_CONNECTIONS_OF_ADDRESS
         self._of_address[address] += 1
         self.taken_count += 1
-        return ConnectionPlace(lambda: self._left(address))
+        return ConnectionSlot(lambda: self._left(address))
 
     def _left(self, address: str) -> None:
         self.taken_count -= 1

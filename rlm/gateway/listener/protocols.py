@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 
 from rlm.gateway.listener.open_transports import OpenTransports
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.relay.relay import Relay
 from rlm.gateway.relay.socket_tuning import keep_little_under_way, pace_by_distance
 
@@ -80,7 +80,7 @@ class ClientSide(_Side):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         if self.relay is not None:
-            self.relay.close(CloseReason.CLIENT_LEFT)
+            self.relay.close(DisconnectCause.CLIENT_LEFT)
 
 
 class BrokerSide(_Side):
@@ -106,4 +106,4 @@ class BrokerSide(_Side):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._relay.close(CloseReason.BROKER_CLOSED)
+        self._relay.close(DisconnectCause.BROKER_CLOSED)

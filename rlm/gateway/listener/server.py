@@ -1,4 +1,4 @@
-"""GatewayServer: accepts clients at its doors, each of which has a broker of its own behind it.
+"""GatewayServer: accepts clients at its endpoints, each of which has a broker of its own behind it.
 
 A client gets a connection of its own to the broker.
 """
@@ -14,24 +14,24 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from rlm.config.values import HostPort
-from rlm.gateway.endpoints.door import Door
-from rlm.gateway.listener.connection_limits import ConnectionPlace, ConnectionRoom
+from rlm.gateway.endpoints.endpoint import Endpoint
+from rlm.gateway.listener.connection_limits import ConnectionRoom, ConnectionSlot
 from rlm.gateway.listener.open_transports import OpenTransports
 from rlm.gateway.listener.protocols import RECEIVE_BYTES, BrokerSide, ClientSide
 from rlm.gateway.listener.requested_name import requested_name
-from rlm.gateway.listener.tls_acceptor import TlsAccepting, TlsAcceptor
+from rlm.gateway.listener.tls_acceptor import TlsAcceptor, TlsAcceptorCallbacks
 from rlm.gateway.listener.upstream_connection import connect
 from rlm.gateway.model.counters import GatewayCounts
-from rlm.gateway.model.disconnect_cause import CloseReason
-from rlm.gateway.model.guests import Guests
+from rlm.gateway.model.disconnect_cause import DisconnectCause
+from rlm.gateway.model.stray_connections import StrayConnections
 from rlm.gateway.relay.connection_watch import ConnectionWatch
 from rlm.gateway.relay.pipes import Pipes
 from rlm.gateway.relay.relay import Relay
 from rlm.gateway.relay.rewrite_pools import RewritePools
 from rlm.gateway.relay.socket_tuning import accept_unpaced
 from rlm.gateway.remote.answer_rounds import AnswerRounds
-from rlm.gateway.remote.fair_queue import ReadTurns
-from rlm.gateway.remote.remote_fetches import RemoteReads
+from rlm.gateway.remote.fair_queue import ReadPermits
+from rlm.gateway.remote.remote_fetches import RemoteFetches
 from rlm.gateway.remote.remote_log_reader import TierReader
 from rlm.gateway.session.session import Session
 from rlm.gateway.session.session_state import SessionParts
@@ -41,17 +41,17 @@ _log = logging.getLogger(__name__)
 
 _QUIET_REASONS = frozenset(
     {
-        CloseReason.CLIENT_LEFT,
-        CloseReason.BROKER_CLOSED,
-        CloseReason.TOO_MANY_CONNECTIONS,
-        CloseReason.TOO_MANY_CONNECTIONS_OF_ADDRESS,
-        CloseReason.UNUSABLE_ADDRESS,
+        DisconnectCause.CLIENT_LEFT,
+        DisconnectCause.BROKER_CLOSED,
+        DisconnectCause.TOO_MANY_CONNECTIONS,
+        DisconnectCause.TOO_MANY_CONNECTIONS_OF_ADDRESS,
+        DisconnectCause.UNUSABLE_ADDRESS,
     }
 )
 
 _LEAVE_S = 2.0
-_GUESTS_LEAVE_S = 30.0
-_GUESTS_INTERVAL_S = 1.0
+_STRAY_CONNECTIONS_CLOSE_S = 30.0
+_STRAY_CONNECTIONS_INTERVAL_S = 1.0
 _REFUSED_INTERVAL_S = 0.5
 _ACCEPTED_AT_ONCE = 8  # so that of a crowd other processes at the same socket get their part
 _WAITING_CLIENTS = 1_024
@@ -64,7 +64,7 @@ class ServerLimits:
     One ends after `idle_ms` without a byte in either direction, which is behind the time after
     which brokers end it themselves. A request that has begun to come, and the first one in any
     case, must have come within `progress_timeout_ms`; so must what a client takes of an answer, in
-    the shorter `pressed_timeout_ms` while others wait for memory.
+    the shorter `pressure_timeout_ms` while others wait for memory.
     """
 
     connection_count: int = 10_000
@@ -72,7 +72,7 @@ class ServerLimits:
     connect_timeout_ms: int = 10_000
     handshake_timeout_ms: int = 10_000
     progress_timeout_ms: int = 60_000
-    pressed_timeout_ms: int = 5_000
+    pressure_timeout_ms: int = 5_000
     idle_ms: int = 660_000
 
 
@@ -82,19 +82,18 @@ class GatewayParts:
 
     `rewrite_pools` run rewrites, which mostly wait.
 
-    `is_pressed`: clients wait for memory that unsent answers hold. `is_refusing`: nobody may be
-    served now, because clients must not be given this gateway's address. `failed` counts a failed
-    step of a background task.
-    `client_tls` and `upstream_tls` give the contexts of new connections; without them these are
-    of plain text.
+    `is_under_memory_pressure`: clients wait for memory that unsent answers hold. `is_refusing`:
+    nobody may be served now, because clients must not be given this gateway's address. `failed`
+    counts a failed step of a background task. `client_tls` and `upstream_tls` give the contexts of
+    new connections; without them these are of plain text.
     """
 
     session: SessionParts
     tier: TierReader
     pool: Executor
     rewrite_pools: RewritePools
-    turns: ReadTurns
-    is_pressed: Callable[[], bool] = lambda: False
+    permits: ReadPermits
+    is_under_memory_pressure: Callable[[], bool] = lambda: False
     is_refusing: Callable[[], bool] = lambda: False
     failed: Callable[[str, Exception], None] = lambda _task, _error: None
     client_tls: Callable[[], ssl.SSLContext] | None = None
@@ -116,7 +115,7 @@ class GatewayServer:
         )
         self._next_number = 0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._doors: dict[Door, asyncio.Server | TlsAcceptor] = {}
+        self._endpoints: dict[Endpoint, asyncio.Server | TlsAcceptor] = {}
         self._transports = OpenTransports()
         self._pipes = Pipes()
         self._rounds = AnswerRounds()
@@ -124,31 +123,31 @@ class GatewayServer:
     def start(self) -> None:
         """Look after the connections from now on."""
         self._begin(self._end_overdue())
-        self._begin(self._end_guests())
+        self._begin(self._close_stray_connections())
         self._begin(self._end_refused())
 
-    async def open(self, door: Door) -> None:
-        """Accept clients at a door. Raises OSError, and then closes its socket."""
-        accept_unpaced(door.listener)
+    async def open(self, endpoint: Endpoint) -> None:
+        """Accept clients at an endpoint. Raises OSError, and then closes its socket."""
+        accept_unpaced(endpoint.listener)
         try:
-            self._doors[door] = await self._listen(door)
+            self._endpoints[endpoint] = await self._listen(endpoint)
         except OSError:
-            door.listener.close()
+            endpoint.listener.close()
             raise
 
-    def close(self, door: Door) -> None:
+    def close(self, endpoint: Endpoint) -> None:
         """Accept nobody there any more; who came in stays."""
-        if door in self._doors:
-            self._doors.pop(door).close()
+        if endpoint in self._endpoints:
+            self._endpoints.pop(endpoint).close()
 
     async def stop(self) -> None:
         """Accept no more, end all connections."""
-        acceptors = tuple(self._doors.values())
-        for door in tuple(self._doors):
-            self.close(door)
+        acceptors = tuple(self._endpoints.values())
+        for endpoint in tuple(self._endpoints):
+            self.close(endpoint)
         relays = tuple(self._relays.values())
         for relay in relays:
-            relay.close(CloseReason.STOPPING)
+            relay.close(DisconnectCause.STOPPING)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -159,61 +158,61 @@ class GatewayServer:
         await self._transports.gone(timeout_s=_LEAVE_S)
         self._pipes.close()
 
-    async def _listen(self, door: Door) -> asyncio.Server | TlsAcceptor:
-        def client_side(place: ConnectionPlace | None = None) -> ClientSide:
+    async def _listen(self, endpoint: Endpoint) -> asyncio.Server | TlsAcceptor:
+        def client_side(slot: ConnectionSlot | None = None) -> ClientSide:
             return ClientSide(
-                self._buffer, self._transports, lambda client: self._accept(door, client, place)
+                self._buffer, self._transports, lambda client: self._accept(endpoint, client, slot)
             )
 
         # A socket that refuses connections lacks the option: see rlm.worker.client_listener.
-        door.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        endpoint.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if self._parts.client_tls is None:
             loop = asyncio.get_running_loop()
             server = await loop.create_server(
-                client_side, sock=door.listener, backlog=_ACCEPTED_AT_ONCE
+                client_side, sock=endpoint.listener, backlog=_ACCEPTED_AT_ONCE
             )
-            door.listener.listen(_WAITING_CLIENTS)
+            endpoint.listener.listen(_WAITING_CLIENTS)
             return server
-        acceptor = self._tls_acceptor(door, client_side, self._parts.client_tls)
+        acceptor = self._tls_acceptor(endpoint, client_side, self._parts.client_tls)
         acceptor.start()
         return acceptor
 
     def _tls_acceptor(
         self,
-        door: Door,
-        client_side: Callable[[ConnectionPlace], ClientSide],
+        endpoint: Endpoint,
+        client_side: Callable[[ConnectionSlot], ClientSide],
         context: Callable[[], ssl.SSLContext],
     ) -> TlsAcceptor:
-        accepting = TlsAccepting(
+        accepting = TlsAcceptorCallbacks(
             context=context,
             protocol=client_side,
             enter=self._enter,
             failed=self._count_end,
             handshake_timeout_ms=self._parts.limits.handshake_timeout_ms,
         )
-        return TlsAcceptor(door.listener, accepting)
+        return TlsAcceptor(endpoint.listener, accepting)
 
     def _accept(
-        self, door: Door, client: asyncio.Transport, place: ConnectionPlace | None
+        self, endpoint: Endpoint, client: asyncio.Transport, slot: ConnectionSlot | None
     ) -> Relay | None:
         """`place`: where the client has one already."""
         parts, address = self._parts, _address_of(client)
         parts.counts.accepted += 1
-        entered = place or self._enter(address)
-        if isinstance(entered, CloseReason):
+        entered = slot or self._enter(address)
+        if isinstance(entered, DisconnectCause):
             self._count_end(entered, f"address={address}")
             client.abort()
             return None
         number = self._next_number
         self._next_number += 1
 
-        def closed(reason: CloseReason, detail: str) -> None:
+        def closed(reason: DisconnectCause, detail: str) -> None:
             entered.leave()
             self._closed(number, reason, f"address={address} {detail}")
 
         relay = Relay(
             Session(parts.session),
-            reads=RemoteReads(parts.tier, parts.pool, parts.turns, parts.counts, number),
+            reads=RemoteFetches(parts.tier, parts.pool, parts.permits, parts.counts, number),
             rounds=self._rounds,
             pools=parts.rewrite_pools,
             context=parts.session.context,
@@ -223,15 +222,17 @@ class GatewayServer:
         )
         self._relays[number] = relay
         parts.counts.connections = len(self._relays)
-        self._begin(self._connect(relay, door.name, door.upstreams_for(requested_name(client))))
+        self._begin(
+            self._connect(relay, endpoint.name, endpoint.upstreams_for(requested_name(client)))
+        )
         return relay
 
-    def _enter(self, address: str) -> ConnectionPlace | CloseReason:
+    def _enter(self, address: str) -> ConnectionSlot | DisconnectCause:
         if self._parts.is_refusing():
-            return CloseReason.UNUSABLE_ADDRESS
+            return DisconnectCause.UNUSABLE_ADDRESS
         return self._room.enter(address)
 
-    async def _connect(self, relay: Relay, door: str, upstreams: Sequence[HostPort]) -> None:
+    async def _connect(self, relay: Relay, endpoint: str, upstreams: Sequence[HostPort]) -> None:
         """To the first that answers."""
         failures: list[str] = []
         for upstream in upstreams:
@@ -249,15 +250,15 @@ class GatewayServer:
                 failures.append(f"upstream={upstream} error=timeout")
             except OSError as error:
                 failures.append(f"upstream={upstream} error={error}")
-        detail = " ".join([f"door={door}", *(failures or ["no live broker"])])
-        relay.close(CloseReason.BROKER_UNREACHABLE, detail)
+        detail = " ".join([f"endpoint={endpoint}", *(failures or ["no live broker"])])
+        relay.close(DisconnectCause.BROKER_UNREACHABLE, detail)
 
-    def _closed(self, number: int, reason: CloseReason, detail: str) -> None:
+    def _closed(self, number: int, reason: DisconnectCause, detail: str) -> None:
         del self._relays[number]
         self._parts.counts.connections = len(self._relays)
         self._count_end(reason, detail)
 
-    def _count_end(self, reason: CloseReason, detail: str) -> None:
+    def _count_end(self, reason: DisconnectCause, detail: str) -> None:
         self._parts.counts.closed[reason] += 1
         if reason not in _QUIET_REASONS:
             _log.info("a client's connection was ended reason=%s %s", reason.value, detail)
@@ -268,7 +269,7 @@ class GatewayServer:
         limits = self._parts.limits
         watch = ConnectionWatch(
             progress_s=limits.progress_timeout_ms / 1000,
-            pressed_progress_s=limits.pressed_timeout_ms / 1000,
+            pressure_progress_s=limits.pressure_timeout_ms / 1000,
             idle_s=limits.idle_ms / 1000,
         )
         usual_s = min(limits.progress_timeout_ms, limits.idle_ms) / 4000
@@ -276,34 +277,40 @@ class GatewayServer:
 
         def look() -> None:
             nonlocal looked_s
-            is_pressed = self._parts.is_pressed()
-            if not is_pressed and loop.time() - looked_s < usual_s:
+            is_under_memory_pressure = self._parts.is_under_memory_pressure()
+            if not is_under_memory_pressure and loop.time() - looked_s < usual_s:
                 return
             looked_s = loop.time()
             arrivals = {number: relay.arrival for number, relay in self._relays.items()}
-            for number, reason in watch.overdue(arrivals, looked_s, is_pressed=is_pressed).items():
+            for number, reason in watch.overdue(
+                arrivals, looked_s, is_under_memory_pressure=is_under_memory_pressure
+            ).items():
                 self._relays[number].close(reason)
 
-        interval_s = min(usual_s, limits.pressed_timeout_ms / 4000)
+        interval_s = min(usual_s, limits.pressure_timeout_ms / 4000)
         await self._repeat("overdue_connections", look, interval_s=interval_s)
 
-    async def _end_guests(self) -> None:
+    async def _close_stray_connections(self) -> None:
         """End the connections of clients that have another gateway to go to, each second."""
         loop = asyncio.get_running_loop()
-        guests = Guests()
+        stray_connections = StrayConnections()
 
         def look() -> None:
             try:
                 topology = self._parts.session.context().topology
             except RetriableError:
                 return
-            first = guests.leaving_from(topology, next_number=self._next_number, now_s=loop.time())
+            first = stray_connections.leaving_from(
+                topology, next_number=self._next_number, now_s=loop.time()
+            )
             if first is not None:
                 for number, relay in tuple(self._relays.items()):
                     if number >= first:
-                        relay.leave(CloseReason.LED_ELSEWHERE, within_s=_GUESTS_LEAVE_S)
+                        relay.leave(
+                            DisconnectCause.LED_ELSEWHERE, within_s=_STRAY_CONNECTIONS_CLOSE_S
+                        )
 
-        await self._repeat("stray_connections", look, interval_s=_GUESTS_INTERVAL_S)
+        await self._repeat("stray_connections", look, interval_s=_STRAY_CONNECTIONS_INTERVAL_S)
 
     async def _end_refused(self) -> None:
         """End all connections while nobody may be served."""
@@ -311,7 +318,7 @@ class GatewayServer:
         def look() -> None:
             if self._parts.is_refusing():
                 for relay in tuple(self._relays.values()):
-                    relay.close(CloseReason.UNUSABLE_ADDRESS)
+                    relay.close(DisconnectCause.UNUSABLE_ADDRESS)
 
         await self._repeat("refused_connections", look, interval_s=_REFUSED_INTERVAL_S)
 

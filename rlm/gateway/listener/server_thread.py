@@ -7,7 +7,7 @@ import threading
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 
-from rlm.gateway.endpoints.door import Door
+from rlm.gateway.endpoints.endpoint import Endpoint
 from rlm.gateway.listener.server import GatewayParts, GatewayServer
 from rsm.segment.errors import RetriableError
 
@@ -22,41 +22,41 @@ class ServerThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: GatewayServer | None = None
         self._ending: asyncio.Event | None = None
-        self._doors_before: list[Door] = []
+        self._endpoints_before: list[Endpoint] = []
         self._started: Future[None] = Future()
         self._thread: threading.Thread | None = None
 
     def start(self, parts: GatewayParts) -> None:
-        """Accept clients. RetriableError if that is not possible at one of the doors: then ends."""
+        """Accept clients. RetriableError if one endpoint is impossible: ends then."""
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self._serve(parts)), name="gateway-loop", daemon=True
         )
         self._thread.start()
         try:
             self._wait(self._started)
-            while self._doors_before:
-                self.open(self._doors_before.pop(0))
+            while self._endpoints_before:
+                self.open(self._endpoints_before.pop(0))
         except RetriableError:
             self.stop(timeout_ms=_STOP_MS)
             raise
 
-    def open(self, door: Door) -> None:
-        """Accept clients at a door, from `start` on; the door's socket is taken over.
+    def open(self, endpoint: Endpoint) -> None:
+        """Accept clients at an endpoint, from `start` on; the endpoint's socket is taken over.
 
         RetriableError if that is not possible.
         """
         if self._loop is None or self._server is None:
-            self._doors_before.append(door)
+            self._endpoints_before.append(endpoint)
         else:
-            self._wait(asyncio.run_coroutine_threadsafe(self._server.open(door), self._loop))
+            self._wait(asyncio.run_coroutine_threadsafe(self._server.open(endpoint), self._loop))
 
-    def close(self, door: Door) -> None:
+    def close(self, endpoint: Endpoint) -> None:
         """Accept nobody there any more; who came in stays."""
         if self._loop is None or self._server is None:
-            self._doors_before.remove(door)
-            door.listener.close()
+            self._endpoints_before.remove(endpoint)
+            endpoint.listener.close()
         else:
-            self._loop.call_soon_threadsafe(self._server.close, door)
+            self._loop.call_soon_threadsafe(self._server.close, endpoint)
 
     @property
     def has_ended(self) -> bool:
@@ -64,19 +64,19 @@ class ServerThread:
         return self._thread is not None and self._started.done() and not self._thread.is_alive()
 
     def stop(self, *, timeout_ms: int) -> None:
-        """Close all doors, end all connections, and the loop."""
-        for door in self._doors_before:
-            door.listener.close()
+        """Close all endpoints, end all connections, and the loop."""
+        for endpoint in self._endpoints_before:
+            endpoint.listener.close()
         if self._thread is None or self._loop is None or self._ending is None or self.has_ended:
             return
         self._loop.call_soon_threadsafe(self._ending.set)
         self._thread.join(timeout_ms / 1000)
 
-    def _wait(self, begun: Future[None]) -> None:
+    def _wait(self, started: Future[None]) -> None:
         try:
-            begun.result(_OPEN_S)
+            started.result(_OPEN_S)
         except (OSError, FutureTimeoutError) as error:
-            raise RetriableError("clients can't be accepted", reason=error) from error
+            raise RetriableError("clients cannot be accepted", reason=error) from error
 
     async def _serve(self, parts: GatewayParts) -> None:
         self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()

@@ -13,8 +13,8 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rlm.gateway.listener.connection_limits import ConnectionPlace
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.listener.connection_limits import ConnectionSlot
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 
 # Towards whoever does not answer the end of a connection.
 SHUTDOWN_S = 5.0
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TlsAccepting:
+class TlsAcceptorCallbacks:
     """What an acceptor is told, and tells. All is called on the loop.
 
     `context` gives that of a new connection, `protocol` its protocol, which is connected when the
@@ -34,16 +34,16 @@ class TlsAccepting:
     """
 
     context: Callable[[], ssl.SSLContext]
-    protocol: Callable[[ConnectionPlace], asyncio.BaseProtocol]
-    enter: Callable[[str], ConnectionPlace | CloseReason]
-    failed: Callable[[CloseReason, str], None]
+    protocol: Callable[[ConnectionSlot], asyncio.BaseProtocol]
+    enter: Callable[[str], ConnectionSlot | DisconnectCause]
+    failed: Callable[[DisconnectCause, str], None]
     handshake_timeout_ms: int
 
 
 class TlsAcceptor:
     """Of one listening socket, on one loop."""
 
-    def __init__(self, listener: socket.socket, accepting: TlsAccepting) -> None:
+    def __init__(self, listener: socket.socket, accepting: TlsAcceptorCallbacks) -> None:
         """The socket is bound; it is closed by `close`."""
         self._listener = listener
         self._accepting = accepting
@@ -75,45 +75,45 @@ class TlsAcceptor:
             try:
                 accepted, address = await loop.sock_accept(self._listener)
             except OSError as error:  # such as too many open files
-                _log.warning("a client can't be accepted", extra={"error": error})
+                _log.warning("a client cannot be accepted", extra={"error": error})
                 await asyncio.sleep(_ACCEPT_PAUSE_S)
                 continue
             entered = self._accepting.enter(str(address[0]))
-            if isinstance(entered, CloseReason):
+            if isinstance(entered, DisconnectCause):
                 accepted.close()
                 self._accepting.failed(entered, f"address={address[0]}")
             else:
                 self._begin(accepted, entered)
-            await asyncio.sleep(0)  # a crowd at the door must not stop everybody else
+            await asyncio.sleep(0)  # a crowd at the endpoint must not stop everybody else
 
-    def _begin(self, accepted: socket.socket, place: ConnectionPlace) -> None:
+    def _begin(self, accepted: socket.socket, slot: ConnectionSlot) -> None:
         def end(ended: asyncio.Task[None]) -> None:
             self._handshakes.discard(ended)
             if ended.cancelled():
                 accepted.close()  # it may have ended before it began
-                place.leave()
+                slot.leave()
 
-        task = asyncio.get_running_loop().create_task(self._shake_hands(accepted, place))
+        task = asyncio.get_running_loop().create_task(self._shake_hands(accepted, slot))
         self._handshakes.add(task)
         task.add_done_callback(end)
 
-    async def _shake_hands(self, accepted: socket.socket, place: ConnectionPlace) -> None:
+    async def _shake_hands(self, accepted: socket.socket, slot: ConnectionSlot) -> None:
         timeout_s = self._accepting.handshake_timeout_ms / 1000
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: self._accepting.protocol(place),
+                lambda: self._accepting.protocol(slot),
                 accepted,
                 ssl=self._accepting.context(),
                 ssl_handshake_timeout=timeout_s,
                 ssl_shutdown_timeout=SHUTDOWN_S,
             )
         except ConnectionAbortedError:
-            self._fail(place, CloseReason.TLS_HANDSHAKE_TIMEOUT, "")
+            self._fail(slot, DisconnectCause.TLS_HANDSHAKE_TIMEOUT, "")
         except ssl.SSLError as error:
-            self._fail(place, CloseReason.TLS_HANDSHAKE_FAILED, f"error={error}")
+            self._fail(slot, DisconnectCause.TLS_HANDSHAKE_FAILED, f"error={error}")
         except OSError:
-            self._fail(place, CloseReason.CLIENT_LEFT, "")
+            self._fail(slot, DisconnectCause.CLIENT_LEFT, "")
 
-    def _fail(self, place: ConnectionPlace, reason: CloseReason, detail: str) -> None:
-        place.leave()
+    def _fail(self, slot: ConnectionSlot, reason: DisconnectCause, detail: str) -> None:
+        slot.leave()
         self._accepting.failed(reason, detail)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rlm.gateway.model.context import GatewayContext
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.model.rewrite import Exchange, ExchangeRewrite
 from rlm.wire.schema import Buffer, Message
 from rsm.segment.ids import TopicIdPartition
@@ -35,7 +35,7 @@ class AnswerToClient:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteRead:
+class PartitionFetch:
     """One partition's part of a fetch that the broker no longer has, or never had.
 
     `local_start_offset`: where the broker's log starts. `above_end`: it says that the offset lies
@@ -52,29 +52,29 @@ class RemoteRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadRemote:
+class RemoteFetch:
     """Read these, then call the session's `remote_read` with an outcome for each.
 
     What is not read within `max_wait_ms` goes on, and is `Reading`. What may not be begun within
-    `turn_wait_ms` of it is `Throttled`. `client_id` is what the client calls itself.
+    `permit_wait_ms` of it is `Throttled`. `client_id` is what the client calls itself.
     """
 
-    reads: tuple[RemoteRead, ...]
+    reads: tuple[PartitionFetch, ...]
     read_committed: bool
     max_wait_ms: int
-    turn_wait_ms: int
+    permit_wait_ms: int
     client_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExpectRead:
-    """A `ReadRemote` of these is likely to come soon.
+class PrefetchHint:
+    """A `SliceRequest` of these is likely to come soon.
 
     Whatever is in memory of it may be made ready meanwhile. Without `reads` none comes: what was
     made ready is not wanted.
     """
 
-    reads: tuple[RemoteRead, ...]
+    reads: tuple[PartitionFetch, ...]
     read_committed: bool
 
 
@@ -91,8 +91,8 @@ class RewriteExchange:
 class Close:
     """End both connections, what was to be sent before still being sent."""
 
-    reason: CloseReason
+    reason: DisconnectCause
     detail: str = ""
 
 
-Action = ToBroker | ToClient | AnswerToClient | ExpectRead | ReadRemote | RewriteExchange | Close
+Action = ToBroker | ToClient | AnswerToClient | PrefetchHint | RemoteFetch | RewriteExchange | Close

@@ -25,7 +25,7 @@ class GatewayTopology:
 
     `own` are this process's addresses. `heartbeats_ms` tells when each of the gateways that are
     only found by them was heard of last.
-    `elsewhere` is where a gateway of the whole cluster leads those whom it can't lead to a broker.
+    `elsewhere` is where a gateway of the whole cluster leads those whom it cannot lead to a broker.
     """
 
     live: Mapping[int, HostPort]
@@ -99,7 +99,7 @@ def topology_of(
 
 
 def _address(registration: Registration) -> HostPort | None:
-    """None for what is no address: a newer version may write what we can't read."""
+    """None for what is no address: a newer version may write what we cannot read."""
     try:
         return parse_host_port(registration.process.gateway_address)
     except ValueError:

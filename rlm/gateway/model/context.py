@@ -35,7 +35,7 @@ class TimestampLookup(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answering:
+class AnswerSettings:
     """How rewrites answer what has to be waited for: the pools bound how many at once.
 
     `store` runs what waits for the store, `topic` what waits for the metadata topic alone, which a
@@ -54,14 +54,14 @@ class GatewayContext:
     """One moment's view: take a new one for each request. All that it leads to is thread-safe.
 
     `topology` and `topics` are values; `metadata` and `timestamps` may block, and are asked by
-    blocking rewrites only. `begun_ms`, by the clock of `answering`: since when the client waits for
-    a rewrite; None: only now.
+    blocking rewrites only. `started_ms`, by the clock of `answering`: since when the client waits
+    for a rewrite; None: only now.
     """
 
     topology: GatewayTopology
     topics: TieredTopics
     metadata: RemoteLogMetadataManager
     timestamps: TimestampLookup
-    answering: Answering
+    answering: AnswerSettings
     new_id: Callable[[], UUID]
-    begun_ms: int | None = None
+    started_ms: int | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from rlm.gateway.model.client_bytes import ClientBytes
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.model.latencies import Latencies
 
 
@@ -43,7 +43,7 @@ class GatewayCounts:
 
     connections: int = 0
     accepted: int = 0
-    closed: Counter[CloseReason] = field(default_factory=Counter)
+    closed: Counter[DisconnectCause] = field(default_factory=Counter)
     remote: Counter[RemoteCount] = field(default_factory=Counter)
     remote_bytes: int = 0
     topics: dict[str, TopicCounts] = field(default_factory=dict)

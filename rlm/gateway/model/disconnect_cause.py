@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class CloseReason(Enum):
+class DisconnectCause(Enum):
     """As it is counted; the first two are how a connection ends that nobody is to blame for."""
 
     CLIENT_LEFT = "client_left"
@@ -37,7 +37,7 @@ class CloseReason(Enum):
 class ConnectionRefusedByGatewayError(Exception):
     """Ends the connection on whose bytes it was raised, and nothing else."""
 
-    def __init__(self, reason: CloseReason, detail: str = "") -> None:
+    def __init__(self, reason: DisconnectCause, detail: str = "") -> None:
         super().__init__(f"{reason.value} {detail}".rstrip())
         self.reason = reason
         self.detail = detail

@@ -27,7 +27,7 @@ class TieredTopics:
     `managed` are the names of those whose own retention is kept off: all but the disabled.
     `unconfirmed`: names of which the broker did not say which topics they are.
     `partition_counts`: how many partitions the cluster said that a topic has, where it was heard; a
-    partition far beyond is nobody's, so that clients can't have any number looked up.
+    partition far beyond is nobody's, so that clients cannot have any number looked up.
     """
 
     id_by_name: Mapping[str, UUID] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,21 +43,21 @@ class _Count:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
+class _Standstill:
     """Where a connection stands, and what it is ended for if it stays there.
 
     `moved`: of what it is about; `whole`: of the answers that were taken whole.
     """
 
-    reason: CloseReason
+    reason: DisconnectCause
     moved: _Count
     whole: _Count
 
-    def after(self, before: _Seen | None) -> _Seen:
+    def after(self, before: _Standstill | None) -> _Standstill:
         """The same, of a connection that stood `before` at the last look."""
         if before is None or before.reason is not self.reason:
             return self
-        return _Seen(
+        return _Standstill(
             reason=self.reason,
             moved=self.moved.after(before.moved),
             whole=self.whole.after(before.whole),
@@ -67,54 +67,62 @@ class _Seen:
 class ConnectionWatch:
     """Memory: an entry for each connection whose client has something to send or to take."""
 
-    def __init__(self, *, progress_s: float, pressed_progress_s: float, idle_s: float) -> None:
+    def __init__(self, *, progress_s: float, pressure_progress_s: float, idle_s: float) -> None:
         """A request must come whole within `progress_s`, the first one counted from the start.
 
         Within that, something must be taken of what waits for the client. While others wait for
-        the memory that it holds, something within the shorter `pressed_progress_s`, and the answer
+        the memory that it holds, something within the shorter `pressure_progress_s`, and the answer
         whole within `progress_s`.
         """
         self._progress_s = progress_s
-        self._pressed_progress_s = min(progress_s, pressed_progress_s)
+        self._pressure_progress_s = min(progress_s, pressure_progress_s)
         self._idle_s = idle_s
-        self._seen: dict[int, _Seen] = {}
+        self._seen: dict[int, _Standstill] = {}
 
     def overdue(
-        self, arrivals: Mapping[int, Arrival], now_s: float, *, is_pressed: bool = False
-    ) -> dict[int, CloseReason]:
-        """Those to be ended, of all connections by number; `is_pressed`: others wait for memory."""
-        overdue: dict[int, CloseReason] = {}
-        seen: dict[int, _Seen] = {}
+        self,
+        arrivals: Mapping[int, Arrival],
+        now_s: float,
+        *,
+        is_under_memory_pressure: bool = False,
+    ) -> dict[int, DisconnectCause]:
+        """Connections to close, by number. `is_under_memory_pressure`: others wait for memory."""
+        overdue: dict[int, DisconnectCause] = {}
+        seen: dict[int, _Standstill] = {}
         for number, arrival in arrivals.items():
-            stands = _standing(arrival, now_s)
-            if stands is not None:
-                stands = seen[number] = stands.after(self._seen.get(number))
-                if self._is_overdue(stands, now_s, is_pressed=is_pressed):
-                    overdue[number] = stands.reason
+            standstill = _standstill(arrival, now_s)
+            if standstill is not None:
+                standstill = seen[number] = standstill.after(self._seen.get(number))
+                if self._is_overdue(
+                    standstill, now_s, is_under_memory_pressure=is_under_memory_pressure
+                ):
+                    overdue[number] = standstill.reason
             # What a client takes keeps its connection from being idle, as what it sends does.
             if arrival.sent_count is None and now_s - arrival.active_s > self._idle_s:
-                overdue[number] = CloseReason.IDLE
+                overdue[number] = DisconnectCause.IDLE
         self._seen = seen
         return overdue
 
-    def _is_overdue(self, stands: _Seen, now_s: float, *, is_pressed: bool) -> bool:
-        moved_s, whole_s = now_s - stands.moved.since_s, now_s - stands.whole.since_s
-        if is_pressed and stands.reason is CloseReason.ANSWER_NOT_TAKEN:
-            return moved_s >= self._pressed_progress_s or whole_s >= self._progress_s
+    def _is_overdue(
+        self, standstill: _Standstill, now_s: float, *, is_under_memory_pressure: bool
+    ) -> bool:
+        moved_s, whole_s = now_s - standstill.moved.since_s, now_s - standstill.whole.since_s
+        if is_under_memory_pressure and standstill.reason is DisconnectCause.ANSWER_NOT_TAKEN:
+            return moved_s >= self._pressure_progress_s or whole_s >= self._progress_s
         return moved_s >= self._progress_s
 
 
-def _standing(arrival: Arrival, now_s: float) -> _Seen | None:
+def _standstill(arrival: Arrival, now_s: float) -> _Standstill | None:
     if arrival.sent_count is not None:
-        reason, count = CloseReason.ANSWER_NOT_TAKEN, arrival.sent_count
+        reason, count = DisconnectCause.ANSWER_NOT_TAKEN, arrival.sent_count
     elif not arrival.is_read:
         return None
     elif arrival.is_partial:
-        reason, count = CloseReason.SLOW_REQUEST, arrival.request_count
+        reason, count = DisconnectCause.SLOW_REQUEST, arrival.request_count
     elif not arrival.request_count:
-        reason, count = CloseReason.NO_REQUEST, 0
+        reason, count = DisconnectCause.NO_REQUEST, 0
     else:
         return None
-    return _Seen(
+    return _Standstill(
         reason=reason, moved=_Count(count, now_s), whole=_Count(arrival.taken_count, now_s)
     )

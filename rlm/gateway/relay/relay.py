@@ -18,14 +18,14 @@ from rlm.gateway.model.actions import (
     Action,
     AnswerToClient,
     Close,
-    ExpectRead,
-    ReadRemote,
+    PrefetchHint,
+    RemoteFetch,
     RewriteExchange,
     ToBroker,
     ToClient,
 )
 from rlm.gateway.model.context import GatewayContext
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.relay.client_writer import ClientOutput
 from rlm.gateway.relay.connection_watch import Arrival
 from rlm.gateway.relay.pipes import Pipes
@@ -33,7 +33,7 @@ from rlm.gateway.relay.received_bytes import write_received
 from rlm.gateway.relay.rewrite_pools import RewritePools
 from rlm.gateway.relay.splice import Splice, plain_socket
 from rlm.gateway.remote.answer_rounds import AnswerRounds
-from rlm.gateway.remote.remote_fetches import RemoteReads
+from rlm.gateway.remote.remote_fetches import RemoteFetches
 from rlm.gateway.session.session import Session
 
 _log = logging.getLogger(__name__)
@@ -49,13 +49,13 @@ class Relay:
         self,
         session: Session,
         *,
-        reads: RemoteReads,
+        reads: RemoteFetches,
         rounds: AnswerRounds,
         pools: RewritePools,
         context: Callable[[], GatewayContext],
         client: asyncio.Transport,
         pipes: Pipes,
-        closed: Callable[[CloseReason, str], None],
+        closed: Callable[[DisconnectCause, str], None],
     ) -> None:
         self._session = session
         self._reads = reads
@@ -67,7 +67,7 @@ class Relay:
             client,
             client=plain_socket(client),
             moved=lambda: self.client_is_full(is_full=False),
-            failed=lambda: self._side_ended(CloseReason.CLIENT_LEFT),
+            failed=lambda: self._side_ended(DisconnectCause.CLIENT_LEFT),
         )
         self._broker: asyncio.Transport | None = None
         self._broker_is_full = False
@@ -77,7 +77,7 @@ class Relay:
         self._splice: Splice | None = None
         self._closed = closed
         self._is_closed = False
-        self._leaving_for: CloseReason | None = None
+        self._leaving_for: DisconnectCause | None = None
         self._leave_timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
@@ -137,7 +137,7 @@ class Relay:
         self._broker_is_full = is_full
         self._pace()
 
-    def leave(self, reason: CloseReason, *, within_s: float) -> None:
+    def leave(self, reason: DisconnectCause, *, within_s: float) -> None:
         """End both connections once the client awaits no answer, or else after `within_s`.
 
         One that was closed before its first answer is taken for refused: franz-go, for one, then
@@ -148,7 +148,7 @@ class Relay:
             self._leave_timer = self._loop.call_later(within_s, self.close, reason)
             self._end_if_leaving()
 
-    def close(self, reason: CloseReason, detail: str = "") -> None:
+    def close(self, reason: DisconnectCause, detail: str = "") -> None:
         """End both connections; what was answered before is still sent. Idempotent."""
         if self._is_closed:
             return
@@ -163,7 +163,7 @@ class Relay:
             self._splice.close()
         if self._broker is not None:
             self._broker.close()
-        if reason is CloseReason.CLIENT_LEFT:
+        if reason is DisconnectCause.CLIENT_LEFT:
             self._output.drop()
             return
         self._client.pause_reading()
@@ -189,7 +189,7 @@ class Relay:
             self._pace()
 
     def _splice_to_client(self, broker: asyncio.Transport) -> Splice | None:
-        """None where bytes can't be passed on inside the kernel."""
+        """None where bytes cannot be passed on inside the kernel."""
         sockets = plain_socket(broker), plain_socket(self._client)
         if sockets[0] is None or sockets[1] is None:
             return None
@@ -201,9 +201,9 @@ class Relay:
             failed=self._side_ended,
         )
 
-    def _side_ended(self, reason: CloseReason) -> None:
+    def _side_ended(self, reason: DisconnectCause) -> None:
         self.close(reason)
-        if reason is CloseReason.CLIENT_LEFT:  # which its transport may not have seen yet
+        if reason is DisconnectCause.CLIENT_LEFT:  # which its transport may not have seen yet
             self._client.abort()
 
     def _run(self, step: Callable[[], list[Action]]) -> None:
@@ -215,10 +215,10 @@ class Relay:
             self._session.client_is_full(is_full=self._output.is_blocked)
             self._carry_out_all(step())
             if not self._is_closed:
-                self._carry_out_all(self._session.look_ahead())
+                self._carry_out_all(self._session.speculate())
         except Exception:  # noqa: BLE001 - other connections go on
             _log.exception("a client's connection failed")
-            self.close(CloseReason.INTERNAL_ERROR)
+            self.close(DisconnectCause.INTERNAL_ERROR)
             return
         self._go_on_if_taken()
         self._pace()
@@ -232,7 +232,7 @@ class Relay:
 
     def _go_on_if_taken(self) -> None:
         """Have the session take up what it holds, in a step of its own, once the client may ask."""
-        if self._session.is_held_by_client and not (self._output.is_blocked or self._is_closed):
+        if self._session.is_blocked_by_client and not (self._output.is_blocked or self._is_closed):
             self._loop.call_soon(self._run, self._session.go_on)
 
     def _carry_out_all(self, actions: list[Action]) -> None:
@@ -246,12 +246,12 @@ class Relay:
         """Carry out actions; what was read of the store, if that was there already."""
         ready: list[RemoteOutcome] | None = None
         for action in actions:
-            if not isinstance(action, ReadRemote):
+            if not isinstance(action, RemoteFetch):
                 self._carry_out(action)
             elif self._rounds.may_give(self):
                 ready = self._read_at_once(action)
             else:
-                self._rounds.wait(partial(self._read_in_turn, action))
+                self._rounds.wait(partial(self._read_with_permit, action))
         if ready is not None and self._is_closed:
             release_all(ready)
             return None
@@ -266,7 +266,7 @@ class Relay:
                     write_received(self._broker, data)
             case AnswerToClient():
                 self._output.answer(action)
-            case ExpectRead():
+            case PrefetchHint():
                 self._reads.expect(action)
             case RewriteExchange():
                 self._begin(self._rewrite(action))
@@ -278,21 +278,21 @@ class Relay:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _read_at_once(self, wanted: ReadRemote) -> list[RemoteOutcome] | None:
+    def _read_at_once(self, wanted: RemoteFetch) -> list[RemoteOutcome] | None:
         """What is there already; else it is waited for."""
         ready = self._reads.at_once(wanted)
         if ready is None:
             self._begin(self._read_remote(wanted))
         return ready
 
-    def _read_in_turn(self, wanted: ReadRemote) -> None:
+    def _read_with_permit(self, wanted: RemoteFetch) -> None:
         def step() -> list[Action]:
             ready = self._read_at_once(wanted)
             return [] if ready is None else self._session.remote_read(ready)
 
         self._run(step)
 
-    async def _read_remote(self, wanted: ReadRemote) -> None:
+    async def _read_remote(self, wanted: RemoteFetch) -> None:
         outcomes = await self._reads.read(wanted)
         if self._rounds.may_give(self):
             self._take(outcomes)
@@ -312,7 +312,7 @@ class Relay:
             )
         except Exception:  # noqa: BLE001 - other connections go on
             _log.exception("changing an answer failed api=%s", wanted.rewrite.api.name)
-            self.close(CloseReason.INTERNAL_ERROR)
+            self.close(DisconnectCause.INTERNAL_ERROR)
             return
         self._run(lambda: self._session.exchange_rewritten(response))
 

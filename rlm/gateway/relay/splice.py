@@ -16,10 +16,10 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.relay.pipes import PIPE_BYTES, Pipe, Pipes
 
-_TURN_BYTES = 4 * PIPE_BYTES
+_SLICE_BYTES = 4 * PIPE_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Splice:
         *,
         pipes: Pipes,
         done: Callable[[int], None],
-        failed: Callable[[CloseReason], None],
+        failed: Callable[[DisconnectCause], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._broker = broker
@@ -56,9 +56,9 @@ class Splice:
         self._way: _Way | None = None
         self._asked_bytes = 0
         self._left_bytes = 0
-        self._held_bytes = 0
+        self._buffered_bytes = 0
         self.active_s = 0.0
-        self._ended: CloseReason | None = None
+        self._ended: DisconnectCause | None = None
         self._awaited_fd: int | None = None
 
     @property
@@ -91,7 +91,7 @@ class Splice:
         self._way = None
         os.close(way.broker_fd)
         os.close(way.client_fd)
-        if self._held_bytes:
+        if self._buffered_bytes:
             way.pipe.close()
         else:
             self._pipes.give_back(way.pipe)
@@ -101,39 +101,39 @@ class Splice:
         way = self._way
         assert way is not None
         self.active_s = self._loop.time()
-        turn_bytes = 0
-        while turn_bytes < _TURN_BYTES and self._fill(way):
-            turn_bytes += self._drain(way)
-            if self._held_bytes:
+        slice_bytes = 0
+        while slice_bytes < _SLICE_BYTES and self._fill(way):
+            slice_bytes += self._drain(way)
+            if self._buffered_bytes:
                 break
-        if not self._left_bytes and not self._held_bytes:
+        if not self._left_bytes and not self._buffered_bytes:
             self.close()
             self._done(self._asked_bytes)
         elif self._ended is None:
-            self._wait_for(way.client_fd if self._held_bytes else way.broker_fd)
+            self._wait_for(way.client_fd if self._buffered_bytes else way.broker_fd)
         else:
             self._failed(self._ended)
 
     def _fill(self, way: _Way) -> bool:
         """Whether there is something in the pipe, now at the latest."""
-        if not self._held_bytes and self._left_bytes:
-            self._held_bytes = self._splice(
+        if not self._buffered_bytes and self._left_bytes:
+            self._buffered_bytes = self._splice(
                 way.broker_fd,
                 way.pipe.write_fd,
                 min(self._left_bytes, PIPE_BYTES),
-                ended=CloseReason.BROKER_CLOSED,
+                ended=DisconnectCause.BROKER_CLOSED,
             )
-            self._left_bytes -= self._held_bytes
-        return self._held_bytes > 0
+            self._left_bytes -= self._buffered_bytes
+        return self._buffered_bytes > 0
 
     def _drain(self, way: _Way) -> int:
         drained_bytes = self._splice(
-            way.pipe.read_fd, way.client_fd, self._held_bytes, ended=CloseReason.CLIENT_LEFT
+            way.pipe.read_fd, way.client_fd, self._buffered_bytes, ended=DisconnectCause.CLIENT_LEFT
         )
-        self._held_bytes -= drained_bytes
+        self._buffered_bytes -= drained_bytes
         return drained_bytes
 
-    def _splice(self, from_fd: int, to_fd: int, count: int, *, ended: CloseReason) -> int:
+    def _splice(self, from_fd: int, to_fd: int, count: int, *, ended: DisconnectCause) -> int:
         try:
             moved_bytes = os.splice(from_fd, to_fd, count, flags=os.SPLICE_F_NONBLOCK)
         except BlockingIOError:

@@ -17,7 +17,7 @@ from enum import Enum
 from typing import Protocol
 
 from rlm.remote_read.segment_parts import SegmentPart, object_of_part
-from rlmm.spi import PartitionPlace, RemoteLogMetadataManager
+from rlmm.spi import PartitionKey, RemoteLogMetadataManager
 from rsm.cache.chunk_cache import ChunkCache
 from rsm.layout.keys import segment_of_key
 from rsm.segment.clock import Clock
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 _WHOLE_INTERVAL_MS = 600_000
 
 
-class WhyGone(Enum):
+class GoneReason(Enum):
     """Why nobody can read a segment any more; the value is its name in metrics."""
 
     PARTITION_DELETED = "partition_deleted"
@@ -75,7 +75,7 @@ class CacheCleaner:
         storage: RemoteStorageManager,
         chunks: ObjectCache,
         clock: Clock,
-        dropped: Callable[[WhyGone, int], None],
+        dropped: Callable[[GoneReason, int], None],
     ) -> None:
         """`storage` keeps decoded and disk caches. `dropped` counts objects."""
         self._metadata = metadata
@@ -85,7 +85,7 @@ class CacheCleaner:
         self._dropped = dropped
         self._segments: dict[str, RemoteLogSegmentId | None] = {}
         self._seen_count = 0
-        self._changed_before: frozenset[PartitionPlace] = frozenset()
+        self._changed_before: frozenset[PartitionKey] = frozenset()
         self._whole_due_ms = clock.monotonic_ms()
 
     def step(self) -> None:
@@ -99,31 +99,31 @@ class CacheCleaner:
         # Asked before anything is looked up: what changes meanwhile is in the next answer.
         changed = self._metadata.changed_partitions(self._seen_count)
         now_ms = self._clock.monotonic_ms()
-        is_whole = changed.places is None or now_ms >= self._whole_due_ms
-        places = changed.places or frozenset()
-        scope = None if is_whole else places | self._changed_before
+        is_whole = changed.partition_keys is None or now_ms >= self._whole_due_ms
+        partition_keys = changed.partition_keys or frozenset()
+        scope = None if is_whole else partition_keys | self._changed_before
         undecided = self._clean(scope) if scope is None or scope else frozenset()
         self._seen_count = changed.count
-        self._changed_before = places | undecided
+        self._changed_before = partition_keys | undecided
         if is_whole:
             self._whole_due_ms = now_ms + _WHOLE_INTERVAL_MS
 
-    def _clean(self, scope: frozenset[PartitionPlace] | None) -> frozenset[PartitionPlace]:
-        """Drop what is gone of these partitions, None: of all. Those that can't be decided now."""
+    def _clean(self, scope: frozenset[PartitionKey] | None) -> frozenset[PartitionKey]:
+        """Drop what is gone of these partitions, None: of all. Those that cannot be decided now."""
         objects = self._objects_by_segment()
-        reasons: dict[RemoteLogSegmentId | None, WhyGone] = {}
-        undecided: set[PartitionPlace] = set()
+        reasons: dict[RemoteLogSegmentId | None, GoneReason] = {}
+        undecided: set[PartitionKey] = set()
         for segment_id in objects:
             if segment_id is None:
-                reasons[segment_id] = WhyGone.UNKNOWN
+                reasons[segment_id] = GoneReason.UNKNOWN
                 continue
-            place = _place_of(segment_id)
-            if scope is not None and place not in scope:
+            partition_key = _partition_key_of(segment_id)
+            if scope is not None and partition_key not in scope:
                 continue
             try:
                 reason = why_gone(self._metadata, segment_id)
             except RetriableError:
-                undecided.add(place)
+                undecided.add(partition_key)
                 continue
             if reason is not None:
                 reasons[segment_id] = reason
@@ -143,7 +143,7 @@ class CacheCleaner:
     def _drop(
         self,
         objects: Mapping[RemoteLogSegmentId | None, set[str]],
-        reasons: Mapping[RemoteLogSegmentId | None, WhyGone],
+        reasons: Mapping[RemoteLogSegmentId | None, GoneReason],
     ) -> None:
         keys = {key for each in objects.values() for key in each}
         if not keys:
@@ -163,30 +163,32 @@ class CacheCleaner:
         )
 
 
-def why_gone(metadata: RemoteLogMetadataManager, segment_id: RemoteLogSegmentId) -> WhyGone | None:
+def why_gone(
+    metadata: RemoteLogMetadataManager, segment_id: RemoteLogSegmentId
+) -> GoneReason | None:
     """Why the metadata lets nobody read a segment any more; None if somebody may.
 
     What an unclean election cut off stays: a later one may bring it back. Raises RetriableError
-    if the metadata can't tell now.
+    if the metadata cannot tell now.
     """
     state = metadata.partition_state(segment_id.topic_id_partition)
     if state.deletion is not None:
-        return WhyGone.PARTITION_DELETED
+        return GoneReason.PARTITION_DELETED
     record = metadata.segment(segment_id)
     if record is None:
-        return WhyGone.UNKNOWN
+        return GoneReason.UNKNOWN
     if record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
-        return WhyGone.SEGMENT_DELETED
+        return GoneReason.SEGMENT_DELETED
     first_offset = state.first_readable_offset
     if first_offset is not None and record.metadata.offsets.end_offset <= first_offset:
-        return WhyGone.BELOW_LOG_START
+        return GoneReason.BELOW_LOG_START
     return None
 
 
-def _place_of(segment_id: RemoteLogSegmentId) -> PartitionPlace:
+def _partition_key_of(segment_id: RemoteLogSegmentId) -> PartitionKey:
     partition = segment_id.topic_id_partition
-    return PartitionPlace(partition.topic_id, partition.partition)
+    return PartitionKey(partition.topic_id, partition.partition)
 
 
-def _partitions(segment_ids: Iterable[RemoteLogSegmentId | None]) -> Iterable[PartitionPlace]:
-    return (_place_of(each) for each in segment_ids if each is not None)
+def _partitions(segment_ids: Iterable[RemoteLogSegmentId | None]) -> Iterable[PartitionKey]:
+    return (_partition_key_of(each) for each in segment_ids if each is not None)

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TypeVar
 
-from rlm.gateway.fetch.remote_slice import RemoteFetch
+from rlm.gateway.fetch.remote_slice import SliceRequest
 from rlm.gateway.remote.fetcher import RemoteFetcher
 from rlm.remote_read.segment_parts import INDEXES, SegmentPart, part_name
 from rlmm.lookup import NotStored
@@ -78,7 +78,7 @@ class CachedSegments:
     ) -> Iterator[StoredBatches]:
         offset = from_offset
         while offset < stored.offsets.end_offset:
-            fetch = RemoteFetch(
+            fetch = SliceRequest(
                 topic_id_partition=stored.metadata.segment_id.topic_id_partition,
                 offset=offset,
                 max_bytes=_RUN_BYTES,

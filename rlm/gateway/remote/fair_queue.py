@@ -1,4 +1,4 @@
-"""ReadTurns: when a client's fetch may read the store, by the quota and the readers' queue.
+"""ReadPermits: when a client's fetch may read the store, by the quota and the readers' queue.
 
 A turn is one fetch's. It begins while the quota has something left and the queue has a place; else
 it waits for as long as the client may be let wait, and who was given least is next. What turns that
@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+from rlm.gateway.remote.fair_queue_tags import FairQueueTags
 from rlm.gateway.remote.fetch_quota import FetchQuota
-from rlm.gateway.remote.turn_order import TurnOrder
 from rsm.segment.clock import Clock
 
 
@@ -23,40 +23,40 @@ class _Asked:
     expected_bytes: int
 
 
-class ReadTurn:
+class ReadPermit:
     """One fetch's leave to read. `end` is to be called once."""
 
-    def __init__(self, turns: ReadTurns, asked: _Asked) -> None:
-        self._turns = turns
+    def __init__(self, permits: ReadPermits, asked: _Asked) -> None:
+        self._permits = permits
         self._asked = asked
-        self._has_own_place = True
+        self._has_own_slot = True
 
-    def take_place(self) -> bool:
+    def take_slot(self) -> bool:
         """Take a place in the queue of reads; False if it is full, but never the first time.
 
-        The place goes back with `ReadTurns.give_back_place`.
+        The place goes back with `ReadPermits.return_slot`.
         """
-        if self._has_own_place:
-            self._has_own_place = False
+        if self._has_own_slot:
+            self._has_own_slot = False
             return True
-        return self._turns.take_place()
+        return self._permits.take_slot()
 
     def end(self, given_bytes: int) -> None:
         """The client is given so much."""
-        self._turns.ended(self._asked, given_bytes, gives_back=self._has_own_place)
-        self._has_own_place = False
+        self._permits.ended(self._asked, given_bytes, gives_back=self._has_own_slot)
+        self._has_own_slot = False
 
 
-class ReadTurns:
+class ReadPermits:
     """Of one event loop: all methods are to be called there."""
 
-    def __init__(self, *, quota: FetchQuota, place_count: int, clock: Clock) -> None:
-        """`place_count` reads may be under way or wait for a thread."""
+    def __init__(self, *, quota: FetchQuota, slot_count: int, clock: Clock) -> None:
+        """`slot_count` reads may be under way or wait for a thread."""
         self._quota = quota
-        self.place_count = place_count
+        self.slot_count = slot_count
         self._clock = clock
-        self._order = TurnOrder()
-        self._waiting: dict[asyncio.Future[ReadTurn], _Asked] = {}
+        self._order = FairQueueTags()
+        self._waiting: dict[asyncio.Future[ReadPermit], _Asked] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._reserved_bytes = 0
         self.taken_count = 0
@@ -72,22 +72,24 @@ class ReadTurns:
             self._clock.monotonic_ms(), reserved_bytes=self._reserved_bytes
         )
 
-    def turn_now(self, client: Hashable, *, expected_bytes: int) -> ReadTurn | None:
+    def permit_now(self, client: Hashable, *, expected_bytes: int) -> ReadPermit | None:
         """A turn, if none has to be waited for."""
         if self._waiting or not self._has_room():
             return None
         tag = self._order.tag(client)
         return self._begin(_Asked(client=client, tag=tag, expected_bytes=expected_bytes))
 
-    async def turn(self, client: Hashable, *, expected_bytes: int, wait_ms: int) -> ReadTurn | None:
+    async def permit(
+        self, client: Hashable, *, expected_bytes: int, wait_ms: int
+    ) -> ReadPermit | None:
         """A turn, or None if it did not come within `wait_ms`."""
-        turn = self.turn_now(client, expected_bytes=expected_bytes)
-        if turn is not None:
-            return turn
+        permit = self.permit_now(client, expected_bytes=expected_bytes)
+        if permit is not None:
+            return permit
         if wait_ms <= 0:
             return None
         asked = _Asked(client=client, tag=self._order.tag(client), expected_bytes=expected_bytes)
-        coming: asyncio.Future[ReadTurn] = asyncio.get_running_loop().create_future()
+        coming: asyncio.Future[ReadPermit] = asyncio.get_running_loop().create_future()
         self._waiting[coming] = asked
         self._go_on()
         try:
@@ -100,22 +102,22 @@ class ReadTurns:
             self._waiting.pop(coming, None)
         return coming.result() if coming.done() else None
 
-    def take_place(self) -> bool:
+    def take_slot(self) -> bool:
         """Take a place of one more read, where one is left."""
-        if self.taken_count >= self.place_count:
+        if self.taken_count >= self.slot_count:
             return False
         self.taken_count += 1
         return True
 
-    def give_back_place(self) -> None:
+    def return_slot(self) -> None:
         """A read has ended."""
         self.taken_count -= 1
         self._go_on()
 
     def ended(self, asked: _Asked, given_bytes: int, *, gives_back: bool) -> None:
-        """A turn has ended (`ReadTurn.end`)."""
+        """A turn has ended (`ReadPermit.end`)."""
         self._reserved_bytes -= asked.expected_bytes
-        self._order.given(asked.client, given_bytes)
+        self._order.served(asked.client, given_bytes)
         self._quota.charge(given_bytes, self._clock.monotonic_ms())
         if gives_back:
             self.taken_count -= 1
@@ -126,13 +128,13 @@ class ReadTurns:
         self._order.forget(client)
 
     def _has_room(self) -> bool:
-        return self.taken_count < self.place_count and self.throttle_ms() == 0
+        return self.taken_count < self.slot_count and self.throttle_ms() == 0
 
-    def _begin(self, asked: _Asked) -> ReadTurn:
-        self._order.begun(asked.tag)
+    def _begin(self, asked: _Asked) -> ReadPermit:
+        self._order.started(asked.tag)
         self._reserved_bytes += asked.expected_bytes
         self.taken_count += 1
-        return ReadTurn(self, asked)
+        return ReadPermit(self, asked)
 
     def _go_on(self) -> None:
         """Begin the turns for which there is room; look again when the quota has some."""

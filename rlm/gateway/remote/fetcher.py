@@ -20,13 +20,17 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from uuid import UUID
 
-from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
+from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteSlice, SliceRequest
 from rlm.gateway.remote.future_steps import Steps, run_steps
 from rlm.gateway.remote.read_ahead_depth import ReadAheadDepth
 from rlm.gateway.remote.read_plan import ReadPlan, ReadPlans
-from rlm.gateway.remote.sequential_readers import Located, PartitionReader, SequentialReaders
+from rlm.gateway.remote.sequential_readers import (
+    LocatedSegment,
+    SequentialReader,
+    SequentialReaders,
+)
 from rlm.remote_read.anomalies import ReadAnomalies
-from rlm.remote_read.chunk_window import Begin, ChunkWindow, Cut, Incomplete, SegmentChunk
+from rlm.remote_read.chunk_window import BatchStart, ChunkWindow, Cut, Incomplete, SegmentChunk
 from rlm.remote_read.segment_division import SegmentDivision
 from rlm.remote_read.segment_parts import SegmentPart, SegmentParts
 from rlmm.lookup import (
@@ -41,7 +45,7 @@ from rlmm.spi import RemoteLogMetadataManager
 from rsm.cache.chunk_buffers import ChunkBuffers
 from rsm.cache.chunk_cache import ChunkCache
 from rsm.cache.chunk_lease import ChunkLease
-from rsm.read.segment_indexes import IndexedPlace, SegmentIndexes
+from rsm.read.segment_indexes import IndexedPosition, SegmentIndexes
 from rsm.segment.clock import Clock
 from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError, NotFoundError
@@ -77,15 +81,15 @@ class RemoteFetchSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _Target:
     """A fetch at one segment. `offset` is above the one asked for where that lay in a gap.
 
     `reads_on`: its reader asks for what follows its last answer.
     """
 
-    fetch: RemoteFetch
-    reader: PartitionReader
-    located: Located
+    fetch: SliceRequest
+    reader: SequentialReader
+    located: LocatedSegment
     offset: int
     reads_on: bool
 
@@ -149,7 +153,7 @@ class RemoteFetcher:
         )
 
     def fetch(
-        self, fetch: RemoteFetch, state: PartitionState | None = None
+        self, fetch: SliceRequest, state: PartitionState | None = None
     ) -> Future[FetchOutcome]:
         """Batches, which the caller releases, or why none are stored.
 
@@ -163,7 +167,7 @@ class RemoteFetcher:
         """
         return run_steps(self._steps(fetch, state), unwanted=_release)
 
-    def ready(self, fetch: RemoteFetch, state: PartitionState) -> RemoteSlice | None:
+    def ready(self, fetch: SliceRequest, state: PartitionState) -> RemoteSlice | None:
         """Batches that are in memory and checked, for a reader that reads on; else None.
 
         Neither waits nor checks, and takes no longer for a large answer than for a small one.
@@ -192,7 +196,7 @@ class RemoteFetcher:
         self._readers.forget(client)
 
     def _steps(
-        self, fetch: RemoteFetch, asked_state: PartitionState | None
+        self, fetch: SliceRequest, asked_state: PartitionState | None
     ) -> Steps[_Lease, FetchOutcome]:
         partition, offset = fetch.topic_id_partition, fetch.offset
         reader = _reader_of(fetch)
@@ -207,8 +211,8 @@ class RemoteFetcher:
                     offset = stored.until_offset
                     continue
                 return stored
-            located = Located(stored=stored, state=state)
-            wanted = _Wanted(
+            located = LocatedSegment(stored=stored, state=state)
+            wanted = _Target(
                 fetch=fetch, reader=reader, located=located, offset=offset, reads_on=reads_on
             )
             try:
@@ -225,7 +229,7 @@ class RemoteFetcher:
                 return found
             offset = stored.offsets.end_offset
 
-    def _still_answers(self, wanted: _Wanted) -> bool:
+    def _still_answers(self, wanted: _Target) -> bool:
         """Whether the offset may be read from it by what the metadata says now."""
         segment_id = wanted.stored.metadata.segment_id
         readable = readable_ranges(self._metadata, segment_id.topic_id_partition, wanted.offset)
@@ -234,17 +238,17 @@ class RemoteFetcher:
             for each in readable
         )
 
-    def _in_segment(self, wanted: _Wanted) -> Steps[_Lease, RemoteSlice | None]:
+    def _in_segment(self, wanted: _Target) -> Steps[_Lease, RemoteSlice | None]:
         """Batches of one segment; None if it has none at the offset or above."""
         fetch, metadata = wanted.fetch, wanted.stored.metadata
         begin = self._readers.begin(wanted.reader, wanted.stored, wanted.offset)
         if begin is None:
-            place = yield from self._look_up(wanted)
-            found = yield from self._guess(wanted, place)
+            at = yield from self._look_up(wanted)
+            found = yield from self._guess(wanted, at)
             if found is not None:
                 return found
-            begin = Begin(position=place.entry.position, entry=place.entry)
-            plan = self._plans.look(fetch, metadata, begin.position, place.reach_position)
+            begin = BatchStart(position=at.entry.position, entry=at.entry)
+            plan = self._plans.look(fetch, metadata, begin.position, at.reach_position)
         elif begin.position >= metadata.segment_size_bytes:
             return None
         elif wanted.reads_on:
@@ -265,31 +269,31 @@ class RemoteFetcher:
             if cut is None:
                 return None
             if cut.position > begin.position:
-                begin = Begin(position=cut.position)
+                begin = BatchStart(position=cut.position)
             plan = self._plans.chunks(fetch, metadata, begin.position, cut.end_position)
 
-    def _look_up(self, wanted: _Wanted) -> Steps[_Lease, IndexedPlace]:
+    def _look_up(self, wanted: _Target) -> Steps[_Lease, IndexedPosition]:
         """Where the batch lies, by the offset index."""
         metadata = wanted.stored.metadata
         reading = self._cache.read([self._parts.indexes(metadata)], reader=wanted.reader)
         with (yield reading) as lease:
             (indexes,) = _indexes(lease)
-            return indexes.place(wanted.offset, metadata.segment_size_bytes)
+            return indexes.location(wanted.offset, metadata.segment_size_bytes)
 
-    def _guess(self, wanted: _Wanted, place: IndexedPlace) -> Steps[_Lease, RemoteSlice | None]:
+    def _guess(self, wanted: _Target, at: IndexedPosition) -> Steps[_Lease, RemoteSlice | None]:
         """Batches from where the one of the offset probably begins; None if it does not.
 
         Whatever is wrong there says nothing of what lies before.
         """
-        if place.likely is None:
+        if at.likely is None:
             return None
-        metadata, position = wanted.stored.metadata, place.likely.position
-        plan = self._plans.look(wanted.fetch, metadata, position, place.reach_position)
+        metadata, position = wanted.stored.metadata, at.likely.position
+        plan = self._plans.look(wanted.fetch, metadata, position, at.reach_position)
         try:
             reading = self._read(wanted, plan)
             is_cold = not reading.done()
             lease = yield reading
-            cut = self._cut(wanted, Begin(position=position, entry=place.likely), lease)
+            cut = self._cut(wanted, BatchStart(position=position, entry=at.likely), lease)
         except CorruptError:
             return None
         if isinstance(cut, Cut) and cut.base_offset <= wanted.offset:
@@ -297,15 +301,15 @@ class RemoteFetcher:
         lease.release()
         return None
 
-    def _read(self, wanted: _Wanted, plan: ReadPlan) -> Future[_Lease]:
+    def _read(self, wanted: _Target, plan: ReadPlan) -> Future[_Lease]:
         return self._cache.read(plan.requests, reader=wanted.reader, extend=plan.following)
 
-    def _waits(self, wanted: _Wanted, plan: ReadPlan) -> None:
+    def _waits(self, wanted: _Target, plan: ReadPlan) -> None:
         if wanted.reads_on:
             self._readers.waits(wanted.reader, wanted.stored, plan.end_position - 1)
 
     def _served(
-        self, wanted: _Wanted, cut: Cut, lease: _Lease, *, waited: bool, is_cold: bool
+        self, wanted: _Target, cut: Cut, lease: _Lease, *, waited: bool, is_cold: bool
     ) -> RemoteSlice:
         self._readers.has_read(
             wanted.reader, wanted.fetch.offset, wanted.located, cut, waited=waited
@@ -316,7 +320,7 @@ class RemoteFetcher:
             self._anomalies.succeeded(found.segment_id, read)
         return found
 
-    def _cut(self, wanted: _Wanted, begin: Begin, lease: _Lease) -> Cut | Incomplete | None:
+    def _cut(self, wanted: _Target, begin: BatchStart, lease: _Lease) -> Cut | Incomplete | None:
         try:
             return _window(wanted.stored, lease).cut(
                 begin,
@@ -336,7 +340,7 @@ class RemoteFetcher:
             ) from error
 
     def _forget_corrupt(self, metadata: RemoteLogSegmentMetadata, lease: _Lease) -> None:
-        """What was read may be wrong only here: it is read anew when it is asked for again."""
+        """What was read may be wrong only here: it is read again when it is asked for again."""
         keys = lease.keys
         lease.release()
         for key in keys:
@@ -344,14 +348,14 @@ class RemoteFetcher:
         self._storage.forget(stored.key for stored in metadata.objects)
 
 
-def _is_little(cut: Cut, fetch: RemoteFetch, metadata: RemoteLogSegmentMetadata) -> bool:
+def _is_little(cut: Cut, fetch: SliceRequest, metadata: RemoteLogSegmentMetadata) -> bool:
     """Whether it is better to wait for more: every answer costs the reader a round trip."""
     is_end = cut.end_position >= metadata.segment_size_bytes
     return not is_end and 4 * (cut.end_position - cut.position) < fetch.max_bytes
 
 
-def _reader_of(fetch: RemoteFetch) -> PartitionReader:
-    return PartitionReader(
+def _reader_of(fetch: SliceRequest) -> SequentialReader:
+    return SequentialReader(
         client=fetch.client,
         topic_id_partition=fetch.topic_id_partition,
         read_committed=fetch.read_committed,

@@ -14,9 +14,9 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from functools import partial
 
-from rlm.gateway.fetch.remote_outcome import Refused, RemoteOutcome, release_all
+from rlm.gateway.fetch.remote_outcome import ReadRefused, RemoteOutcome, release_all
 from rlm.gateway.fetch.remote_slice import FetchOutcome
-from rlm.gateway.model.actions import RemoteRead
+from rlm.gateway.model.actions import PartitionFetch
 from rlm.gateway.remote.remote_log_reader import TierReader
 from rlm.wire.error_codes import ErrorCode
 from rlmm.lookup import NotStored
@@ -24,25 +24,25 @@ from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
 
 _log = logging.getLogger(__name__)
 
-_STORAGE_ERROR = Refused(ErrorCode.KAFKA_STORAGE_ERROR)
+_STORAGE_ERROR = ReadRefused(ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedRead:
+class ClientPartitionFetch:
     """What is to be read, and for whom."""
 
-    read: RemoteRead
+    read: PartitionFetch
     read_committed: bool
     client: Hashable
 
 
-class UnderwayRead:
+class PendingFetch:
     """Of the loop that makes it; `outcome` is that loop's, and never raises.
 
     `was_cold`: the store had to be waited for; None if it was not asked.
     """
 
-    def __init__(self, asked: AskedRead, tier: TierReader, pool: Executor) -> None:
+    def __init__(self, asked: ClientPartitionFetch, tier: TierReader, pool: Executor) -> None:
         self.asked = asked
         self.was_cold: bool | None = None
         self.is_given_up = False
@@ -66,16 +66,16 @@ class UnderwayRead:
     def _begin(self) -> RemoteOutcome | None:
         """None: it goes on where the store is read."""
         asked = self.asked
-        begun = self._tier.begin(
+        started = self._tier.begin(
             asked.read, read_committed=asked.read_committed, client=asked.client
         )
-        if not isinstance(begun, Future):
-            return begun
-        self.was_cold = not begun.done()
-        self._reading = begun
+        if not isinstance(started, Future):
+            return started
+        self.was_cold = not started.done()
+        self._reading = started
         if self.is_given_up:
-            begun.cancel()
-        begun.add_done_callback(self._has_read)
+            started.cancel()
+        started.add_done_callback(self._has_read)
         return None
 
     def _has_read(self, reading: Future[FetchOutcome]) -> None:
@@ -108,7 +108,7 @@ class UnderwayRead:
         if isinstance(error, NotFoundError | CorruptError):
             _log.debug("cannot read a stored segment: %s", error)  # ReadAnomalies warns once
         elif isinstance(error, TieredStorageError):
-            _log.warning("can't read the store: %s", error)
+            _log.warning("cannot read the store: %s", error)
         else:
             _log.error("reading the store failed read=%s", self.asked.read, exc_info=error)
         self._ended.set_result(_STORAGE_ERROR)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rlm.gateway.fetch.remote_slice import RemoteFetch
+from rlm.gateway.fetch.remote_slice import SliceRequest
 from rlm.remote_read.segment_parts import SegmentPart, SegmentParts
 from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
@@ -53,7 +53,7 @@ class ReadPlans:
 
     def look(
         self,
-        fetch: RemoteFetch,
+        fetch: SliceRequest,
         metadata: RemoteLogSegmentMetadata,
         position: int,
         reach_position: int = 0,
@@ -74,7 +74,7 @@ class ReadPlans:
 
     def chunks(
         self,
-        fetch: RemoteFetch,
+        fetch: SliceRequest,
         metadata: RemoteLogSegmentMetadata,
         position: int,
         end_position: int,
@@ -92,7 +92,7 @@ class ReadPlans:
         )
 
     def keys(
-        self, fetch: RemoteFetch, metadata: RemoteLogSegmentMetadata, position: int
+        self, fetch: SliceRequest, metadata: RemoteLogSegmentMetadata, position: int
     ) -> tuple[list[ChunkKey], list[ChunkKey]]:
         """What `chunks` would read for the byte at `position`, and what may follow: keys alone."""
         first = self._parts.chunk_index(metadata, position)
@@ -104,7 +104,7 @@ class ReadPlans:
 
     def _with_indexes(
         self,
-        fetch: RemoteFetch,
+        fetch: SliceRequest,
         metadata: RemoteLogSegmentMetadata,
         requests: Sequence[ChunkRequest[SegmentPart]],
     ) -> Sequence[ChunkRequest[SegmentPart]]:

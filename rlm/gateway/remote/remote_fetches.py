@@ -18,17 +18,17 @@ from dataclasses import dataclass
 from functools import partial
 
 from rlm.gateway.fetch.remote_outcome import (
-    Diverging,
     GapBelow,
-    Reading,
+    LogDivergence,
+    ReadPending,
+    ReadThrottled,
     RemoteOutcome,
-    Throttled,
 )
 from rlm.gateway.fetch.remote_slice import RemoteSlice
-from rlm.gateway.model.actions import ExpectRead, ReadRemote, RemoteRead
+from rlm.gateway.model.actions import PartitionFetch, PrefetchHint, RemoteFetch
 from rlm.gateway.model.counters import GatewayCounts, RemoteCount
-from rlm.gateway.remote.fair_queue import ReadTurn, ReadTurns
-from rlm.gateway.remote.pending_fetch import AskedRead, UnderwayRead
+from rlm.gateway.remote.fair_queue import ReadPermit, ReadPermits
+from rlm.gateway.remote.pending_fetch import ClientPartitionFetch, PendingFetch
 from rlm.gateway.remote.remote_log_reader import TierReader
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.errors import TieredStorageError
@@ -38,12 +38,12 @@ _EXPECTED_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Expected:
+class _Prefetch:
     """What was made ready of a read that is likely to be wanted."""
 
-    asked: ExpectRead
+    asked: PrefetchHint
     slices: list[RemoteSlice]
-    begun_s: float
+    started_s: float
     duration_s: float
 
     def release(self) -> None:
@@ -51,14 +51,14 @@ class _Expected:
             each.release()
 
 
-class RemoteReads:
+class RemoteFetches:
     """Of one connection, on its loop. `pool` runs what may block."""
 
     def __init__(
         self,
         tier: TierReader,
         pool: Executor,
-        turns: ReadTurns,
+        permits: ReadPermits,
         counts: GatewayCounts,
         client: Hashable,
         *,
@@ -67,17 +67,17 @@ class RemoteReads:
         """`expected_s`: for how long what was made ready is kept for who does not come."""
         self._tier = tier
         self._pool = pool
-        self._turns = turns
+        self._permits = permits
         self._counts = counts
         self._client = client
         self._loop = asyncio.get_running_loop()
-        self._underway: dict[TopicIdPartition, UnderwayRead] = {}
-        self._expected: _Expected | None = None
+        self._pending: dict[TopicIdPartition, PendingFetch] = {}
+        self._expected: _Prefetch | None = None
         self._expected_s = expected_s
         self._expiry: asyncio.TimerHandle | None = None
         self._is_closed = False
 
-    def expect(self, expected: ExpectRead) -> None:
+    def expect(self, expected: PrefetchHint) -> None:
         """Make ready what is in memory of a read that is likely to be wanted next; none if not all.
 
         It is kept for a moment only: of a client that stops reading no memory is held.
@@ -88,18 +88,18 @@ class RemoteReads:
         if self._expected is not None and self._expiry is None:
             self._expiry = self._loop.call_later(self._expected_s, self._expire)
 
-    def at_once(self, wanted: ReadRemote) -> list[RemoteOutcome] | None:
+    def at_once(self, wanted: RemoteFetch) -> list[RemoteOutcome] | None:
         """What `read` would come to, if nothing has to be waited for; else None."""
-        asked = ExpectRead(reads=wanted.reads, read_committed=wanted.read_committed)
+        asked = PrefetchHint(reads=wanted.reads, read_committed=wanted.read_committed)
         if self._expected is not None and self._expected.asked != asked:
             self._drop_expected()
-        turn = self._turns.turn_now(self._client, expected_bytes=_expected_bytes(wanted))
-        if turn is None:
+        permit = self._permits.permit_now(self._client, expected_bytes=_expected_bytes(wanted))
+        if permit is None:
             self._drop_expected()
             return None
         ready, self._expected = self._expected or self._made_ready(asked), None
         slices = ready.slices if ready is not None else []
-        turn.end(sum(each.size_bytes for each in slices))
+        permit.end(sum(each.size_bytes for each in slices))
         if ready is None:
             return None
         for read in wanted.reads:
@@ -107,21 +107,21 @@ class RemoteReads:
             self._counts.warm.add(ready.duration_s)
         return self._counted(wanted, slices)
 
-    async def read(self, wanted: ReadRemote) -> list[RemoteOutcome]:
+    async def read(self, wanted: RemoteFetch) -> list[RemoteOutcome]:
         """An outcome for each read, after `max_wait_ms` at the latest."""
         deadline_s = self._loop.time() + wanted.max_wait_ms / 1000
-        turn = await self._turns.turn(
-            self._client, expected_bytes=_expected_bytes(wanted), wait_ms=wanted.turn_wait_ms
+        permit = await self._permits.permit(
+            self._client, expected_bytes=_expected_bytes(wanted), wait_ms=wanted.permit_wait_ms
         )
-        if turn is None:
-            self._counts.throttled(len(wanted.reads), self._turns.throttle_ms())
-            return [Throttled()] * len(wanted.reads)
+        if permit is None:
+            self._counts.throttled(len(wanted.reads), self._permits.throttle_ms())
+            return [ReadThrottled()] * len(wanted.reads)
         outcomes: list[RemoteOutcome] = []
         try:
             wait_s = max(deadline_s - self._loop.time(), 0)
-            outcomes = await self._read_in_turn(wanted, turn, wait_s)
+            outcomes = await self._read_with_permit(wanted, permit, wait_s)
         finally:
-            turn.end(_given_bytes(outcomes))
+            permit.end(_given_bytes(outcomes))
         return self._counted(wanted, outcomes)
 
     def close(self) -> None:
@@ -130,21 +130,21 @@ class RemoteReads:
         self._drop_expected()
         if self._expiry is not None:
             self._expiry.cancel()
-        for underway in self._underway.values():
-            underway.give_up()
-        self._turns.forget(self._client)
+        for pending in self._pending.values():
+            pending.give_up()
+        self._permits.forget(self._client)
         self._pool.submit(self._tier.forget, self._client)
 
     async def ended(self) -> None:
         """Wait for what `close` gave up."""
-        await asyncio.gather(*[each.outcome for each in self._underway.values()])
+        await asyncio.gather(*[each.outcome for each in self._pending.values()])
 
     def _expire(self) -> None:
         """Drop what is too old, if anything; one timer serves all that is made ready meanwhile."""
         self._expiry = None
         if self._expected is None:
             return
-        left_s = self._expected.begun_s + self._expected_s - self._loop.time()
+        left_s = self._expected.started_s + self._expected_s - self._loop.time()
         if left_s > 0:
             self._expiry = self._loop.call_later(left_s, self._expire)
         else:
@@ -155,11 +155,11 @@ class RemoteReads:
             self._expected.release()
             self._expected = None
 
-    def _made_ready(self, asked: ExpectRead) -> _Expected | None:
+    def _made_ready(self, asked: PrefetchHint) -> _Prefetch | None:
         """All of what is asked, or nothing."""
-        if any(each.topic_id_partition in self._underway for each in asked.reads):
+        if any(each.topic_id_partition in self._pending for each in asked.reads):
             return None
-        begun_s = self._loop.time()
+        started_s = self._loop.time()
         slices: list[RemoteSlice] = []
         for read in asked.reads:
             try:
@@ -173,12 +173,15 @@ class RemoteReads:
                     each.release()
                 return None
             slices.append(found)
-        return _Expected(
-            asked=asked, slices=slices, begun_s=begun_s, duration_s=self._loop.time() - begun_s
+        return _Prefetch(
+            asked=asked,
+            slices=slices,
+            started_s=started_s,
+            duration_s=self._loop.time() - started_s,
         )
 
     def _counted(
-        self, wanted: ReadRemote, outcomes: Sequence[RemoteOutcome]
+        self, wanted: RemoteFetch, outcomes: Sequence[RemoteOutcome]
     ) -> list[RemoteOutcome]:
         for read, outcome in zip(wanted.reads, outcomes, strict=True):
             self._count(read, outcome)
@@ -186,65 +189,67 @@ class RemoteReads:
         self._counts.clients.add(wanted.client_id, _given_bytes(outcomes), now_ms)
         return list(outcomes)
 
-    async def _read_in_turn(
-        self, wanted: ReadRemote, turn: ReadTurn, wait_s: float
+    async def _read_with_permit(
+        self, wanted: RemoteFetch, permit: ReadPermit, wait_s: float
     ) -> list[RemoteOutcome]:
-        underway = [
-            self._begun(
-                AskedRead(read=read, read_committed=wanted.read_committed, client=self._client),
-                turn,
+        pending = [
+            self._started(
+                ClientPartitionFetch(
+                    read=read, read_committed=wanted.read_committed, client=self._client
+                ),
+                permit,
             )
             for read in wanted.reads
         ]
-        coming = [each.outcome for each in underway if each is not None]
+        coming = [each.outcome for each in pending if each is not None]
         if coming:
             await asyncio.wait(coming, timeout=wait_s)
         outcomes: list[RemoteOutcome] = []
-        for each in underway:
+        for each in pending:
             if each is None:
-                outcomes.append(Throttled())
+                outcomes.append(ReadThrottled())
             elif each.outcome.done() and not each.is_given_up:
-                self._underway.pop(each.asked.read.topic_id_partition, None)
+                self._pending.pop(each.asked.read.topic_id_partition, None)
                 outcomes.append(each.outcome.result())
             else:
-                outcomes.append(Reading())
+                outcomes.append(ReadPending())
         return outcomes
 
-    def _begun(self, asked: AskedRead, turn: ReadTurn) -> UnderwayRead | None:
+    def _started(self, asked: ClientPartitionFetch, permit: ReadPermit) -> PendingFetch | None:
         """The read, begun now or before; None if there is no place for it in the queue."""
         partition = asked.read.topic_id_partition
-        underway = self._underway.get(partition)
-        if underway is not None and underway.asked == asked:
-            return underway
-        if underway is not None:
-            underway.give_up()
-            del self._underway[partition]
-        if not turn.take_place():
+        pending = self._pending.get(partition)
+        if pending is not None and pending.asked == asked:
+            return pending
+        if pending is not None:
+            pending.give_up()
+            del self._pending[partition]
+        if not permit.take_slot():
             return None
-        underway = self._underway[partition] = UnderwayRead(asked, self._tier, self._pool)
-        underway.outcome.add_done_callback(partial(self._has_read, underway, self._loop.time()))
+        pending = self._pending[partition] = PendingFetch(asked, self._tier, self._pool)
+        pending.outcome.add_done_callback(partial(self._has_read, pending, self._loop.time()))
         self._counts.topic(partition.topic).requests += 1
-        return underway
+        return pending
 
     def _has_read(
-        self, underway: UnderwayRead, begun_s: float, outcome: asyncio.Future[RemoteOutcome]
+        self, pending: PendingFetch, started_s: float, outcome: asyncio.Future[RemoteOutcome]
     ) -> None:
-        self._turns.give_back_place()
+        self._permits.return_slot()
         if isinstance(outcome.result(), RemoteSlice):
-            latencies = self._counts.cold if underway.was_cold else self._counts.warm
-            latencies.add(self._loop.time() - begun_s)
+            latencies = self._counts.cold if pending.was_cold else self._counts.warm
+            latencies.add(self._loop.time() - started_s)
 
-    def _count(self, read: RemoteRead, outcome: RemoteOutcome) -> None:
+    def _count(self, read: PartitionFetch, outcome: RemoteOutcome) -> None:
         counts = self._counts
         if isinstance(outcome, RemoteSlice):
             counts.remote[RemoteCount.SERVED] += 1
             counts.remote_bytes += outcome.size_bytes
             counts.topic(read.topic_id_partition.topic).size_bytes += outcome.size_bytes
-        elif isinstance(outcome, Reading):
+        elif isinstance(outcome, ReadPending):
             counts.remote[RemoteCount.READING] += 1
-        elif isinstance(outcome, Throttled):
+        elif isinstance(outcome, ReadThrottled):
             counts.remote[RemoteCount.QUEUE_FULL] += 1
-        elif isinstance(outcome, Diverging):
+        elif isinstance(outcome, LogDivergence):
             counts.remote[RemoteCount.DIVERGING] += 1
         elif isinstance(outcome, GapBelow):
             counts.remote[RemoteCount.GAP] += 1
@@ -255,7 +260,7 @@ class RemoteReads:
             counts.topic(read.topic_id_partition.topic).errors += 1
 
 
-def _expected_bytes(wanted: ReadRemote) -> int:
+def _expected_bytes(wanted: RemoteFetch) -> int:
     return sum(each.max_bytes for each in wanted.reads)
 
 

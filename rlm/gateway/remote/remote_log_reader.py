@@ -12,10 +12,10 @@ from collections.abc import Hashable
 from concurrent.futures import Future
 from typing import Protocol
 
-from rlm.gateway.fetch.remote_log_bounds import KeptLookUps
-from rlm.gateway.fetch.remote_outcome import Diverging, GapBelow, Refused
-from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
-from rlm.gateway.model.actions import RemoteRead
+from rlm.gateway.fetch.remote_log_bounds import LookUpCache
+from rlm.gateway.fetch.remote_outcome import GapBelow, LogDivergence, ReadRefused
+from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteSlice, SliceRequest
+from rlm.gateway.model.actions import PartitionFetch
 from rlm.wire.error_codes import ErrorCode
 from rlmm.lookup import Absence, NotStored, locate, log_start_offset
 from rlmm.partition_state import PartitionState
@@ -23,8 +23,8 @@ from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 
-_STORAGE_ERROR = Refused(ErrorCode.KAFKA_STORAGE_ERROR)
-_OUT_OF_RANGE = Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
+_STORAGE_ERROR = ReadRefused(ErrorCode.KAFKA_STORAGE_ERROR)
+_OUT_OF_RANGE = ReadRefused(ErrorCode.OFFSET_OUT_OF_RANGE)
 
 # Several times what it takes where all is well, so that a slow topic makes nobody fail for ever.
 LEAST_CATCH_UP_MS = 2_000
@@ -33,10 +33,10 @@ LEAST_CATCH_UP_MS = 2_000
 class Fetcher(Protocol):
     """Reads the store (rlm.gateway.remote.fetcher.RemoteFetcher). Thread-safe."""
 
-    def fetch(self, fetch: RemoteFetch, state: PartitionState) -> Future[FetchOutcome]:
+    def fetch(self, fetch: SliceRequest, state: PartitionState) -> Future[FetchOutcome]:
         """Batches, which the caller releases, or why none are stored."""
 
-    def ready(self, fetch: RemoteFetch, state: PartitionState) -> RemoteSlice | None:
+    def ready(self, fetch: SliceRequest, state: PartitionState) -> RemoteSlice | None:
         """Batches, if a reader reads on and they are in memory and checked."""
 
     def forget(self, client: Hashable) -> None:
@@ -59,15 +59,15 @@ class TierReader:
     ) -> None:
         self._metadata = metadata
         self._fetcher = fetcher
-        self._states = KeptLookUps(metadata, metadata.partition_state)
+        self._states = LookUpCache(metadata, metadata.partition_state)
         self._catch_up_ms = catch_up_ms
 
     def begin(
-        self, read: RemoteRead, *, read_committed: bool, client: Hashable
-    ) -> Future[FetchOutcome] | Refused | Diverging:
+        self, read: PartitionFetch, *, read_committed: bool, client: Hashable
+    ) -> Future[FetchOutcome] | ReadRefused | LogDivergence:
         """Begin to read, where there is something to read.
 
-        Raises RetriableError if the metadata can't be followed to its end; the future raises as
+        Raises RetriableError if the metadata cannot be followed to its end; the future raises as
         the fetcher's does.
         """
         if read.above_end:
@@ -84,7 +84,7 @@ class TierReader:
         return self._fetcher.fetch(fetch, state)
 
     def ready(
-        self, read: RemoteRead, *, read_committed: bool, client: Hashable
+        self, read: PartitionFetch, *, read_committed: bool, client: Hashable
     ) -> RemoteSlice | None:
         """What `begin` would come to, where that needs neither the store nor the metadata topic.
 
@@ -98,10 +98,10 @@ class TierReader:
         fetch = _fetch_of(read, read_committed=read_committed, client=client)
         return self._fetcher.ready(fetch, state)
 
-    def absent(self, read: RemoteRead, found: NotStored) -> Refused | GapBelow:
+    def absent(self, read: PartitionFetch, found: NotStored) -> ReadRefused | GapBelow:
         """What to tell of an offset that neither tier has. Raises RetriableError."""
         if found.absence is not Absence.BELOW_LOG_START and found.offset > read.offset:
-            return self._behind_gap(read, found)
+            return self._after_gap(read, found)
         self._catch_up(read)
         again = locate(self._metadata, read.topic_id_partition, read.offset)
         if not isinstance(again, NotStored):
@@ -115,7 +115,7 @@ class TierReader:
         """A client has gone."""
         self._fetcher.forget(client)
 
-    def _behind_gap(self, read: RemoteRead, found: NotStored) -> Refused | GapBelow:
+    def _after_gap(self, read: PartitionFetch, found: NotStored) -> ReadRefused | GapBelow:
         """All up to `found.offset` was stored, without a batch at the offset asked for or above.
 
         Where the broker's log begins no higher, nothing is missing between the two.
@@ -126,25 +126,25 @@ class TierReader:
         again = locate(self._metadata, read.topic_id_partition, found.offset)
         return GapBelow(found.offset) if again == found else _STORAGE_ERROR
 
-    def _above_end(self, read: RemoteRead) -> Refused:
+    def _above_end(self, read: PartitionFetch) -> ReadRefused:
         """Above the broker's end; but what is stored there is a history that should not be lost."""
         self._catch_up(read)
         found = locate(self._metadata, read.topic_id_partition, read.offset)
         return _OUT_OF_RANGE if isinstance(found, NotStored) else _STORAGE_ERROR
 
-    def _state_of(self, read: RemoteRead) -> PartitionState:
+    def _state_of(self, read: PartitionFetch) -> PartitionState:
         """Of now."""
         self._states.forget_changed()
         return self._states.get(read.topic_id_partition)
 
-    def _catch_up(self, read: RemoteRead) -> None:
+    def _catch_up(self, read: PartitionFetch) -> None:
         if not self._metadata.caught_up(read.topic_id_partition, timeout_ms=self._catch_up_ms):
             raise RetriableError(
-                "metadata topic can't be followed to its end", partition=read.topic_id_partition
+                "metadata topic cannot be followed to its end", partition=read.topic_id_partition
             )
 
 
-def _compared_epoch(read: RemoteRead, lineage: Lineage) -> Refused | Diverging | None:
+def _compared_epoch(read: PartitionFetch, lineage: Lineage) -> ReadRefused | LogDivergence | None:
     """Compare what the reader fetched last with the lineage, as a broker does (KIP-595)."""
     last_epoch = read.last_fetched_epoch
     if last_epoch < 0 or not lineage:
@@ -156,12 +156,12 @@ def _compared_epoch(read: RemoteRead, lineage: Lineage) -> Refused | Diverging |
         # The newest that we know of is open; a newer one may be the broker's, or nobody's.
         return None if epoch == last_epoch else _STORAGE_ERROR
     if epoch < last_epoch or end_offset < read.offset:
-        return Diverging(epoch=epoch, end_offset=end_offset)
+        return LogDivergence(epoch=epoch, end_offset=end_offset)
     return None
 
 
-def _fetch_of(read: RemoteRead, *, read_committed: bool, client: Hashable) -> RemoteFetch:
-    return RemoteFetch(
+def _fetch_of(read: PartitionFetch, *, read_committed: bool, client: Hashable) -> SliceRequest:
+    return SliceRequest(
         topic_id_partition=read.topic_id_partition,
         offset=read.offset,
         max_bytes=max(read.max_bytes, 1),

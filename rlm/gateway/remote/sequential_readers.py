@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from rlm.gateway.remote.read_ahead_depth import ReadAheadDepth
-from rlm.remote_read.chunk_window import Begin, Cut
+from rlm.remote_read.chunk_window import BatchStart, Cut
 from rlm.remote_read.segment_parts import SegmentPart, SegmentParts
 from rlmm.lookup import NotStored, locate
 from rlmm.partition_state import PartitionState
@@ -25,7 +25,7 @@ from rsm.segment.coverage import StoredRange
 from rsm.segment.ids import TopicIdPartition
 
 
-class PartitionReader(NamedTuple):
+class SequentialReader(NamedTuple):
     """One reader of one partition. `client` is whatever tells a client from others."""
 
     client: Hashable
@@ -34,7 +34,7 @@ class PartitionReader(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Located:
+class LocatedSegment:
     """A stored segment, and what the metadata said of its partition when it was located."""
 
     stored: StoredRange
@@ -42,7 +42,7 @@ class Located:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _ReaderState:
     """What a reader was given last: [position, end_position) of a segment.
 
     It reads on if it asks for what follows; or for the same again, where its answer was not sent.
@@ -50,7 +50,7 @@ class _Place:
     `is_ahead`: all that is to be read ahead of it is in memory or under way.
     """
 
-    located: Located
+    located: LocatedSegment
     asked_offset: int
     next_offset: int
     position: int
@@ -87,56 +87,58 @@ class SequentialReaders:
         self._parts = parts
         self._first_depth = first_depth
         self._limit_count = limit_count
-        self._places: OrderedDict[PartitionReader, _Place] = OrderedDict()
+        self._reader_states: OrderedDict[SequentialReader, _ReaderState] = OrderedDict()
         self._lock = threading.Lock()
 
-    def asks(self, reader: PartitionReader, offset: int) -> bool:
+    def asks(self, reader: SequentialReader, offset: int) -> bool:
         """A fetch begins; says whether its reader reads on, which who asks again does not.
 
         A reader that jumps gives up what was read ahead for it.
         """
-        place = self._place(reader)
-        if place is None:
+        reader_state = self._reader_state(reader)
+        if reader_state is None:
             return False
-        if not place.reads_on(offset):
+        if not reader_state.reads_on(offset):
             self._cache.leave(reader)
-        return offset == place.next_offset
+        return offset == reader_state.next_offset
 
-    def begin(self, reader: PartitionReader, stored: StoredRange, offset: int) -> Begin | None:
+    def begin(
+        self, reader: SequentialReader, stored: StoredRange, offset: int
+    ) -> BatchStart | None:
         """Where to look for the batch of `offset`; None if an index must tell."""
-        place = self._place(reader)
-        if place is not None and place.is_in(stored):
-            if offset == place.next_offset:
-                return Begin(position=place.end_position)
-            if offset == place.asked_offset:
-                return Begin(position=place.position)
+        reader_state = self._reader_state(reader)
+        if reader_state is not None and reader_state.is_in(stored):
+            if offset == reader_state.next_offset:
+                return BatchStart(position=reader_state.end_position)
+            if offset == reader_state.asked_offset:
+                return BatchStart(position=reader_state.position)
         if offset <= stored.metadata.offsets.start_offset:
-            return Begin(position=0)
+            return BatchStart(position=0)
         return None
 
     def going_on(
-        self, reader: PartitionReader, offset: int, state: PartitionState
-    ) -> tuple[Located, Begin] | None:
+        self, reader: SequentialReader, offset: int, state: PartitionState
+    ) -> tuple[LocatedSegment, BatchStart] | None:
         """Where a reader goes on in the segment that it was given last.
 
         None if it reads elsewhere, or if the metadata of the partition has changed since: log
         start and lineage decide what may be served of a segment, and deletion begins with them.
         """
-        place = self._place(reader)
-        if place is None or offset != place.next_offset:
+        reader_state = self._reader_state(reader)
+        if reader_state is None or offset != reader_state.next_offset:
             return None
-        if place.located.state is not state and place.located.state != state:
+        if reader_state.located.state is not state and reader_state.located.state != state:
             return None
-        if offset not in place.located.stored.offsets:
+        if offset not in reader_state.located.stored.offsets:
             return None
-        return place.located, Begin(position=place.end_position)
+        return reader_state.located, BatchStart(position=reader_state.end_position)
 
-    def waits(self, reader: PartitionReader, stored: StoredRange, position: int) -> None:
+    def waits(self, reader: SequentialReader, stored: StoredRange, position: int) -> None:
         """A reader that reads on waits for the byte at `position`: what follows comes meanwhile.
 
         That says nothing of the depth where nothing was read ahead.
         """
-        before = self._place(reader)
+        before = self._reader_state(reader)
         if before is None:
             return
         depth = before.depth.after_waiting() if before.is_ahead else before.depth
@@ -145,20 +147,22 @@ class SequentialReaders:
         is_ahead = self._read_ahead(reader, stored, index, ahead_bytes)
         after = replace(before, depth=depth, is_ahead=is_ahead)
         with self._lock:
-            if self._places.get(reader) is before:  # it has neither gone nor read on meanwhile
-                self._places[reader] = after
+            if (
+                self._reader_states.get(reader) is before
+            ):  # it has neither gone nor read on meanwhile
+                self._reader_states[reader] = after
 
     def has_read(
         self,
-        reader: PartitionReader,
+        reader: SequentialReader,
         asked_offset: int,
-        located: Located,
+        located: LocatedSegment,
         cut: Cut,
         *,
         waited: bool,
     ) -> None:
         """The reader asked for an offset, waited for the store or not, and is given `cut`."""
-        stored, before = located.stored, self._place(reader)
+        stored, before = located.stored, self._reader_state(reader)
         last_index = self._parts.chunk_index(stored.metadata, max(cut.end_position - 1, 0))
         is_ahead, depth = False, self._first_depth
         if before is not None and before.reads_on(asked_offset):
@@ -169,7 +173,7 @@ class SequentialReaders:
             if not is_ahead:
                 ahead_bytes = depth.bytes_for(cut.end_position - cut.position)
                 is_ahead = self._read_ahead(reader, stored, last_index + 1, ahead_bytes)
-        place = _Place(
+        reader_state = _ReaderState(
             located=located,
             asked_offset=asked_offset,
             next_offset=cut.next_offset,
@@ -179,32 +183,32 @@ class SequentialReaders:
             depth=depth,
             is_ahead=is_ahead,
         )
-        self._remember(reader, place)
+        self._remember(reader, reader_state)
 
     def forget(self, client: Hashable) -> None:
         """A client has gone. Idempotent."""
         with self._lock:
-            gone = [reader for reader in self._places if reader.client == client]
+            gone = [reader for reader in self._reader_states if reader.client == client]
             for reader in gone:
-                del self._places[reader]
+                del self._reader_states[reader]
         for reader in gone:
             self._cache.leave(reader)
 
-    def _place(self, reader: PartitionReader) -> _Place | None:
+    def _reader_state(self, reader: SequentialReader) -> _ReaderState | None:
         with self._lock:
-            return self._places.get(reader)
+            return self._reader_states.get(reader)
 
-    def _remember(self, reader: PartitionReader, place: _Place) -> None:
+    def _remember(self, reader: SequentialReader, reader_state: _ReaderState) -> None:
         with self._lock:
-            self._places[reader] = place
-            self._places.move_to_end(reader)
-            if len(self._places) <= self._limit_count:
+            self._reader_states[reader] = reader_state
+            self._reader_states.move_to_end(reader)
+            if len(self._reader_states) <= self._limit_count:
                 return
-            gone, _ = self._places.popitem(last=False)
+            gone, _ = self._reader_states.popitem(last=False)
         self._cache.leave(gone)
 
     def _read_ahead(
-        self, reader: PartitionReader, stored: StoredRange, index: int, left_bytes: int
+        self, reader: SequentialReader, stored: StoredRange, index: int, left_bytes: int
     ) -> bool:
         """Until so much is in memory or under way; False if there is no room for that now."""
         for request in self._behind(reader, stored, index):
@@ -216,7 +220,7 @@ class SequentialReaders:
         return True
 
     def _behind(
-        self, reader: PartitionReader, stored: StoredRange, index: int
+        self, reader: SequentialReader, stored: StoredRange, index: int
     ) -> Iterator[ChunkRequest[SegmentPart]]:
         """What a reader will ask for, from chunk `index` of a segment on."""
         while True:

@@ -22,7 +22,7 @@ from rlm.wire.scanning.share_fetch_scanner import ShareFetchScanner
 _BROKERS = 1  # DescribeCluster's endpoint_type
 
 
-class _Placed(Protocol):
+class _AddressedNode(Protocol):
     """A structure that gives a node's address."""
 
     @property
@@ -33,14 +33,16 @@ class _Placed(Protocol):
     def port(self) -> int: ...
 
 
-_PlacedT = TypeVar("_PlacedT", bound=_Placed)
+_AddressedNodeT = TypeVar("_AddressedNodeT", bound=_AddressedNode)
 _LedT = TypeVar("_LedT", FetchResponse, ProduceResponse, ShareAcknowledgeResponse)
 
 
 def scan_metadata(version: int, frame_bytes: int, context: GatewayContext) -> MetadataScanner:
     """Metadata: the brokers' addresses."""
     return MetadataScanner(
-        version, frame_bytes=frame_bytes, place=lambda broker: _placed(broker, context.topology)
+        version,
+        frame_bytes=frame_bytes,
+        readdress=lambda broker: _readdressed(broker, context.topology),
     )
 
 
@@ -53,8 +55,10 @@ def rewrite_find_coordinator(
     response: FindCoordinatorResponse, context: GatewayContext
 ) -> FindCoordinatorResponse:
     """FindCoordinator: the one coordinator's address, from version 4 each one's."""
-    placed = _placed(response, context.topology)
-    return replace(placed, coordinators=_all_placed(response.coordinators, context.topology))
+    readdressed = _readdressed(response, context.topology)
+    return replace(
+        readdressed, coordinators=_all_readdressed(response.coordinators, context.topology)
+    )
 
 
 def rewrite_describe_cluster(
@@ -63,12 +67,12 @@ def rewrite_describe_cluster(
     """DescribeCluster: the brokers' addresses; controllers have no gateway."""
     if response.endpoint_type != _BROKERS:
         return response
-    places = ((b, context.topology.address_of(b.broker_id)) for b in response.brokers)
+    nodes = ((b, context.topology.address_of(b.broker_id)) for b in response.brokers)
     return replace(
         response,
         brokers=tuple(
             broker if address is None else replace(broker, host=address.host, port=address.port)
-            for broker, address in places
+            for broker, address in nodes
         ),
     )
 
@@ -77,17 +81,19 @@ def rewrite_leader_endpoints(response: _LedT, context: GatewayContext) -> _LedT:
     """Fetch, Produce, ShareAcknowledge: where leader hints lead (KIP-951)."""
     if not response.node_endpoints:
         return response
-    endpoints = _all_placed(response.node_endpoints, context.topology)
+    endpoints = _all_readdressed(response.node_endpoints, context.topology)
     return replace(response, node_endpoints=endpoints)
 
 
-def _all_placed(places: tuple[_PlacedT, ...], topology: GatewayTopology) -> tuple[_PlacedT, ...]:
-    return tuple(_placed(place, topology) for place in places)
+def _all_readdressed(
+    nodes: tuple[_AddressedNodeT, ...], topology: GatewayTopology
+) -> tuple[_AddressedNodeT, ...]:
+    return tuple(_readdressed(node, topology) for node in nodes)
 
 
-def _placed(place: _PlacedT, topology: GatewayTopology) -> _PlacedT:
+def _readdressed(node: _AddressedNodeT, topology: GatewayTopology) -> _AddressedNodeT:
     """A place that names no node is an error's, and stays."""
-    address = topology.address_of(place.node_id) if place.host and place.node_id >= 0 else None
+    address = topology.address_of(node.node_id) if node.host and node.node_id >= 0 else None
     if address is None:
-        return place
-    return replace(place, host=address.host, port=address.port)  # type: ignore[type-var]  # all places are dataclasses
+        return node
+    return replace(node, host=address.host, port=address.port)  # type: ignore[type-var]  # all places are dataclasses

@@ -2,7 +2,7 @@
 
 The broker deletes what it has and says nothing of what is stored. So when it has accepted a
 request, that is recorded in the metadata, and the leader's process makes it the log start. The
-request is answered when the record is accepted: from then on it can't be lost. A client that is
+request is answered when the record is accepted: from then on it cannot be lost. A client that is
 told REQUEST_TIMED_OUT doesn't know, and asks again.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import replace
 from rlm.gateway.model.context import GatewayContext
 from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.partition_walk import PartitionWalk
-from rlm.gateway.rewriting.stored_log import StoredQuestion, WaitsFor
+from rlm.gateway.rewriting.stored_log import AnswerDependency, StoredQuestion
 from rlm.wire.api.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -71,7 +71,7 @@ def _question(
         failed=lambda code: DeleteRecordsPartitionResult(
             partition_index=result.partition_index, error_code=code
         ),
-        waits_for=WaitsFor.TOPIC,
+        waits_for=AnswerDependency.TOPIC,
     )
 
 

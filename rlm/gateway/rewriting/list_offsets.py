@@ -21,7 +21,7 @@ from dataclasses import replace
 from rlm.gateway.model.context import GatewayContext
 from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.partition_walk import PartitionWalk
-from rlm.gateway.rewriting.stored_log import StoredQuestion, WaitsFor
+from rlm.gateway.rewriting.stored_log import AnswerDependency, StoredQuestion
 from rlm.remote_read.timestamps import FoundRecord
 from rlm.wire.api.list_offsets import (
     ListOffsetsPartition,
@@ -98,7 +98,7 @@ def _question(
         failed=lambda code: ListOffsetsPartitionResponse(
             partition_index=answer.partition_index, error_code=_asked_again(question, code)
         ),
-        waits_for=WaitsFor.STORE if _waits_for_store(question) else None,
+        waits_for=AnswerDependency.STORE if _waits_for_store(question) else None,
     )
 
 
@@ -129,11 +129,11 @@ def _over_both_tiers(
             return _max_timestamp(tip, local, context)
         case _ if question == EARLIEST:
             start_offset = log_start_offset(context.metadata, tip, local.offset)
-            return _placed(tip, local, start_offset, context)
+            return _answer_at(tip, local, start_offset, context)
         case _ if question == LATEST_TIERED:
-            return _placed(tip, local, _stored_end(tip, context) - 1, context)
+            return _answer_at(tip, local, _stored_end(tip, context) - 1, context)
         case _:
-            return _placed(tip, local, _first_not_stored(tip, context), context)
+            return _answer_at(tip, local, _first_not_stored(tip, context), context)
 
 
 def _first_since(
@@ -142,7 +142,7 @@ def _first_since(
     timestamp_ms: int,
     context: GatewayContext,
 ) -> ListOffsetsPartitionResponse:
-    # What is stored at and above the broker's answer can't be the first.
+    # What is stored at and above the broker's answer cannot be the first.
     below_offset = None if local.offset == _UNKNOWN else local.offset
     found = context.timestamps.record_since(tip, timestamp_ms, below_offset=below_offset)
     if found is None or (below_offset is not None and found.offset >= below_offset):
@@ -176,7 +176,7 @@ def _first_not_stored(tip: TopicIdPartition, context: GatewayContext) -> int:
     return end_offset if end_offset or first_readable is not None else _UNKNOWN
 
 
-def _placed(
+def _answer_at(
     tip: TopicIdPartition,
     local: ListOffsetsPartitionResponse,
     offset: int,

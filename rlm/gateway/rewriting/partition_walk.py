@@ -29,7 +29,7 @@ class PartitionWalk(Generic[AskedT, AnswerT]):
         """What a request asks of tiered partitions."""
         return [
             row
-            for (topic, number), row in self._by_place(topics).items()
+            for (topic, number), row in self._by_location(topics).items()
             if context.topics.partition(topic, number) is not None
         ]
 
@@ -46,7 +46,7 @@ class PartitionWalk(Generic[AskedT, AnswerT]):
 
         None: the row stays. `timeout_ms` as of `answer_all`, which answers.
         """
-        asked = self._by_place(asked_topics)
+        asked = self._by_location(asked_topics)
 
         def question_of(topic: str, answer: AnswerT) -> StoredQuestion[AnswerT] | None:
             number = self.number_of(answer)
@@ -71,7 +71,7 @@ class PartitionWalk(Generic[AskedT, AnswerT]):
             for topic, rows in zip(answered_topics, questions, strict=True)
         )
 
-    def _by_place(self, topics: Iterable[Any]) -> dict[tuple[str, int], AskedT]:
+    def _by_location(self, topics: Iterable[Any]) -> dict[tuple[str, int], AskedT]:
         return {
             (self.topic_of(topic), self.number_of(row)): row
             for topic in topics

@@ -5,9 +5,9 @@ change of it is answered with POLICY_VIOLATION, and the message says how to chan
 retention. Other topics' changes in the same request pass, and so do other settings' of this one
 in a request of its own.
 
-Who may not change the topic is told so by the broker, and learns nothing else: in the place of
-what is refused the broker gets a value that it can't take. It authorizes first, and changes nothing
-of a topic of which one value is no good; only the error for that becomes the refusal.
+Who may not change the topic is told so by the broker, and learns nothing else: in the place of what
+is refused the broker gets a value that it cannot take. It authorizes first, and changes nothing of
+a topic of which one value is no good; only the error for that becomes the refusal.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def retention_configs_concern(
 def pass_alter_configs(
     request: AlterConfigsRequest, context: GatewayContext
 ) -> AlterConfigsRequest:
-    """What is sent on: what is refused so that it can't be applied."""
+    """What is sent on: what is refused so that it cannot be applied."""
     name, value = _UNACCEPTABLE
     unacceptable = (alter_configs.AlterableConfig(name=name, value=value),)
     sent = tuple(

@@ -2,8 +2,8 @@
 
 Nothing is said of what is stored before the metadata has been followed to its end as asked after
 the broker's answer: a client that is told less than the truth skips data. Where the metadata topic
-can't be asked, as while a leader of it moves, it is asked again for a moment. What can't be said
-then is KAFKA_STORAGE_ERROR, what can't be said in time REQUEST_TIMED_OUT; clients retry both, and
+cannot be asked, as while a leader of it moves, it is asked again for a moment. What cannot be said
+then is KAFKA_STORAGE_ERROR, what cannot be said in time REQUEST_TIMED_OUT; clients retry both, and
 find what was read meanwhile in memory.
 """
 
@@ -30,7 +30,7 @@ _ASK_AGAIN_MS = 50
 _AnswerT = TypeVar("_AnswerT")
 
 
-class WaitsFor(Enum):
+class AnswerDependency(Enum):
     """What an answer may have to be waited for."""
 
     STORE = "store"
@@ -47,7 +47,7 @@ class StoredQuestion(Generic[_AnswerT]):
     topic_id_partition: TopicIdPartition
     ask: Callable[[], _AnswerT]
     failed: Callable[[ErrorCode], _AnswerT]
-    waits_for: WaitsFor | None = None
+    waits_for: AnswerDependency | None = None
 
 
 def answer_all(
@@ -61,25 +61,25 @@ def answer_all(
     answering = context.answering
     wait_ms = min(timeout_ms, answering.timeout_ms) if timeout_ms > 0 else answering.timeout_ms
     now_ms = answering.clock.monotonic_ms()
-    deadline_ms = wait_ms + (now_ms if context.begun_ms is None else context.begun_ms)
+    deadline_ms = wait_ms + (now_ms if context.started_ms is None else context.started_ms)
     complete = _complete(context, questions, max(deadline_ms - now_ms, 0))
 
     def left_ms() -> int:
         return max(deadline_ms - answering.clock.monotonic_ms(), 0)
 
     unknown = ErrorCode.KAFKA_STORAGE_ERROR if left_ms() else ErrorCode.REQUEST_TIMED_OUT
-    begun: list[_AnswerT | Future[_AnswerT]] = []
+    started: list[_AnswerT | Future[_AnswerT]] = []
     for each in questions:
         if each.topic_id_partition not in complete:
-            begun.append(each.failed(unknown))
+            started.append(each.failed(unknown))
         elif each.waits_for is not None:
-            of_topic = each.waits_for is WaitsFor.TOPIC
+            of_topic = each.waits_for is AnswerDependency.TOPIC
             pool = answering.topic if of_topic else answering.store
-            begun.append(pool.submit(_answer, each))
+            started.append(pool.submit(_answer, each))
         else:
-            begun.append(_answer(each))
-    wait([each for each in begun if isinstance(each, Future)], timeout=left_ms() / 1000)
-    return [_ended(question, each) for question, each in zip(questions, begun, strict=True)]
+            started.append(_answer(each))
+    wait([each for each in started if isinstance(each, Future)], timeout=left_ms() / 1000)
+    return [_ended(question, each) for question, each in zip(questions, started, strict=True)]
 
 
 def _complete(
@@ -94,7 +94,7 @@ def _complete(
     )
     if complete != asked:
         _log.warning(
-            "what is stored can't be told: the metadata topic can't be followed to its end, or the "
+            "what is stored cannot be told: the metadata topic cannot be followed to its end, or the "
             "broker does not tell which topic it is partitions=%d first=%s",
             len(asked - complete),
             min(asked - complete, key=str),
@@ -107,11 +107,11 @@ def _caught_up(
 ) -> frozenset[TopicIdPartition]:
     """Those of which all is known in time."""
     clock, found = context.answering.clock, frozenset[TopicIdPartition]()
-    begun_ms = clock.monotonic_ms()
+    started_ms = clock.monotonic_ms()
     while missing := partitions - found:
-        left_ms = max(timeout_ms - (clock.monotonic_ms() - begun_ms), 0)
+        left_ms = max(timeout_ms - (clock.monotonic_ms() - started_ms), 0)
         found |= context.metadata.those_caught_up(missing, timeout_ms=left_ms)
-        patience_ms = min(timeout_ms, _PATIENCE_MS) - (clock.monotonic_ms() - begun_ms)
+        patience_ms = min(timeout_ms, _PATIENCE_MS) - (clock.monotonic_ms() - started_ms)
         if found == partitions or patience_ms <= 0:
             break
         clock.sleep_ms(min(patience_ms, _ASK_AGAIN_MS))
@@ -123,7 +123,7 @@ def _answer(question: StoredQuestion[_AnswerT]) -> _AnswerT:
         return question.ask()
     except TieredStorageError as error:
         _log.warning(
-            "a partition's stored part can't be told",
+            "a partition's stored part cannot be told",
             extra={"topic_partition": question.topic_id_partition, "error": error},
         )
         return question.failed(ErrorCode.KAFKA_STORAGE_ERROR)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from rlm.gateway.model.actions import Action, ToBroker, ToClient
-from rlm.gateway.model.disconnect_cause import CloseReason, ConnectionRefusedByGatewayError
+from rlm.gateway.model.disconnect_cause import ConnectionRefusedByGatewayError, DisconnectCause
 from rlm.gateway.model.rewrite import AnswerScanner
 from rlm.wire.frames import SIZE_BYTES
 from rlm.wire.scanning.fetch_scanner import FetchResponseScanner
@@ -16,7 +16,7 @@ _MAX_FRAME_BYTES = 0x7FFF_FFFF
 ScannerT = TypeVar("ScannerT", FetchResponseScanner, AnswerScanner)
 
 
-class Forwarded:
+class ForwardingSink:
     """A frame that passes as it comes."""
 
     passing_bytes = _MAX_FRAME_BYTES
@@ -41,7 +41,7 @@ class Forwarded:
         self._ended()
 
 
-class Gathered:
+class GatheringSink:
     """A frame that is handed over whole, without its size field."""
 
     passing_bytes = 0
@@ -52,7 +52,7 @@ class Gathered:
         handle: Callable[[memoryview], None],
         *,
         limit_bytes: int,
-        too_large: CloseReason,
+        too_large: DisconnectCause,
     ) -> None:
         """Raises ConnectionRefusedByGatewayError if the frame is above the limit."""
         if frame_bytes > limit_bytes:
@@ -70,7 +70,7 @@ class Gathered:
         self._handle(memoryview(self._content)[SIZE_BYTES:])
 
 
-class _Passing(Generic[ScannerT]):
+class _PassThroughSink(Generic[ScannerT]):
     """A response that is read by a scanner while it passes to the client."""
 
     def __init__(
@@ -88,7 +88,7 @@ class _Passing(Generic[ScannerT]):
         self._ended()
 
 
-class Scanned(_Passing[FetchResponseScanner]):
+class ScanningSink(_PassThroughSink[FetchResponseScanner]):
     """A Fetch response that is changed in place while it passes."""
 
     @property
@@ -101,26 +101,26 @@ class Scanned(_Passing[FetchResponseScanner]):
         if size_part_bytes:
             self._size_left_bytes -= size_part_bytes
             # Nothing is held yet, so the first part lies right behind: one packet, not two.
-            behind_bytes = len(parts.pop(0)) if parts else 0
-            parts.insert(0, data[: size_part_bytes + behind_bytes])
+            following_bytes = len(parts.pop(0)) if parts else 0
+            parts.insert(0, data[: size_part_bytes + following_bytes])
         self._actions().extend(map(ToClient, parts))
 
 
-class Resized(_Passing[AnswerScanner]):
+class ResizingSink(_PassThroughSink[AnswerScanner]):
     """A response that is changed while it passes, and its size with it."""
 
-    _is_begun = False
+    _is_started = False
 
     @property
     def passing_bytes(self) -> int:
-        return self._scanner.passing_bytes if self._is_begun else 0
+        return self._scanner.passing_bytes if self._is_started else 0
 
     def take(self, data: memoryview) -> None:
         size_part_bytes = min(self._size_left_bytes, len(data))
         self._size_left_bytes -= size_part_bytes
         parts = self._scanner.feed(data[size_part_bytes:])
         frame_bytes = self._scanner.frame_bytes
-        if parts and not self._is_begun and frame_bytes is not None:
-            self._is_begun = True
+        if parts and not self._is_started and frame_bytes is not None:
+            self._is_started = True
             self._actions().append(ToClient(frame_bytes.to_bytes(SIZE_BYTES, "big")))
         self._actions().extend(map(ToClient, parts))

@@ -45,7 +45,7 @@ class FrameStream:
 
     __slots__ = (
         "_begin",
-        "_held",
+        "_buffered",
         "_left_bytes",
         "_max_frame_bytes",
         "_sink",
@@ -58,34 +58,34 @@ class FrameStream:
         self.ended_count = 0
         self._begin = begin
         self._max_frame_bytes = max_frame_bytes
-        self._held = bytearray()
+        self._buffered = bytearray()
         self._sink: FrameSink | None = None
         self._left_bytes = 0
 
     @property
-    def held_bytes(self) -> int:
+    def buffered_bytes(self) -> int:
         """How much came that no sink has taken."""
-        return len(self._held)
+        return len(self._buffered)
 
     @property
     def is_within_frame(self) -> bool:
         """Whether a part of a frame came whose rest has not."""
-        return self._sink is not None or bool(self._held)
+        return self._sink is not None or bool(self._buffered)
 
     def feed(self, data: memoryview) -> None:
         """Take what was received; nothing of it is referred to after what the sinks keep.
 
         Raises CorruptError for a size out of bounds, and what the owner's functions raise.
         """
-        if self._held:
-            held, self._held = self._held, bytearray()
-            held += data
-            data = memoryview(held)
+        if self._buffered:
+            buffered, self._buffered = self._buffered, bytearray()
+            buffered += data
+            data = memoryview(buffered)
         position, end = 0, len(data)
         while position < end:
             sink = self._sink or self._begin_frame(data[position:])
             if sink is None:
-                self._held += data[position:]
+                self._buffered += data[position:]
                 return
             taken = data[position : position + self._left_bytes]
             position += len(taken)
@@ -113,7 +113,7 @@ class FrameStream:
 
     def go_on(self) -> None:
         """Take up what was held, unless stopped; raises as `feed`."""
-        if self._held and not self.stopped:
+        if self._buffered and not self.stopped:
             self.feed(memoryview(b""))
 
     def _end_frame(self, sink: FrameSink) -> None:

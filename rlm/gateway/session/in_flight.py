@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlm.gateway.fetch.exchange import FetchExchange
-from rlm.gateway.fetch.log_ends import LogEnd, LogEndsQuestion
+from rlm.gateway.fetch.log_ends import LogEndKind, LogEndsQuestion
 from rlm.gateway.fetch.stream import FetchPatches
 from rlm.gateway.model.rewrite import AnswerRewrite, ExchangeRewrite, StreamRewrite
 from rlm.wire.schema import Buffer, Message, UnknownTags
 
 
 @dataclass(frozen=True, slots=True)
-class PassedOn:
+class PendingRelay:
     """Goes to the client as it comes."""
 
     correlation_id: int
@@ -94,7 +94,7 @@ class OwnQuestion:
     """Answers us, about one end of some logs, and is not for the client."""
 
     correlation_id: int
-    end: LogEnd
+    end: LogEndKind
     question: LogEndsQuestion
     exchange: FetchExchange
     is_behind_fetch: bool
@@ -115,7 +115,7 @@ class OwnAnswer:
 
 
 Pending = (
-    PassedOn
+    PendingRelay
     | LoginStep
     | RewrittenAnswer
     | StreamedAnswer

@@ -13,8 +13,9 @@ class SessionLimits:
     bound those messages that must be whole to be changed. Behind `pipelined_count` requests without
     an answer no more are read. `remote_wait_ms` bounds how long one fetch waits for the store,
     `fetch_max_bytes` how much it gets (the broker's `fetch.max.bytes`) but for its first batch.
-    `verdict_age_ms`: for how long what the broker said of one fetch counts for others, where
-    clients don't log in; 0 for none. `logged_in_verdict_age_ms`: the same where they do.
+    `cached_response_max_age_ms`: for how long what the broker said of one fetch counts for others,
+    where clients don't log in; 0 for none. `logged_in_cached_response_max_age_ms`: the same where
+    they do.
     """
 
     request_bytes: int = 104_857_600
@@ -24,8 +25,8 @@ class SessionLimits:
     pipelined_count: int = 1_000
     remote_wait_ms: int = 500
     log_ends_age_ms: int = 1_000
-    verdict_age_ms: int = 100
-    logged_in_verdict_age_ms: int = 0
+    cached_response_max_age_ms: int = 100
+    logged_in_cached_response_max_age_ms: int = 0
 
     def __post_init__(self) -> None:
         if min(self.request_bytes, self.gathered_request_bytes, self.gathered_answer_bytes) <= 0:
@@ -34,5 +35,5 @@ class SessionLimits:
             raise ValueError(f"not limits of a session: {self}")
         if min(self.remote_wait_ms, self.log_ends_age_ms) < 0:
             raise ValueError(f"not limits of a session: {self}")
-        if min(self.verdict_age_ms, self.logged_in_verdict_age_ms) < 0:
+        if min(self.cached_response_max_age_ms, self.logged_in_cached_response_max_age_ms) < 0:
             raise ValueError(f"not limits of a session: {self}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rlm.gateway.fetch.exchange import FetchExchange
-from rlm.gateway.fetch.log_ends import LIST_OFFSETS_VERSION, LogEnd, LogEndsQuestion
+from rlm.gateway.fetch.log_ends import LIST_OFFSETS_VERSION, LogEndKind, LogEndsQuestion
 from rlm.gateway.model.actions import ToBroker
 from rlm.gateway.session.in_flight import OwnQuestion, TopicIdsQuestion
 from rlm.gateway.session.session_state import SessionState
@@ -27,7 +27,7 @@ def ask_log_ends(
     is_behind_fetch: bool,
 ) -> None:
     """Have all ends asked for, one request each; the answers are owed in this order."""
-    for end in LogEnd:
+    for end in LogEndKind:
         frame = request_frame(
             LIST_OFFSETS,
             LIST_OFFSETS_VERSION,

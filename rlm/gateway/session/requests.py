@@ -13,30 +13,30 @@ from rlm.gateway.fetch.plan import (
 )
 from rlm.gateway.fetch.stream import FetchPatches
 from rlm.gateway.model.actions import ToBroker
-from rlm.gateway.model.disconnect_cause import CloseReason, ConnectionRefusedByGatewayError
+from rlm.gateway.model.disconnect_cause import ConnectionRefusedByGatewayError, DisconnectCause
 from rlm.gateway.model.rewrite import AnswerRewrite, ExchangeRewrite, StreamRewrite
 from rlm.gateway.rewriting.api_versions import REFUSED_VERSION
 from rlm.gateway.rewriting.rewrite_table import REWRITES
-from rlm.gateway.session.broker_verdicts import FIRST_VERSION
-from rlm.gateway.session.frame_sinks import Forwarded, Gathered
+from rlm.gateway.session.frame_sinks import ForwardingSink, GatheringSink
 from rlm.gateway.session.frames import FrameSink, FrameStream
 from rlm.gateway.session.in_flight import (
     GatheredFetch,
     LoginStep,
     OwnAnswer,
-    PassedOn,
     Pending,
+    PendingRelay,
     RewrittenAnswer,
     RewrittenExchange,
     StreamedAnswer,
     StreamedFetch,
 )
+from rlm.gateway.session.out_of_range_cache import FIRST_VERSION
 from rlm.gateway.session.own_requests import ask_log_ends, ask_names
 from rlm.gateway.session.routing import Route, has_answer, route
 from rlm.gateway.session.sasl_login import is_login_step
 from rlm.gateway.session.session_state import SessionParts, SessionState
-from rlm.gateway.session.speculation import FetchAhead
-from rlm.gateway.session.speculative_fetch import AskingAhead, is_asked_ahead_only
+from rlm.gateway.session.speculation import SpeculativeFetch
+from rlm.gateway.session.speculative_fetch import SpeculativeFetcher, is_only_speculative
 from rlm.wire.api.api_versions import API_VERSIONS
 from rlm.wire.api.fetch import FETCH, FetchRequest, FetchResponse
 from rlm.wire.error_codes import ErrorCode
@@ -55,22 +55,22 @@ _LOOKED_INTO = (Route.FETCH, Route.REWRITE_EXCHANGE)
 class ClientRequests:
     """`stream` takes the client's bytes; it raises what the session ends the connection for.
 
-    `has_begun`: anything came but ApiVersions and steps of a login.
+    `has_started`: anything came but ApiVersions and steps of a login.
     """
 
     def __init__(
         self,
         parts: SessionParts,
         state: SessionState,
-        ahead: AskingAhead,
-        answered_ahead: Callable[[GatheredFetch], None],
+        speculative: SpeculativeFetcher,
+        answered_speculatively: Callable[[GatheredFetch], None],
     ) -> None:
-        """`answered_ahead` is called for a Fetch that the broker has answered already."""
+        """`answered_speculatively` is called for a Fetch that the broker has answered already."""
         self._parts = parts
         self._state = state
-        self._ahead = ahead
-        self._answered_ahead = answered_ahead
-        self.has_begun = False
+        self._speculative_fetcher = speculative
+        self._answered_speculatively = answered_speculatively
+        self.has_started = False
         self.stream = FrameStream(self._begin, max_frame_bytes=parts.limits.request_bytes)
 
     def _begin(self, data: memoryview, frame_bytes: int) -> FrameSink | None:
@@ -78,12 +78,12 @@ class ClientRequests:
         if head is None:
             return None
         way = route(head)
-        self.has_begun = self.has_begun or not _is_beginning(head)
+        self.has_started = self.has_started or not _is_beginning(head)
         if way is Route.REFUSE_API_VERSIONS:
             return self._gathered(frame_bytes, lambda _frame: self._refuse_api_versions(head))
         if way in _LOOKED_INTO and self._state.login.is_missing:
             raise ConnectionRefusedByGatewayError(
-                CloseReason.NOT_LOGGED_IN, f"api_key={head.api_key}"
+                DisconnectCause.NOT_LOGGED_IN, f"api_key={head.api_key}"
             )
         if way is Route.FETCH:
             return self._gathered(frame_bytes, lambda frame: self._fetch(head, frame))
@@ -94,14 +94,14 @@ class ClientRequests:
             return None
         if answered:
             self._owe(_answer_of(head, way))
-        return Forwarded(lambda: self._state.actions, ToBroker, _nothing_more)
+        return ForwardingSink(lambda: self._state.actions, ToBroker, _nothing_more)
 
-    def _gathered(self, frame_bytes: int, handle: Callable[[memoryview], None]) -> Gathered:
-        return Gathered(
+    def _gathered(self, frame_bytes: int, handle: Callable[[memoryview], None]) -> GatheringSink:
+        return GatheringSink(
             frame_bytes,
             handle,
             limit_bytes=self._parts.limits.gathered_request_bytes,
-            too_large=CloseReason.REQUEST_TOO_LARGE,
+            too_large=DisconnectCause.REQUEST_TOO_LARGE,
         )
 
     def _owe(self, answer: Pending) -> None:
@@ -120,7 +120,7 @@ class ClientRequests:
         header, request = read_request(rewrite.api, head.api_version, frame)
         context = self._parts.context()
         if not rewrite.concerns(request, context):
-            self._owe(PassedOn(head.correlation_id))
+            self._owe(PendingRelay(head.correlation_id))
             self._send_frame(frame)
             return
         sent = None if rewrite.request is None else rewrite.request(request, context)
@@ -151,8 +151,8 @@ class ClientRequests:
 
     def _fetch(self, head: RequestHead, frame: memoryview) -> None:
         version = head.api_version
-        if self._ahead.is_frame_next(frame):
-            self._adopt(self._ahead.take(), head)
+        if self._speculative_fetcher.is_frame_next(frame):
+            self._claim(self._speculative_fetcher.take(), head)
             return
         header, asked = read_request(FETCH, version, frame)
         _refuse_replicas(asked)
@@ -162,12 +162,12 @@ class ClientRequests:
         if goes_on_with_session(request):
             self._refuse_session(header, version)
             return
-        if self._ahead.is_next(header, version, request):
-            self._adopt(self._ahead.take(), head)
+        if self._speculative_fetcher.is_next(header, version, request):
+            self._claim(self._speculative_fetcher.take(), head)
             return
-        self._ahead.give_up()
+        self._speculative_fetcher.give_up()
         plan = self._parts.plan(request, version)
-        if self._is_told(plan, head):
+        if self._answer_from_cache(plan, head):
             return
         exchange = self._gather(plan, head) if plan.remote else None
         if exchange is None:
@@ -187,38 +187,38 @@ class ClientRequests:
         if plan.remote and version < FIRST_VERSION_WITH_TOPIC_IDS:
             ask_names(self._state, plan.names)
 
-    def _adopt(self, ahead: FetchAhead, head: RequestHead) -> None:
+    def _claim(self, speculative: SpeculativeFetch, head: RequestHead) -> None:
         """Take what the broker was asked ahead as this request."""
         fetch = GatheredFetch(
             correlation_id=head.correlation_id,
             version=head.api_version,
-            exchange=ahead.exchange,
-            asked_ms=ahead.asked_ms,
-            header_tags=ahead.header_tags,
+            exchange=speculative.exchange,
+            asked_ms=speculative.asked_ms,
+            header_tags=speculative.header_tags,
         )
-        if ahead.is_answered:
+        if speculative.is_answered:
             self._begin_answered(fetch)
         else:
-            ahead.adopted = fetch
+            speculative.claimed_by = fetch
             self._hold_others()
 
-    def _is_told(self, plan: FetchPlan, head: RequestHead) -> bool:
+    def _answer_from_cache(self, plan: FetchPlan, head: RequestHead) -> bool:
         """Whether the broker has said lately what it would answer; then that is taken."""
-        if head.api_version < FIRST_VERSION or not is_asked_ahead_only(self._state.pending):
+        if head.api_version < FIRST_VERSION or not is_only_speculative(self._state.pending):
             return False
         now_ms = self._parts.clock.monotonic_ms()
-        told = self._state.verdicts.told(plan, head.client_id or "", now_ms)
-        if told is None:
+        cached = self._state.out_of_range_cache.lookup(plan, head.client_id or "", now_ms)
+        if cached is None:
             return False
         exchange = self._exchange_of(plan, head)
-        if exchange.answered(told.response, now_ms) is not None:
+        if exchange.answered(cached.response, now_ms) is not None:
             return False
         self._begin_answered(
             GatheredFetch(
                 correlation_id=head.correlation_id,
                 version=head.api_version,
                 exchange=exchange,
-                asked_ms=told.asked_ms,
+                asked_ms=cached.asked_ms,
             )
         )
         return True
@@ -227,7 +227,7 @@ class ClientRequests:
         """Of it the broker has nothing to say any more."""
         self._hold_others()
         self._state.pending.appendleft(fetch)
-        self._answered_ahead(fetch)
+        self._answered_speculatively(fetch)
 
     def _hold_others(self) -> None:
         self._state.is_gathering = True
@@ -308,13 +308,13 @@ def _answer_of(head: RequestHead, way: Route) -> Pending:
         return LoginStep(
             correlation_id=head.correlation_id, api_key=head.api_key, version=head.api_version
         )
-    return PassedOn(head.correlation_id)
+    return PendingRelay(head.correlation_id)
 
 
 def _refuse_replicas(request: FetchRequest) -> None:
     """Followers must have the broker's own log, to the byte and to the offset."""
     if max(request.replica_id, request.replica_state.replica_id) >= 0:
-        raise ConnectionRefusedByGatewayError(CloseReason.REPLICA_FETCH)
+        raise ConnectionRefusedByGatewayError(DisconnectCause.REPLICA_FETCH)
 
 
 def _nothing_more() -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rlm.gateway.fetch.log_ends import LIST_OFFSETS_VERSION, LogEnd
+from rlm.gateway.fetch.log_ends import LIST_OFFSETS_VERSION, LogEndKind
 from rlm.gateway.fetch.remote_outcome import RemoteOutcome, release_all
-from rlm.gateway.model.actions import ExpectRead, RewriteExchange, ToClient
+from rlm.gateway.model.actions import PrefetchHint, RewriteExchange, ToClient
 from rlm.gateway.model.context import GatewayContext
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.addresses import rewrite_leader_endpoints
-from rlm.gateway.session.broker_verdicts import FIRST_VERSION
-from rlm.gateway.session.frame_sinks import Forwarded, Gathered, Resized, Scanned
+from rlm.gateway.session.frame_sinks import (
+    ForwardingSink,
+    GatheringSink,
+    ResizingSink,
+    ScanningSink,
+)
 from rlm.gateway.session.frames import FrameSink, FrameStream
 from rlm.gateway.session.in_flight import (
     GatheredFetch,
@@ -27,10 +31,11 @@ from rlm.gateway.session.in_flight import (
     StreamedFetch,
     TopicIdsQuestion,
 )
+from rlm.gateway.session.out_of_range_cache import FIRST_VERSION
 from rlm.gateway.session.own_requests import ask_log_ends
 from rlm.gateway.session.session_state import SessionParts, SessionState
-from rlm.gateway.session.speculation import FetchAhead
-from rlm.gateway.session.speculative_fetch import AskingAhead, is_asked_ahead_only
+from rlm.gateway.session.speculation import SpeculativeFetch
+from rlm.gateway.session.speculative_fetch import SpeculativeFetcher, is_only_speculative
 from rlm.gateway.session.topic_names import METADATA_VERSION, leader_epochs, topic_ids
 from rlm.wire.api.api_versions import API_VERSIONS
 from rlm.wire.api.fetch import FETCH
@@ -44,7 +49,7 @@ from rlm.wire.schema import Buffer, Message
 from rsm.segment.errors import CorruptError
 
 _MAX_FRAME_BYTES = 0x7FFF_FFFF
-_BEHIND_CORRELATION_ID = 4
+_AFTER_CORRELATION_ID = 4
 
 
 class BrokerAnswers:
@@ -53,10 +58,12 @@ class BrokerAnswers:
     At most one answer waits at a time, for the store or for a rewrite.
     """
 
-    def __init__(self, parts: SessionParts, state: SessionState, ahead: AskingAhead) -> None:
+    def __init__(
+        self, parts: SessionParts, state: SessionState, speculative: SpeculativeFetcher
+    ) -> None:
         self._parts = parts
         self._state = state
-        self._asking_ahead = ahead
+        self._speculative_fetcher = speculative
         self._waiting: GatheredFetch | RewrittenExchange | None = None
         # An exchange that was answered, but for what its names stood for.
         self._unconfirmed: tuple[RewrittenExchange, Exchange[Message, Message]] | None = None
@@ -68,7 +75,7 @@ class BrokerAnswers:
         assert isinstance(waiting, GatheredFetch)
         self._finish_fetch(waiting, outcomes)
 
-    def answered_ahead(self, fetch: GatheredFetch) -> None:
+    def answered_speculatively(self, fetch: GatheredFetch) -> None:
         """Take a Fetch that was answered before it came; it is owed, and nothing else is."""
         self._read_remote(fetch)
 
@@ -98,7 +105,7 @@ class BrokerAnswers:
     def _begin(self, data: memoryview, frame_bytes: int) -> FrameSink | None:
         correlation_id = read_correlation_id(data)
         if correlation_id is None:
-            if frame_bytes < _BEHIND_CORRELATION_ID:
+            if frame_bytes < _AFTER_CORRELATION_ID:
                 raise CorruptError("an answer ends within its head", frame_bytes=frame_bytes)
             return None
         if not self._state.pending:
@@ -112,16 +119,16 @@ class BrokerAnswers:
             scanner = FetchResponseScanner(
                 pending.version, frame_bytes=frame_bytes, visitor=pending.patches
             )
-            return Scanned(lambda: self._state.actions, scanner, self._ended)
+            return ScanningSink(lambda: self._state.actions, scanner, self._ended)
         if isinstance(pending, StreamedAnswer):
             answer = pending.rewrite.scanner(pending.version, frame_bytes, self._parts.context())
-            return Resized(lambda: self._state.actions, answer, self._ended)
+            return ResizingSink(lambda: self._state.actions, answer, self._ended)
         handle = self._handler(pending)
         if handle is not None:
             return self._gathered(frame_bytes, handle)
-        return Forwarded(lambda: self._state.actions, ToClient, self._ended)
+        return ForwardingSink(lambda: self._state.actions, ToClient, self._ended)
 
-    def _handler(self, pending: Pending | FetchAhead) -> Callable[[memoryview], None] | None:
+    def _handler(self, pending: Pending | SpeculativeFetch) -> Callable[[memoryview], None] | None:
         """What takes the whole answer; None where that passes as it comes."""
         match pending:
             case LoginStep():
@@ -132,8 +139,8 @@ class BrokerAnswers:
                 return lambda frame: self._exchange(pending, frame)
             case GatheredFetch():
                 return lambda frame: self._fetch(pending, frame)
-            case FetchAhead():
-                return lambda frame: self._ahead(pending, frame)
+            case SpeculativeFetch():
+                return lambda frame: self._speculative_response(pending, frame)
             case OwnQuestion():
                 return lambda frame: self._own_answer(pending, frame)
             case TopicIdsQuestion():
@@ -141,12 +148,12 @@ class BrokerAnswers:
             case _:
                 return None
 
-    def _gathered(self, frame_bytes: int, handle: Callable[[memoryview], None]) -> Gathered:
-        return Gathered(
+    def _gathered(self, frame_bytes: int, handle: Callable[[memoryview], None]) -> GatheringSink:
+        return GatheringSink(
             frame_bytes,
             handle,
             limit_bytes=self._parts.limits.gathered_answer_bytes,
-            too_large=CloseReason.ANSWER_TOO_LARGE,
+            too_large=DisconnectCause.ANSWER_TOO_LARGE,
         )
 
     def _ended(self) -> None:
@@ -154,7 +161,7 @@ class BrokerAnswers:
         self._state.pending.popleft()
         self._state.give_own_answers()
 
-    def _answered(self, ours: FetchAhead | OwnQuestion) -> None:
+    def _answered(self, ours: SpeculativeFetch | OwnQuestion) -> None:
         """What we asked was answered; a Fetch that was asked ahead may have come before it."""
         self._state.pending.remove(ours)
         self._state.give_own_answers()
@@ -209,7 +216,7 @@ class BrokerAnswers:
         context: GatewayContext,
     ) -> None:
         self._wait(pending)
-        context = replace(context, begun_ms=self._parts.clock.monotonic_ms())
+        context = replace(context, started_ms=self._parts.clock.monotonic_ms())
         self._state.actions.append(
             RewriteExchange(rewrite=pending.rewrite, exchange=exchange, context=context)
         )
@@ -237,7 +244,7 @@ class BrokerAnswers:
         _, response = read_response(LIST_OFFSETS, LIST_OFFSETS_VERSION, frame)
         pending.question.answered(pending.end, response)
         self._answered(pending)
-        if pending.end is not LogEnd.HIGH_WATERMARK:
+        if pending.end is not LogEndKind.HIGH_WATERMARK:
             return
         now_ms = self._parts.clock.monotonic_ms()
         pending.exchange.ends_answered(pending.question.ends(), now_ms)
@@ -252,14 +259,14 @@ class BrokerAnswers:
             pending = replace(pending, header_tags=header.unknown_tags)
         if pending.version >= FIRST_VERSION:
             exchange = pending.exchange
-            self._state.verdicts.learned(
+            self._state.out_of_range_cache.record(
                 exchange.plan, exchange.client_id, response, pending.asked_ms
             )
         response = rewrite_leader_endpoints(response, self._parts.context())
         question = pending.exchange.answered(response, self._parts.clock.monotonic_ms())
         owed = self._state.pending
         owed.popleft()
-        if question is None and is_asked_ahead_only(owed):
+        if question is None and is_only_speculative(owed):
             owed.appendleft(pending)
             self._read_remote(pending)
             return
@@ -268,17 +275,17 @@ class BrokerAnswers:
             ask_log_ends(self._state, pending.exchange, question, is_behind_fetch=True)
         owed.append(pending)
 
-    def _ahead(self, pending: FetchAhead, frame: memoryview) -> None:
-        if pending.adopted is not None:
-            self._fetch(pending.adopted, frame)
+    def _speculative_response(self, pending: SpeculativeFetch, frame: memoryview) -> None:
+        if pending.claimed_by is not None:
+            self._fetch(pending.claimed_by, frame)
             return
         self._answered(pending)
-        self._asking_ahead.broker_answered(pending, frame)
+        self._speculative_fetcher.broker_answered(pending, frame)
 
     def _read_remote(self, fetch: GatheredFetch) -> None:
         wanted = fetch.exchange.reads()
         if wanted is None:
-            self._state.actions.append(ExpectRead(reads=(), read_committed=False))
+            self._state.actions.append(PrefetchHint(reads=(), read_committed=False))
             self._finish_fetch(fetch, ())
         else:
             self._wait(fetch)
@@ -293,7 +300,7 @@ class BrokerAnswers:
             correlation_id=fetch.correlation_id,
             header_tags=fetch.header_tags,
         )
-        self._asking_ahead.answer_given(fetch, outcomes)
+        self._speculative_fetcher.answer_given(fetch, outcomes)
         self._state.answer(parts, lambda: release_all(outcomes))
         self._state.is_gathering = False
         self._ended()
@@ -301,5 +308,5 @@ class BrokerAnswers:
 
 def _is_refused(frame: memoryview) -> bool:
     """A refused ApiVersions is answered in version 0, and says nothing of other APIs (KIP-511)."""
-    error = frame[_BEHIND_CORRELATION_ID : _BEHIND_CORRELATION_ID + 2]
+    error = frame[_AFTER_CORRELATION_ID : _AFTER_CORRELATION_ID + 2]
     return int.from_bytes(error, "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-from rlm.gateway.model.disconnect_cause import CloseReason, ConnectionRefusedByGatewayError
+from rlm.gateway.model.disconnect_cause import ConnectionRefusedByGatewayError, DisconnectCause
 from rlm.gateway.model.rewrite import ExchangeRewrite
 from rlm.gateway.rewriting.rewrite_table import REWRITES
 from rlm.wire.api.api_versions import API_VERSIONS
@@ -31,13 +31,15 @@ def route(head: RequestHead) -> Route:
     """Raises ConnectionRefusedByGatewayError for what was never offered."""
     known = BROKER_APIS.get(head.api_key)
     if known is None:
-        raise ConnectionRefusedByGatewayError(CloseReason.UNKNOWN_API, f"api_key={head.api_key}")
+        raise ConnectionRefusedByGatewayError(
+            DisconnectCause.UNKNOWN_API, f"api_key={head.api_key}"
+        )
     version = head.api_version
     if head.api_key == API_VERSIONS.key and version not in known.versions:
         return Route.REFUSE_API_VERSIONS
     if not 0 <= version <= known.versions.last or _is_withheld(head):
         raise ConnectionRefusedByGatewayError(
-            CloseReason.UNOFFERED_VERSION, f"api_key={head.api_key} version={version}"
+            DisconnectCause.UNOFFERED_VERSION, f"api_key={head.api_key} version={version}"
         )
     if head.api_key == FETCH.key:
         return Route.FETCH

@@ -27,13 +27,13 @@ from typing import TypeVar
 
 from rlm.gateway.fetch.remote_outcome import RemoteOutcome
 from rlm.gateway.model.actions import Action, Close
-from rlm.gateway.model.disconnect_cause import CloseReason, ConnectionRefusedByGatewayError
+from rlm.gateway.model.disconnect_cause import ConnectionRefusedByGatewayError, DisconnectCause
 from rlm.gateway.session.frames import FrameStream
 from rlm.gateway.session.requests import ClientRequests
 from rlm.gateway.session.responses import BrokerAnswers
 from rlm.gateway.session.sasl_login import ClientLogin
 from rlm.gateway.session.session_state import SessionParts, SessionState
-from rlm.gateway.session.speculative_fetch import AskingAhead, is_asked_ahead_only
+from rlm.gateway.session.speculative_fetch import SpeculativeFetcher, is_only_speculative
 from rlm.wire.schema import Message
 from rsm.segment.errors import CorruptError, RetriableError
 
@@ -45,10 +45,10 @@ class Session:
 
     def __init__(self, parts: SessionParts) -> None:
         self._state = SessionState(parts.limits, ClientLogin(parts.logins))
-        self._ahead = AskingAhead(parts, self._state)
-        self._answers = BrokerAnswers(parts, self._state, self._ahead)
+        self._speculative_fetcher = SpeculativeFetcher(parts, self._state)
+        self._answers = BrokerAnswers(parts, self._state, self._speculative_fetcher)
         self._requests = ClientRequests(
-            parts, self._state, self._ahead, self._answers.answered_ahead
+            parts, self._state, self._speculative_fetcher, self._answers.answered_speculatively
         )
         self._limit_count = parts.limits.pipelined_count
 
@@ -63,7 +63,7 @@ class Session:
         return _holds(self._requests.stream)
 
     @property
-    def is_held_by_client(self) -> bool:
+    def is_blocked_by_client(self) -> bool:
         """Whether the client's requests wait for it to take what it was sent: then `go_on`."""
         return self._state.is_client_full and self._requests.stream.stopped
 
@@ -82,9 +82,9 @@ class Session:
         """Whether the client awaits no answer, and has asked more than how to begin."""
         answers, requests = self._answers.stream, self._requests.stream
         return (
-            self._requests.has_begun
+            self._requests.has_started
             and not (answers.is_within_frame or requests.is_within_frame or self._state.is_working)
-            and is_asked_ahead_only(self._state.pending)
+            and is_only_speculative(self._state.pending)
         )
 
     @property
@@ -105,15 +105,15 @@ class Session:
 
     def go_on(self) -> list[Action]:
         """Take up what is held of the client, now that it has taken what it was sent."""
-        return self._step(CloseReason.MALFORMED_REQUEST, lambda _: None, None)
+        return self._step(DisconnectCause.MALFORMED_REQUEST, lambda _: None, None)
 
     def from_client(self, data: memoryview) -> list[Action]:
         """Take what the client sent; the buffer may be reused when the actions were carried out."""
-        return self._step(CloseReason.MALFORMED_REQUEST, self._requests.stream.feed, data)
+        return self._step(DisconnectCause.MALFORMED_REQUEST, self._requests.stream.feed, data)
 
     def from_broker(self, data: memoryview) -> list[Action]:
         """Take what the broker sent, which may be changed in place; else as `from_client`."""
-        return self._step(CloseReason.MALFORMED_ANSWER, self._answers.stream.feed, data)
+        return self._step(DisconnectCause.MALFORMED_ANSWER, self._answers.stream.feed, data)
 
     @property
     def passing_bytes(self) -> int:
@@ -122,27 +122,31 @@ class Session:
 
     def passed_on(self, count: int) -> list[Action]:
         """Take note that so many of these went there by another way."""
-        return self._step(CloseReason.MALFORMED_ANSWER, self._answers.stream.passed, count)
+        return self._step(DisconnectCause.MALFORMED_ANSWER, self._answers.stream.passed, count)
 
     def remote_read(self, outcomes: Sequence[RemoteOutcome]) -> list[Action]:
-        """Take an outcome for each read of the action ReadRemote, in order; they are ours now."""
-        return self._step(CloseReason.MALFORMED_ANSWER, self._answers.remote_read, outcomes)
+        """Take an outcome for each read of the action RemoteFetch, in order; they are ours now."""
+        return self._step(DisconnectCause.MALFORMED_ANSWER, self._answers.remote_read, outcomes)
 
-    def look_ahead(self) -> list[Action]:
+    def speculate(self) -> list[Action]:
         """What can be done for a client that has just been given something, before it asks again.
 
         To be called once the actions of the other methods were carried out.
         """
-        if not self._ahead.is_due or self._requests.stream.is_within_frame:
+        if not self._speculative_fetcher.is_due or self._requests.stream.is_within_frame:
             return []
-        return self._step(CloseReason.MALFORMED_ANSWER, lambda _: self._ahead.look_ahead(), None)
+        return self._step(
+            DisconnectCause.MALFORMED_ANSWER, lambda _: self._speculative_fetcher.speculate(), None
+        )
 
     def exchange_rewritten(self, response: Message) -> list[Action]:
         """Take what the rewrite of the action RewriteExchange made."""
-        return self._step(CloseReason.MALFORMED_ANSWER, self._answers.exchange_rewritten, response)
+        return self._step(
+            DisconnectCause.MALFORMED_ANSWER, self._answers.exchange_rewritten, response
+        )
 
     def _step(
-        self, malformed: CloseReason, take: Callable[[TakenT], None], taken: TakenT
+        self, malformed: DisconnectCause, take: Callable[[TakenT], None], taken: TakenT
     ) -> list[Action]:
         state = self._state
         try:
@@ -154,8 +158,10 @@ class Session:
             state.actions.append(Close(reason=error.reason, detail=error.detail))
         except CorruptError as error:
             state.actions.append(Close(reason=malformed, detail=str(error)))
-        except RetriableError as error:  # as while the metadata is read anew: clients come again
-            state.actions.append(Close(reason=CloseReason.METADATA_NOT_READY, detail=str(error)))
+        except RetriableError as error:  # as while the metadata is read again: clients come again
+            state.actions.append(
+                Close(reason=DisconnectCause.METADATA_NOT_READY, detail=str(error))
+            )
         return state.take_actions()
 
     def _settle(self) -> None:
@@ -173,4 +179,4 @@ class Session:
 
 
 def _holds(stream: FrameStream) -> bool:
-    return stream.stopped and stream.held_bytes > 0
+    return stream.stopped and stream.buffered_bytes > 0

@@ -10,14 +10,14 @@ from rlm.gateway.fetch.exchange import FetchExchange
 from rlm.gateway.fetch.local_starts import LocalStarts
 from rlm.gateway.fetch.log_ends import KnownLogEnds
 from rlm.gateway.fetch.plan import FetchPlan, plan_fetch
-from rlm.gateway.fetch.remote_log_bounds import TierView
+from rlm.gateway.fetch.remote_log_bounds import RemoteLogBoundsView
 from rlm.gateway.model.actions import Action, AnswerToClient
 from rlm.gateway.model.context import GatewayContext
-from rlm.gateway.session.broker_verdicts import BrokerVerdicts
 from rlm.gateway.session.in_flight import OwnAnswer, Pending
 from rlm.gateway.session.limits import SessionLimits
+from rlm.gateway.session.out_of_range_cache import OutOfRangeCache
 from rlm.gateway.session.sasl_login import ClientLogin, ListenerLogins
-from rlm.gateway.session.speculation import FetchAhead
+from rlm.gateway.session.speculation import SpeculativeFetch
 from rlm.wire.api.fetch import FetchRequest
 from rlm.wire.schema import Buffer
 from rsm.segment.clock import Clock
@@ -31,7 +31,7 @@ class SessionParts:
     """
 
     context: Callable[[], GatewayContext]
-    view: TierView
+    view: RemoteLogBoundsView
     local_starts: LocalStarts
     clock: Clock
     limits: SessionLimits
@@ -71,13 +71,15 @@ class SessionState:
 
     def __init__(self, limits: SessionLimits, login: ClientLogin) -> None:
         self.login = login
-        self.pending: deque[Pending | FetchAhead] = deque()
+        self.pending: deque[Pending | SpeculativeFetch] = deque()
         self.actions: list[Action] = []
         self.known_ends = KnownLogEnds(max_age_ms=limits.log_ends_age_ms)
-        self.verdicts = BrokerVerdicts(
+        self.out_of_range_cache = OutOfRangeCache(
             self.known_ends,
             max_age_ms=lambda: (
-                limits.logged_in_verdict_age_ms if login.is_wanted else limits.verdict_age_ms
+                limits.logged_in_cached_response_max_age_ms
+                if login.is_wanted
+                else limits.cached_response_max_age_ms
             ),
         )
         self.is_gathering = False

@@ -21,21 +21,21 @@ from rlm.wire.schema import UnknownTags
 CORRELATION_ID = -1
 MAX_AGE_MS = 100
 """Longer than readers take who gain by it, and no longer than a request may be under way."""
-_CORRELATION_ID, _BEHIND_CORRELATION_ID = 4, 8  # in a request without its size
+_CORRELATION_ID, _AFTER_CORRELATION_ID = 4, 8  # in a request without its size
 
 
-def sent_ahead(plan: FetchPlan) -> FetchRequest:
+def speculative_request(plan: FetchPlan) -> FetchRequest:
     """As the broker is asked: should it have the records after all, few of them, and no wait."""
     return replace(plan.sent(), max_wait_ms=0, min_bytes=0, max_bytes=1)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class FetchAhead:
+class SpeculativeFetch:
     """One; stands among what the broker owes until it is answered.
 
     `frame`: the client's request, its size first, as most clients would send it, but for its
     correlation id. `asked_ms`: when the broker was asked. `ends_ms`: until when that counts.
-    `is_answered`: the broker has said of all of it that it has it not. `adopted`: the client's
+    `is_answered`: the broker has said of all of it that it has it not. `claimed_by`: the client's
     request, if it came before the answer.
     """
 
@@ -47,7 +47,7 @@ class FetchAhead:
     ends_ms: int
     header_tags: UnknownTags = ()
     is_answered: bool = False
-    adopted: GatheredFetch | None = None
+    claimed_by: GatheredFetch | None = None
 
     @property
     def correlation_id(self) -> int:
@@ -61,7 +61,7 @@ class FetchAhead:
         """Whether a client's request is this one, by its bytes; if not it still may be."""
         return (
             len(frame) == len(self.frame) - SIZE_BYTES
-            and frame[_BEHIND_CORRELATION_ID:] == self.frame[SIZE_BYTES + _BEHIND_CORRELATION_ID :]
+            and frame[_AFTER_CORRELATION_ID:] == self.frame[SIZE_BYTES + _AFTER_CORRELATION_ID :]
             and frame[:_CORRELATION_ID] == self.frame[SIZE_BYTES : SIZE_BYTES + _CORRELATION_ID]
         )
 

@@ -1,6 +1,6 @@
 """Gateways as the metadata shows them: which live, and which have yet to hear of a stored segment.
 
-A gateway whose copy of the metadata lacks a segment can't serve it. So local data goes only when
+A gateway whose copy of the metadata lacks a segment cannot serve it. So local data goes only when
 every live gateway has applied what says where it is stored; and objects go only when every one has
 applied that their deletion has begun, or it would miss them where nothing is wrong. One that stays
 behind is waited for no longer than its lease: a dead gateway holds no space.

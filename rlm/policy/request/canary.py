@@ -121,9 +121,9 @@ def abandoned_canaries(topics: Iterable[str], now_ms: int) -> tuple[str, ...]:
     """Canary topics of checks that were killed: their names hold when they began."""
     found = []
     for name in topics:
-        begun_ms, dash, unique = name.removeprefix(CANARY_PREFIX).partition("-")
-        is_canary = name.startswith(CANARY_PREFIX) and begun_ms.isdecimal() and dash and unique
-        if is_canary and now_ms - int(begun_ms) > _ABANDONED_AFTER_MS:
+        started_ms, dash, unique = name.removeprefix(CANARY_PREFIX).partition("-")
+        is_canary = name.startswith(CANARY_PREFIX) and started_ms.isdecimal() and dash and unique
+        if is_canary and now_ms - int(started_ms) > _ABANDONED_AFTER_MS:
             found.append(name)
     return tuple(sorted(found))
 
@@ -132,13 +132,17 @@ def missing_records(
     expected: Mapping[tuple[int, int], bytes], found: Mapping[tuple[int, int], bytes]
 ) -> str:
     """How a reader's records, by partition and offset, differ from those written; empty if not."""
-    absent = sorted(place for place in expected if place not in found)
+    absent = sorted(position for position in expected if position not in found)
     wrong = sorted(
-        place for place in expected if found.get(place, expected[place]) != expected[place]
+        position
+        for position in expected
+        if found.get(position, expected[position]) != expected[position]
     )
     problems = []
     if absent:
-        partitions = ", ".join(str(number) for number in sorted({place[0] for place in absent}))
+        partitions = ", ".join(
+            str(number) for number in sorted({position[0] for position in absent})
+        )
         problems.append(
             f"{len(absent)} of {len(expected)} records missing in partitions {partitions}"
         )

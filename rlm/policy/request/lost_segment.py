@@ -18,12 +18,12 @@ class SegmentLoss:
     """Readable offsets that one segment holds, and what else holds any of them.
 
     `lost` are those in no other finished segment without an anomaly and in no recorded gap; all
-    without the gaps where they hold the rest. `held_by` are the finished segments that hold the
+    without the gaps where they hold the rest. `readable_in` are the finished segments that hold the
     others. `on_broker` is what of `lost` the broker still has.
     """
 
     lost: tuple[OffsetRange, ...]
-    held_by: tuple[RemoteLogSegmentId, ...]
+    readable_in: tuple[RemoteLogSegmentId, ...]
     on_broker: tuple[OffsetRange, ...]
 
 
@@ -39,15 +39,15 @@ def segment_loss(
     sound = [part for part in stored if part.metadata.segment_id.id not in damaged]
     own = next((part.offsets for part in stored if part.metadata.segment_id.id == segment), None)
     if own is None:
-        return SegmentLoss(lost=(), held_by=(), on_broker=())
+        return SegmentLoss(lost=(), readable_in=(), on_broker=())
     start_offset = max(own.start_offset, state.first_readable_offset or 0)
     readable = replace(own, start_offset=min(start_offset, own.end_offset))
-    held = [part.offsets for part in sound]
+    found = [part.offsets for part in sound]
     gaps = [gap.offsets for gap in state.gaps]
-    lost = missing(sorted((*held, *gaps)), readable) or missing(held, readable)
+    lost = missing(sorted((*found, *gaps)), readable) or missing(found, readable)
     return SegmentLoss(
         lost=lost,
-        held_by=tuple(
+        readable_in=tuple(
             part.metadata.segment_id for part in sound if part.offsets.overlaps(readable)
         ),
         on_broker=tuple(

@@ -22,13 +22,13 @@ _QUIET_WINDOWS = 3
 class CopyWindow:
     """What was seen in a stretch of time.
 
-    `pressed`: all places were taken, and more waited, at its begin and at its end. `refused`: the
-    store failed an attempt.
+    `is_saturated`: all places were taken, and more waited, at its begin and at its end. `refused`:
+    the store failed an attempt.
     """
 
     moved_bytes: int
     elapsed_ms: int
-    pressed: bool
+    is_saturated: bool
     refused: bool
 
 
@@ -64,7 +64,7 @@ def adjusted(now: CopyConcurrency, seen: CopyWindow) -> CopyConcurrency:
             doubling=False,
             quiet_windows=_QUIET_WINDOWS,
         )
-    if not seen.pressed:
+    if not seen.is_saturated:
         return replace(now, before=None, rate_before=None)
     if not seen.moved_bytes:  # all hang: others must not wait for them
         return replace(now, limit=min(now.limit + 1, now.most), before=None, rate_before=None)

@@ -133,7 +133,7 @@ def check_tierable(configs: TopicConfigs, *, own_topics: Iterable[str]) -> None:
         raise InvalidConfigError("a topic of this product itself is not tiered", topic=topic)
     reason = untierable_reason(configs)
     if reason is not None:
-        raise InvalidConfigError("topic can't be tiered", topic=topic, rule=reason)
+        raise InvalidConfigError("topic cannot be tiered", topic=topic, rule=reason)
 
 
 def untierable_reason(configs: TopicConfigs) -> str | None:

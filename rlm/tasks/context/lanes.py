@@ -25,7 +25,7 @@ class Job(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class _Turn:
+class _QueueEntry:
     """A key's place in the queue or at work. Lost when its job was written off."""
 
     key: Hashable
@@ -45,8 +45,8 @@ class Lanes:
         self._executor = executor
         self._name = name
         self._limit = limit
-        self._turns: dict[Hashable, _Turn] = {}
-        self._waiting: deque[_Turn] = deque()
+        self._entries: dict[Hashable, _QueueEntry] = {}
+        self._waiting: deque[_QueueEntry] = deque()
         self._running_count = 0
         self._closed = False
         self._lock = Lock()
@@ -54,20 +54,20 @@ class Lanes:
     def offer(self, key: Hashable, job: Job | Callable[[], None]) -> bool:
         """Start `job` unless one of this key is running or waiting; whether it was taken."""
         with self._lock:
-            if key in self._turns or self._closed:
+            if key in self._entries or self._closed:
                 return False
-            self._turns[key] = turn = _Turn(key, job)
-            self._waiting.append(turn)
+            self._entries[key] = entry = _QueueEntry(key, job)
+            self._waiting.append(entry)
         self._start_waiting()
         return True
 
     def write_off(self, key: Hashable) -> None:
         """Take a job that hangs for ended: another one of its key may run beside it."""
         with self._lock:
-            turn = self._turns.get(key)
-            if turn is None or not turn.running:
+            entry = self._entries.get(key)
+            if entry is None or not entry.running:
                 return
-            del self._turns[key]
+            del self._entries[key]
             self._running_count -= 1
         self._start_waiting()
 
@@ -77,7 +77,7 @@ class Lanes:
             self._limit = limit
         self._start_waiting()
 
-    def pressed(self) -> bool:
+    def is_saturated(self) -> bool:
         """Whether all places are taken, and more wait for one."""
         with self._lock:
             full = self._limit is not None and self._running_count >= self._limit
@@ -86,46 +86,46 @@ class Lanes:
     def is_busy(self, key: Hashable) -> bool:
         """Whether a job of this key runs or waits now."""
         with self._lock:
-            return key in self._turns
+            return key in self._entries
 
     def _start_waiting(self) -> None:
-        while (turn := self._next()) is not None:
+        while (entry := self._next()) is not None:
             try:
-                self._executor.submit(self._run, turn)
+                self._executor.submit(self._run, entry)
             except RuntimeError:  # the pool was shut down: the process is stopping
                 with self._lock:
                     self._closed = True
                     self._waiting.clear()
-                    self._turns.clear()
+                    self._entries.clear()
                 return
 
-    def _next(self) -> _Turn | None:
+    def _next(self) -> _QueueEntry | None:
         with self._lock:
             full = self._limit is not None and self._running_count >= self._limit
             if full or not self._waiting:
                 return None
-            turn = self._waiting.popleft()
-            turn.running = True
+            entry = self._waiting.popleft()
+            entry.running = True
             self._running_count += 1
-            return turn
+            return entry
 
-    def _run(self, turn: _Turn) -> None:
+    def _run(self, entry: _QueueEntry) -> None:
         following: Job | None = None
         try:
-            following = turn.job()
+            following = entry.job()
         except Exception:  # noqa: BLE001 - a lane must outlive a bug in a job
-            _log.exception("job failed", extra={"lane": self._name, "key": turn.key})
+            _log.exception("job failed", extra={"lane": self._name, "key": entry.key})
         finally:
-            self._end(turn, following)
+            self._end(entry, following)
         self._start_waiting()
 
-    def _end(self, turn: _Turn, following: Job | None) -> None:
+    def _end(self, entry: _QueueEntry, following: Job | None) -> None:
         with self._lock:
-            if self._turns.get(turn.key) is not turn:
+            if self._entries.get(entry.key) is not entry:
                 return  # written off, or all is over
             self._running_count -= 1
             if following is None:
-                del self._turns[turn.key]
+                del self._entries[entry.key]
             else:
-                self._turns[turn.key] = later = _Turn(turn.key, following)
+                self._entries[entry.key] = later = _QueueEntry(entry.key, following)
                 self._waiting.append(later)

@@ -66,7 +66,7 @@ class RetryPauses:
     def forget_left(self) -> None:
         """Forget the keys whose pause has been over for longer than the longest lasts.
 
-        Somebody else may have done with them; for one that is only slow it begins anew.
+        Somebody else may have done with them; for one that is only slow it begins again.
         """
         left_before_ms = self._clock.monotonic_ms() - self._longest_pause_ms
         with self._lock:

@@ -19,8 +19,8 @@ from rlm.policy.candidates import COPYING_STATES
 from rlm.policy.view import CopyFailure
 from rlm.source.log_source import LocalSegment
 from rlm.status.failing_copies import cause_of
-from rlm.tasks.context.changed_words import ChangedWords, log_level
 from rlm.tasks.context.lanes import Job, Lanes
+from rlm.tasks.context.log_once import LogOnce, log_level
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import RetryPauses
 from rlm.tasks.copying.copier import DEFAULT_CUSTOM_METADATA_MAX_BYTES, Copier, CopyOrder
@@ -121,7 +121,7 @@ class CopyLanes:
             first_pause_ms=limits.first_pause_ms,
             longest_pause_ms=_LONGEST_CORRUPT_PAUSE_MS,
         )
-        self._words = ChangedWords()
+        self._log_once = LogOnce()
         self._in_flight: dict[TopicIdPartition, InFlight] = {}
         self._hanging: set[UUID] = set()
         self._failed: dict[TopicIdPartition, CopyFailure] = {}
@@ -163,7 +163,7 @@ class CopyLanes:
     ) -> bool:
         """Copy `segments` in order, unless this partition is being copied or has just failed.
 
-        Returns whether the lane took them. One that can't be stored stops its partition as long as
+        Returns whether the lane took them. One that cannot be stored stops its partition as long as
         it is the oldest and we lead.
         `replaces` as in `CopyOrder`.
         """
@@ -187,7 +187,7 @@ class CopyLanes:
         for tip in gone:
             self._pauses.ended(tip)
             self._corrupt_pauses.ended(tip)
-            self._words.ended(tip)
+            self._log_once.clear(tip)
 
     def write_off_overdue(self) -> None:
         """Give up the attempts that hang beyond their deadline, and judge what moves at all."""
@@ -297,7 +297,7 @@ class CopyLanes:
             if final and base_offset is not None:
                 self._stopped_at[tip] = base_offset
         what = "copying stopped" if final else "copy failed"
-        level = log_level(self._words, tip, what, error)
+        level = log_level(self._log_once, tip, what, error)
         fields = {"topic_partition": tip, "base_offset": base_offset, "error": error}
         _log.log(level, what, extra={**fields, "attempts": attempts})
 
@@ -307,12 +307,12 @@ class CopyLanes:
         with self._lock:
             failed = self._failed.pop(tip, None)
             self._stopped_at.pop(tip, None)
-        if self._words.ended(tip) and failed is not None:
+        if self._log_once.clear(tip) and failed is not None:
             fields = {"topic_partition": tip, "attempts": failed.attempts}
             _log.info("copies succeed again", extra=fields)
 
     def _wanted(self, tip: TopicIdPartition) -> bool:
-        """Whether the topic is still to be copied; not if that can't be told now."""
+        """Whether the topic is still to be copied; not if that cannot be told now."""
         try:
             policy = self._metadata.topic_policy(tip.topic_id)
             is_paused = PausableTask.COPY in self._metadata.paused_tasks(tip.topic_id)

@@ -18,7 +18,7 @@ from rsm.segment.local_segment import ContentSource, WrappedSource
 
 _log = logging.getLogger(__name__)
 
-# A window is as long as it takes to tell a rate: in many pieces, or in this time at the most.
+# A window is as long as it takes to tell a rate: in many pieces, or in this time at most.
 _LEAST_WINDOW_MS = 500
 _LONGEST_WINDOW_MS = 2_000
 _WINDOW_BYTES = 32 << 20
@@ -54,7 +54,7 @@ class CopyPace:
     def judge(self) -> None:
         """Draw the consequence of a window that has ended; nothing before."""
         with self._lock:
-            elapsed_ms = self._clock.monotonic_ms() - self._began_ms
+            elapsed_ms = self._clock.monotonic_ms() - self._started_ms
             is_plenty = self._moved_bytes >= _WINDOW_BYTES
             if elapsed_ms < (_LEAST_WINDOW_MS if is_plenty else _LONGEST_WINDOW_MS):
                 return
@@ -62,7 +62,7 @@ class CopyPace:
             window = CopyWindow(
                 moved_bytes=self._moved_bytes,
                 elapsed_ms=elapsed_ms,
-                pressed=self._began_pressed and self._lanes.pressed(),
+                is_saturated=self._started_saturated and self._lanes.is_saturated(),
                 refused=self._refused,
             )
             self._now = adjusted(self._now, window)
@@ -74,10 +74,10 @@ class CopyPace:
             _log.debug("copies at once", extra={"limit": limit, "before": before})
 
     def _begin_window(self) -> None:
-        self._began_ms = self._clock.monotonic_ms()
+        self._started_ms = self._clock.monotonic_ms()
         self._moved_bytes = 0
         self._refused = False
-        self._began_pressed = self._lanes.pressed()
+        self._started_saturated = self._lanes.is_saturated()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

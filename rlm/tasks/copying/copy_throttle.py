@@ -29,7 +29,7 @@ class CopyThrottle:
     def __init__(
         self, clock: Clock, *, bytes_per_second: int, sharers: int, waited: Callable[[int], None]
     ) -> None:
-        """`sharers`: how many copies run at once, at the most."""
+        """`sharers`: how many copies run at once, at most."""
         self._clock = clock
         self._bytes_per_second = bytes_per_second
         self._sharers = sharers
@@ -48,7 +48,7 @@ class CopyThrottle:
             return 0
         return size_bytes * self._sharers * 1000 // self._bytes_per_second
 
-    def wait_turn(self, size_bytes: int, attempt: CopyAttempt) -> None:
+    def wait(self, size_bytes: int, attempt: CopyAttempt) -> None:
         """Return when so many bytes may be copied. Raises as soon as the attempt's check does."""
         if self._bytes_per_second == UNLIMITED_BYTES_PER_SECOND:
             return
@@ -72,7 +72,7 @@ class ThrottledAttempt(CopyAttempt):
 
     def check(self) -> None:
         self._attempt.check()
-        self._throttle.wait_turn(_READ_PIECE_BYTES, self._attempt)
+        self._throttle.wait(_READ_PIECE_BYTES, self._attempt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,5 +92,5 @@ class ThrottledContent:
         for view in self.source.chunks():
             for position in range(0, len(view), size):
                 piece = view[position : position + size]
-                self.throttle.wait_turn(len(piece), self.attempt)
+                self.throttle.wait(len(piece), self.attempt)
                 yield piece

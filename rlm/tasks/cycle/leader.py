@@ -30,7 +30,7 @@ from rlm.status.report import (
     leader_report,
     waiting_report,
 )
-from rlm.tasks.context.changed_words import ChangedWords, log_level
+from rlm.tasks.context.log_once import LogOnce, log_level
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_lane import CopyLanes
 from rlm.tasks.copying.repairs import Repairs
@@ -66,7 +66,7 @@ class CycleOutlook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Busy:
+class _BusyLanes:
     """What a partition's lanes did before it was looked at."""
 
     copying: bool
@@ -107,13 +107,13 @@ class LeaderCycle:
         self._repairs = repairs
         self._idle = IdleWatch(ports)
         self._gaps = GapRecorder(ports, metrics)
-        self._words = ChangedWords()
+        self._log_once = LogOnce()
         self._outlook = CycleOutlook()
 
     def step(self, outlook: CycleOutlook) -> tuple[PartitionReport, ...]:
         """Run one cycle; a report of each hosted partition of a tiered topic.
 
-        Raises RetriableError if the broker or the metadata topic can't be asked now, or as
+        Raises RetriableError if the broker or the metadata topic cannot be asked now, or as
         `StoreWitness.require`: nothing is copied, trimmed, shed or deleted then. InvalidConfigError
         if what answers as our broker belongs to another cluster.
         """
@@ -172,7 +172,9 @@ class LeaderCycle:
         for lead in leads:
             tip = lead.topic_id_partition
             # What is copied while we look would be copied again. Nobody else begins a copy.
-            busy = _Busy(copying=self._copies.is_busy(tip), repairing=self._repairs.is_busy(tip))
+            busy = _BusyLanes(
+                copying=self._copies.is_busy(tip), repairing=self._repairs.is_busy(tip)
+            )
             deletes_by = self._expiries.policy_under_way(tip)
             planned_at_ms = self._clock.monotonic_ms()
             try:
@@ -186,7 +188,7 @@ class LeaderCycle:
                     waiting_report(tip, lead.writer.leader_epoch, claimed=True, problem=str(error))
                 )
                 continue
-            self._words.ended(tip)
+            self._log_once.clear(tip)
             if self._outages is not None:
                 self._outages.see(view)
             view = self._idle.look(view)
@@ -200,7 +202,7 @@ class LeaderCycle:
             if trim.offset is not None:
                 trims[tip] = _trim_plan(lead, view, trim, planned_at_ms)
             failure = self._repairs.failure(tip, decided.repair)
-            reports.append(leader_report(view, trim, decided.expiry_held, failure))
+            reports.append(leader_report(view, trim, decided.expiry_blocked, failure))
             if self._trimmer.is_due(trims):  # of many partitions the first would wait too long
                 self._trim(trims)
                 trims.clear()
@@ -217,7 +219,7 @@ class LeaderCycle:
                 self._gaps.record(lead, view, gaps)
 
     def _offer_copies(
-        self, lead: PartitionLead, view: PartitionView, decided: Plan, busy: _Busy
+        self, lead: PartitionLead, view: PartitionView, decided: Plan, busy: _BusyLanes
     ) -> None:
         if not busy.copying:
             self._copies.offer(lead, decided.copies, view.lineage)
@@ -271,13 +273,13 @@ class LeaderCycle:
         try:
             self._trimmer.trim(trims)
         except RetriableError as error:
-            if self._words.are_new(Trimmer, error.message):
+            if self._log_once.changed(Trimmer, error.message):
                 _log.warning("trims wait", extra={"partitions": len(trims), "error": error})
         else:
-            self._words.ended(Trimmer)
+            self._log_once.clear(Trimmer)
 
     def _log_changed(self, tip: TopicIdPartition, what: str, error: TieredStorageError) -> None:
-        level = log_level(self._words, tip, what, error)
+        level = log_level(self._log_once, tip, what, error)
         _log.log(level, what, extra={"topic_partition": tip, "error": error})
 
     def _view(

@@ -17,10 +17,10 @@ from itertools import islice
 from rlm.metrics.metrics import Metrics
 from rlm.policy.candidates import lag
 from rlm.policy.resources.disk_forecast import DiskSample, full_in_ms
-from rlm.policy.shedding import Sheddable, choose_shed, released_but_there_bytes, sheddable
+from rlm.policy.shedding import SheddableRange, choose_shed, released_but_there_bytes, sheddable
 from rlm.policy.view import PartitionView
 from rlm.source.local_disks import DiskUsage, LocalDisks
-from rlm.tasks.context.changed_words import ChangedWords
+from rlm.tasks.context.log_once import LogOnce
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
@@ -34,14 +34,14 @@ _SPANS = ((_HOUR_MS, "within an hour"), (24 * _HOUR_MS, "within a day"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageLimits:
-    """From how much of a disk on topics are shed, and how often at the most."""
+    """From how much of a disk on topics are shed, and how often at most."""
 
     disk_threshold_percent: int = 85
     shed_interval_ms: int = 360_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shed:
+class ShedDecision:
     """How far a partition is to go, and the rule with its values."""
 
     offset: int
@@ -55,7 +55,7 @@ class _Disk:
     usage: DiskUsage
     released_bytes: int = 0
     behind_bytes: int = 0
-    sheddable: list[Sheddable] = field(default_factory=list)
+    sheddable: list[SheddableRange] = field(default_factory=list)
 
 
 class OutageWatch:
@@ -74,7 +74,7 @@ class OutageWatch:
         self._seen: dict[str, _Disk] = {}
         self._samples: dict[str, deque[DiskSample]] = {}
         self._shed_at_ms: dict[str, int] = {}
-        self._words = ChangedWords()
+        self._log_once = LogOnce()
 
     def see(self, view: PartitionView) -> None:
         """Take a led partition into account."""
@@ -91,9 +91,9 @@ class OutageWatch:
         if found is not None:
             disk.sheddable.append(found)
 
-    def choose(self) -> Mapping[TopicIdPartition, Shed]:
+    def choose(self) -> Mapping[TopicIdPartition, ShedDecision]:
         """Show the disks, alarm, and name what is to be given up now."""
-        chosen: dict[TopicIdPartition, Shed] = {}
+        chosen: dict[TopicIdPartition, ShedDecision] = {}
         for disk in self._seen.values():
             self._show(disk)
             chosen.update(self._shed_of(disk))
@@ -108,16 +108,16 @@ class OutageWatch:
         self._metrics.local_disk_used_ratio.labels(usage.name).set(
             usage.used_bytes / usage.total_bytes
         )
-        self._metrics.local_disk_full_seconds.labels(usage.name).set(
+        self._metrics.local_disk_seconds_until_full.labels(usage.name).set(
             float("inf") if left_ms is None else left_ms / 1000
         )
         if not disk.behind_bytes:
-            if self._words.ended(usage.name):
+            if self._log_once.clear(usage.name):
                 _log.info("the store takes data again", extra={"disk": usage.name})
             return
         spans = (words for limit_ms, words in _SPANS if left_ms is not None and left_ms < limit_ms)
         words = next(islice(spans, 1), "not soon")
-        if self._words.are_new(usage.name, words):
+        if self._log_once.changed(usage.name, words):
             fields = {
                 "disk": usage.name,
                 "behind_bytes": disk.behind_bytes,
@@ -129,7 +129,7 @@ class OutageWatch:
                 "the store takes nothing, the broker keeps what is not stored", extra=fields
             )
 
-    def _shed_of(self, disk: _Disk) -> Mapping[TopicIdPartition, Shed]:
+    def _shed_of(self, disk: _Disk) -> Mapping[TopicIdPartition, ShedDecision]:
         usage, limits = disk.usage, self._limits
         threshold_bytes = usage.total_bytes * limits.disk_threshold_percent // 100
         excess_bytes = usage.used_bytes - disk.released_bytes - threshold_bytes
@@ -144,4 +144,4 @@ class OutageWatch:
             f"released_bytes={disk.released_bytes} threshold_bytes={threshold_bytes}"
         )
         offsets = choose_shed(disk.sheddable, excess_bytes)
-        return {tip: Shed(offset=offset, rule=rule) for tip, offset in offsets.items()}
+        return {tip: ShedDecision(offset=offset, rule=rule) for tip, offset in offsets.items()}

@@ -6,7 +6,7 @@ import logging
 
 from rlm.broker.groups.share_groups import ShareGroups, ShareGroupStart
 from rlm.broker.partition_results import PartitionResults
-from rlm.tasks.context.changed_words import ChangedWords
+from rlm.tasks.context.log_once import LogOnce
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
@@ -24,7 +24,7 @@ class ShareGroupWatch:
         self._clock = clock
         self._answer: PartitionResults[ShareGroupStart] | TieredStorageError | None = None
         self._answered_at_ms = 0
-        self._logged = ChangedWords()
+        self._logged = LogOnce()
 
     def start_of(self, partition: TopicIdPartition) -> ShareGroupStart | TieredStorageError | None:
         """The lowest start of any group in a partition; why it is not known; None without one."""
@@ -44,9 +44,9 @@ class ShareGroupWatch:
         try:
             answer = self._groups.starts()
         except TieredStorageError as error:
-            if self._logged.are_new(ShareGroupWatch, error.message):
+            if self._logged.changed(ShareGroupWatch, error.message):
                 _log.warning("share groups are not known, trims wait", extra={"error": error})
             return error
-        if self._logged.ended(ShareGroupWatch):
+        if self._logged.clear(ShareGroupWatch):
             _log.info("share groups are known again")
         return answer

@@ -50,13 +50,13 @@ class Expirer:
         self._metrics = metrics
         self._max_attempts = max_attempts
         self._max_failing = max_failing
-        self._burying = False
+        self._is_dead_lettering = False
         self._pauses = RetryPauses(ports.clock, first_pause_ms=first_pause_ms)
 
     def delete(self, action: DeleteSegment, writer: Writer) -> bool:
         """Carry a deletion as far as it goes now; true if the segment is gone.
 
-        Raises FencedError if the decision was refused, RetriableError if the metadata topic can't
+        Raises FencedError if the decision was refused, RetriableError if the metadata topic cannot
         be written. A store that refuses is not an error here: it is counted, retried, and becomes
         a dead letter.
         """
@@ -80,7 +80,7 @@ class Expirer:
         )
         result = self._metadata.publish(SegmentEvent(event_id=self._new_id(), metadata=finished))
         self._pauses.ended(started.segment_id.id)
-        self._burying = False
+        self._is_dead_lettering = False
         _log.info(
             "deleted segment",
             extra={
@@ -103,7 +103,7 @@ class Expirer:
         if metadata.state is SegmentState.COPY_SEGMENT_STARTED:
             return False
         state = self._metadata.partition_state(metadata.topic_id_partition)
-        leases = state.leases_held(self._metadata.broker_time_ms())
+        leases = state.active_leases(self._metadata.broker_time_ms())
         return lease_on(leases, metadata.offsets) is not None
 
     def _is_news(self, action: DeleteSegment) -> bool:
@@ -147,12 +147,12 @@ class Expirer:
         if self._spills():
             self._pauses.forget_left()
         if failures.count >= self._max_attempts or self._spills():
-            self._bury(metadata, failures, error)
+            self._dead_letter(metadata, failures, error)
 
     def _spills(self) -> bool:
         return self._pauses.failing_count > self._max_failing
 
-    def _bury(
+    def _dead_letter(
         self, metadata: RemoteLogSegmentMetadata, failures: Failures, error: TieredStorageError
     ) -> None:
         record, topic = self._metadata.segment(metadata.segment_id), self._metadata.identity
@@ -176,8 +176,8 @@ class Expirer:
         self._metrics.dead_letters.labels(metadata.topic_id_partition.topic).inc()
         # One alarm for a store that deletes nothing; the letters say the rest.
         _log.log(
-            logging.INFO if self._burying else logging.ERROR,
+            logging.INFO if self._is_dead_lettering else logging.ERROR,
             "deletion given up, dead letter written",
             extra={"segment_id": metadata.segment_id, "attempts": failures.count, "error": error},
         )
-        self._burying = True
+        self._is_dead_lettering = True

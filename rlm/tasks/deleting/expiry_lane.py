@@ -2,7 +2,7 @@
 
 A plan may wait for its turn, and a store may take long: before each act of it is asked whether the
 topic's policy, and what is paused of it, are still those that it was made by. What is left of it is
-dropped if not, and the next cycle plans anew.
+dropped if not, and the next cycle plans again.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from rlm.policy.leftovers import never_finished
 from rlm.policy.plan import AdvanceLogStart, Plan
 from rlm.policy.repair import AcceptedLoss
 from rlm.policy.view import PartitionView
-from rlm.tasks.context.changed_words import ChangedWords
 from rlm.tasks.context.lanes import Lanes
+from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import RetryPauses
 from rlm.tasks.deleting.expirer import Expirer
@@ -69,7 +69,7 @@ class ExpiryLanes:
         self._leadership = leadership
         self._new_id = ports.new_id
         self._stopping = stopping
-        self._words = ChangedWords()
+        self._log_once = LogOnce()
         self._proof_pauses = RetryPauses(
             ports.clock,
             first_pause_ms=_FIRST_PROOF_PAUSE_MS,
@@ -84,7 +84,7 @@ class ExpiryLanes:
         `view` is what it was made by. By one thread only.
         """
         tip = lead.topic_id_partition
-        is_something = plan.log_start or plan.losses or plan.deletions or plan.forgets
+        is_something = plan.log_start or plan.losses or plan.deletions or plan.purges
         if not is_something or self._lanes.is_busy(tip):
             return
         basis = _Basis(lead=lead, policy=view.policy, paused=view.paused)
@@ -114,16 +114,16 @@ class ExpiryLanes:
                 self._require_unchanged(basis)
                 if self._is_proven(action.record.metadata, partial(self._proof.require, action)):
                     self._expirer.delete(action, basis.lead.writer)
-            for record in plan.forgets:
+            for record in plan.purges:
                 self._require_unchanged(basis)
-                self._forget(record)
+                self._purge(record)
         except FencedError as error:
             _log.info("expiry given up", extra={"topic_partition": tip, "error": error})
         except TieredStorageError as error:
-            if self._words.are_new(tip, error.message):
+            if self._log_once.changed(tip, error.message):
                 _log.warning("expiry given up", extra={"topic_partition": tip, "error": error})
         else:
-            self._words.ended(tip)
+            self._log_once.clear(tip)
         finally:
             del self._policies[tip]
 
@@ -154,18 +154,18 @@ class ExpiryLanes:
         self._proof_pauses.ended(segment_id)
         return True
 
-    def _forget(self, record: SegmentRecord) -> None:
+    def _purge(self, record: SegmentRecord) -> None:
         """Remove a segment's records; not yet if the store does not let its objects go."""
         segment_id = record.metadata.segment_id
         if never_finished(record):  # what its writer wrote after the deletion
             try:
                 self._storage.delete_log_segment_data(record.metadata)
             except RetriableError as error:
-                if self._words.are_new((segment_id.topic_id_partition, "forget"), error.message):
+                if self._log_once.changed((segment_id.topic_id_partition, "forget"), error.message):
                     extra = {"segment_id": segment_id, "error": error}
-                    _log.warning("leftovers of a copy can't be deleted", extra=extra)
+                    _log.warning("leftovers of a copy cannot be deleted", extra=extra)
                 return
-        self._metadata.retire(segment_id)
+        self._metadata.write_tombstones(segment_id)
 
     def _require_unchanged(self, basis: _Basis) -> None:
         """FencedError if the lead is lost, or something else is wanted by now."""

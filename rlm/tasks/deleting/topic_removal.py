@@ -4,7 +4,7 @@
     → each partition as rlm.policy.removal says → policy dropped
 
 Each step is written to the metadata before the next, so that whoever carries on, a later run or
-another broker's manager, carries on where it ended. A topic created anew under the old name has
+another broker's manager, carries on where it ended. A topic created again under the old name has
 another id, and is another topic.
 """
 
@@ -20,8 +20,8 @@ from uuid import UUID
 from rlm.policy.peers.gateways import live_gateways
 from rlm.policy.removal import PartitionRemains, RemovalPlan, plan_removal, removed_by
 from rlm.policy.view import Moment
-from rlm.tasks.context.changed_words import ChangedWords
 from rlm.tasks.context.lanes import Lanes
+from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.deleting.expirer import Expirer
 from rlmm.events.values import (
@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 _FINISHED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
 
 FindDeleted = Callable[[Mapping[UUID, str]], frozenset[UUID]]
-"""Those of these topics, names by id, that the cluster no longer has. RetriableError if it can't
+"""Those of these topics, names by id, that the cluster no longer has. RetriableError if it cannot
 be said now."""
 
 
@@ -86,12 +86,12 @@ class TopicRemoval:
         self._grace_ms = grace_ms
         self._orphan_grace_ms = orphan_grace_ms
         self._missing_since_ms: dict[UUID, int] = {}
-        self._words = ChangedWords()
+        self._log_once = LogOnce()
 
     def step(self) -> None:
         """Look once, start what is due, wait for nothing.
 
-        Raises RetriableError if the cluster, the log dirs or the metadata can't be asked now; then
+        Raises RetriableError if the cluster, the log dirs or the metadata cannot be asked now; then
         nothing is taken for deleted that was not before.
         """
         policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
@@ -102,13 +102,13 @@ class TopicRemoval:
             try:
                 self._remove(policy)
             except TieredStorageError as error:
-                if self._words.are_new((policy.topic_id, "waits"), error.message):
+                if self._log_once.changed((policy.topic_id, "waits"), error.message):
                     _log.info(
                         "removal of a deleted topic waits",
                         extra={"topic": policy.topic, "topic_id": policy.topic_id, "error": error},
                     )
             else:
-                self._words.ended((policy.topic_id, "waits"))
+                self._log_once.clear((policy.topic_id, "waits"))
 
     def _confirmed(self, policies: Mapping[UUID, TopicPolicy]) -> list[UUID]:
         """The topics that have been missing for the whole grace, looked at again and again."""
@@ -138,13 +138,13 @@ class TopicRemoval:
         """Whether it is ours to remove, and nobody has paused that."""
         topic_id = policy.topic_id
         if PausableTask.DELETE in self._metadata.paused_tasks(topic_id):
-            if self._words.are_new(topic_id, "paused"):
+            if self._log_once.changed(topic_id, "paused"):
                 _log.warning(
                     "removal of a deleted topic is paused (rlm resume)",
                     extra={"topic": policy.topic, "topic_id": topic_id},
                 )
             return False
-        self._words.ended(topic_id)
+        self._log_once.clear(topic_id)
         remover = removed_by(
             topic_id,
             self._metadata.registrations(),
@@ -159,13 +159,13 @@ class TopicRemoval:
             if self._metadata.newer_record(tip) is not None:
                 done = False  # a newer version's record may say that this must not be
             elif self._is_removed(tip):
-                self._metadata.retire_partition(tip)
+                self._metadata.write_partition_tombstones(tip)
             else:
                 done = False
                 self._lanes.offer(tip, partial(self._carry_on, tip))
         if done:
             self._drop_originals(policy.topic, policy.topic_id)
-            self._metadata.retire_policy(policy.topic_id)
+            self._metadata.write_policy_tombstones(policy.topic_id)
             _log.info(
                 "nothing is left of a deleted topic",
                 extra={"topic": policy.topic, "topic_id": policy.topic_id},
@@ -185,7 +185,7 @@ class TopicRemoval:
                     return
         except TieredStorageError as error:
             # The partitions of a topic mostly fail of the same; that one is done ends nothing.
-            if self._words.are_new((tip.topic_id, "given up"), error.message):
+            if self._log_once.changed((tip.topic_id, "given up"), error.message):
                 _log.warning(
                     "removal of a deleted partition given up for now",
                     extra={"topic_partition": tip, "error": error},
@@ -228,8 +228,8 @@ class TopicRemoval:
             self._storage.delete_log_segment_data(record.metadata)
         if plan.next_state is not None:
             return self._enter(tip, plan.next_state)
-        for record in plan.forgets:
-            self._metadata.retire(record.metadata.segment_id)
+        for record in plan.purges:
+            self._metadata.write_tombstones(record.metadata.segment_id)
         return bool(plan.deletions) and gone_count == len(plan.deletions)
 
     def _enter(self, tip: TopicIdPartition, state: RemotePartitionDeleteState) -> bool:

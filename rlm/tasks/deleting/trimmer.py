@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from rlm.broker.delete_records import RecordDeletion
 from rlm.policy.anomalies import undamaged
-from rlm.tasks.context.changed_words import ChangedWords, log_level
+from rlm.tasks.context.log_once import LogOnce, log_level
 from rlm.tasks.context.ports import Ports
 from rlmm.events.values import LocalLogTrimmed
 from rlmm.log_starts import LogStart
@@ -54,7 +54,7 @@ class Trimmer:
         self._clock = ports.clock
         self._new_id = ports.new_id
         self._plan_max_age_ms = plan_max_age_ms
-        self._words = ChangedWords()
+        self._log_once = LogOnce()
 
     def is_due(self, plans: Mapping[TopicIdPartition, TrimPlan]) -> bool:
         """Whether the first of the plans, the oldest, is half as old as it may become."""
@@ -66,8 +66,8 @@ class Trimmer:
     def trim(self, plans: Mapping[TopicIdPartition, TrimPlan]) -> Mapping[TopicIdPartition, int]:
         """Carry out trims; the new local start of each partition that was trimmed.
 
-        A partition that fails any check is left out: it is planned anew in the next cycle. Raises
-        RetriableError if the broker can't be asked.
+        A partition that fails any check is left out: it is planned again in the next cycle. Raises
+        RetriableError if the broker cannot be asked.
         """
         trimmed: dict[TopicIdPartition, int] = {}
         recorded: dict[TopicIdPartition, TrimPlan] = {}
@@ -95,7 +95,7 @@ class Trimmer:
         for tip, error in results.failed.items():
             self._log_failure("trim failed", tip, error)
         for tip, local_start_offset in results.succeeded.items():
-            self._words.ended(tip)
+            self._log_once.clear(tip)
             _log.info(
                 "trimmed local log",
                 extra={
@@ -173,10 +173,10 @@ class Trimmer:
         return covered_end(stored_ranges(plan.lineage, sound), start_offset) >= plan.offset
 
     def _log_failure(self, what: str, tip: TopicIdPartition, error: TieredStorageError) -> None:
-        level = log_level(self._words, tip, what, error)
+        level = log_level(self._log_once, tip, what, error)
         _log.log(level, what, extra={"topic_partition": tip, "reason": error})
 
     def _warn(self, what: str, tip: TopicIdPartition, reason: str) -> None:
         """Once, until the partition is trimmed or something else keeps it from that."""
-        if self._words.are_new(tip, f"{what}: {reason}"):
+        if self._log_once.changed(tip, f"{what}: {reason}"):
             _log.warning(what, extra={"topic_partition": tip, "reason": reason})

@@ -14,11 +14,11 @@ from threading import Event
 from uuid import UUID
 
 from rlm.policy.view import Damage
-from rlm.tasks.context.changed_words import ChangedWords
+from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import RetryPauses
 from rlm.tasks.copying.copy_throttle import CopyThrottle
-from rlm.tasks.integrity.object_check import ObjectCheck
+from rlm.tasks.integrity.object_check import SegmentObjectCheck
 from rlmm.events.anomaly import Anomaly, AnomalyKind, AnomalyReported
 from rlmm.partition_room import NoAnomalyRoomError
 from rlmm.spi import RemoteLogMetadataManager
@@ -62,7 +62,9 @@ class AnomalyCheck:
         self._clock = ports.clock
         self._led = led
         self._stopping = stopping
-        self._check = ObjectCheck(ports, stopping, timeout_ms=_CHECK_TIMEOUT_MS, throttle=throttle)
+        self._check = SegmentObjectCheck(
+            ports, stopping, timeout_ms=_CHECK_TIMEOUT_MS, throttle=throttle
+        )
         self._looks = RetryPauses(
             ports.clock, first_pause_ms=_FIRST_PAUSE_MS, longest_pause_ms=_FIRST_PAUSE_MS
         )
@@ -75,7 +77,7 @@ class AnomalyCheck:
             longest_pause_ms=_PAUSE_AFTER_WHOLE_MS,
         )
         self._new_id = ports.new_id
-        self._words = ChangedWords()
+        self._log_once = LogOnce()
         self._damaged: dict[TopicIdPartition, _Faults] = {}
         self._whole: dict[TopicIdPartition, set[RemoteLogSegmentId]] = {}
         self._found: dict[TopicIdPartition, Damage] = {}
@@ -235,7 +237,7 @@ class AnomalyCheck:
             for fault in faults:
                 report_fault(self._metadata, segment_id, fault, self._clock, self._new_id)
         except NoAnomalyRoomError as error:
-            if self._words.are_new(tip, error.message):
+            if self._log_once.changed(tip, error.message):
                 extra = {"topic_partition": tip, "error": error}
                 _log.warning("damaged object not recorded", extra=extra)
 
@@ -266,7 +268,7 @@ class AnomalyCheck:
         for segment_id in (*damaged, *whole):
             self._looks.ended(segment_id)
             self._reads.ended(segment_id)
-        self._words.ended(tip)
+        self._log_once.clear(tip)
         self._found.pop(tip, None)
 
 

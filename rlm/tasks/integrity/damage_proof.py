@@ -10,7 +10,7 @@ from threading import Event
 
 from rlm.policy.plan import DeleteSegment
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.integrity.object_check import ObjectCheck
+from rlm.tasks.integrity.object_check import SegmentObjectCheck
 from rlmm.events.anomaly import AnomalyKind
 from rsm.segment.errors import FencedError
 from rsm.segment.ids import RemoteLogSegmentId
@@ -24,7 +24,7 @@ class DamageProof:
 
     def __init__(self, ports: Ports, stopping: Event) -> None:
         self._metadata = ports.metadata
-        self._check = ObjectCheck(ports, stopping, timeout_ms=_TIMEOUT_MS)
+        self._check = SegmentObjectCheck(ports, stopping, timeout_ms=_TIMEOUT_MS)
 
     def require(self, action: DeleteSegment) -> None:
         """FencedError if a segment that is to go is whole, or one that holds its records is not.

@@ -11,7 +11,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.spi import CopyAttempt, ObjectFault
 
 
-class ObjectCheck:
+class SegmentObjectCheck:
     """Thread-safe."""
 
     def __init__(

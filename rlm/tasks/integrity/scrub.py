@@ -16,12 +16,12 @@ from threading import Event
 from typing import Protocol
 
 from rlm.metrics.metrics import Metrics
-from rlm.tasks.context.changed_words import ChangedWords
+from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import RetryPauses
 from rlm.tasks.copying.copy_throttle import CopyThrottle
 from rlm.tasks.integrity.anomaly_check import report_fault
-from rlm.tasks.integrity.object_check import ObjectCheck, objects_bytes
+from rlm.tasks.integrity.object_check import SegmentObjectCheck, objects_bytes
 from rlmm.partition_room import NoAnomalyRoomError
 from rlmm.spi import SegmentRecord
 from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
@@ -90,7 +90,7 @@ class Scrub:
         self._limits = limits
         self._metrics = metrics
         self._stopping = stopping
-        self._objects = ObjectCheck(
+        self._objects = SegmentObjectCheck(
             ports, stopping, timeout_ms=_CHECK_TIMEOUT_MS, throttle=throttle
         )
         self._stepped_ms = ports.clock.monotonic_ms()
@@ -105,7 +105,7 @@ class Scrub:
         self._segments: deque[RemoteLogSegmentId] = deque()
         self._postponed: deque[RemoteLogSegmentId] = deque()
         self._found: deque[tuple[RemoteLogSegmentId, ObjectFault]] = deque()
-        self._words = ChangedWords()
+        self._log_once = LogOnce()
         self._pauses = RetryPauses(ports.clock, first_pause_ms=_FIRST_PAUSE_MS)
 
     def step(self) -> None:
@@ -152,7 +152,7 @@ class Scrub:
             self._postpone(segment_id, error)
             return False
         self._pauses.ended(segment_id)
-        self._words.ended(Scrub)
+        self._log_once.clear(Scrub)
         return True
 
     def _next_segment(self) -> RemoteLogSegmentId | None:
@@ -178,19 +178,19 @@ class Scrub:
             return
         self._pauses.ended(segment_id)
         self._metrics.scrub_skipped_segments.inc()
-        if self._words.are_new(self._postpone, error.message):
+        if self._log_once.changed(self._postpone, error.message):
             extra = {"segment_id": segment_id, "attempts": attempts, "error": error}
             _log.warning("stored segment not checked in this pass", extra=extra)
 
     def _log_waiting(self, error: TieredStorageError) -> None:
-        if self._words.are_new(Scrub, error.message):
+        if self._log_once.changed(Scrub, error.message):
             _log.info("scrub waits for the store", extra={"error": error})
 
     def _end_pass(self) -> None:
         self._is_passing = False
         self._passes.end()
         self._pass_begins_ms += self._limits.interval_ms
-        self._words.ended(self._postpone)
+        self._log_once.clear(self._postpone)
         self._metrics.scrub_pass_ended.set(self._clock.wall_ms() / 1000)
 
     def _stored_of(self, tip: TopicIdPartition) -> Iterable[RemoteLogSegmentId]:
@@ -222,17 +222,17 @@ class Scrub:
             try:
                 report_fault(self._metadata, segment_id, fault, self._clock, self._new_id)
             except NoAnomalyRoomError as error:
-                if self._words.are_new(tip, error.message):
+                if self._log_once.changed(tip, error.message):
                     extra = {"topic_partition": tip, "error": error}
                     _log.warning("damaged object not recorded", extra=extra)
             except RetriableError as error:
-                if self._words.are_new(self._report_found, error.message):
+                if self._log_once.changed(self._report_found, error.message):
                     _log.info("scrub waits for the metadata topic", extra={"error": error})
                 return False
             else:
-                self._words.ended(tip)
+                self._log_once.clear(tip)
             self._found.popleft()
-        self._words.ended(self._report_found)
+        self._log_once.clear(self._report_found)
         return True
 
     def _finished(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:

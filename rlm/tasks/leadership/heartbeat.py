@@ -22,7 +22,7 @@ _MISSED_ROUND_TRIPS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessCard:
+class ProcessDescription:
     """What a process says of itself in every heartbeat."""
 
     process_id: UUID
@@ -61,42 +61,42 @@ class Heartbeat:
     def __init__(
         self,
         metadata: RemoteLogMetadataManager,
-        card: ProcessCard,
+        description: ProcessDescription,
         new_id: Callable[[], UUID],
         applied: Callable[[], Mapping[int, int]] = dict,
     ) -> None:
         """`applied`: the next offset of each metadata partition, for processes that say so."""
         self._metadata = metadata
-        self._card = card
+        self._description = description
         self._new_id = new_id
         self._applied = applied
 
     def step(self, state: ProcessState = _NOTHING_KNOWN) -> None:
-        """Register once, with the state as of now. RetriableError if the topic can't be written."""
-        card = self._card
+        """Register once, with the state as of now. RetriableError if the topic cannot be written."""
+        description = self._description
         self._metadata.publish(
             ProcessRegistered(
                 event_id=self._new_id(),
-                process_id=card.process_id,
-                role=card.role,
-                broker_id=card.broker_id,
+                process_id=description.process_id,
+                role=description.role,
+                broker_id=description.broker_id,
                 http_address=(
-                    card.http_address if state.http_address is None else state.http_address
+                    description.http_address if state.http_address is None else state.http_address
                 ),
-                heartbeat_interval_ms=card.heartbeat_interval_ms,
-                version=card.version,
+                heartbeat_interval_ms=description.heartbeat_interval_ms,
+                version=description.version,
                 gateway_address=state.gateway_address,
                 applied=tuple(
                     AppliedPosition(partition=partition, offset=offset)
                     for partition, offset in sorted(self._applied().items())
                 ),
-                boot_id=card.host.boot_id,
-                network_namespace=card.host.network_namespace,
+                boot_id=description.host.boot_id,
+                network_namespace=description.host.network_namespace,
                 broker_address=state.broker_address,
                 readiness=state.readiness,
                 unready_reasons=bounded_reasons(state.unready_reasons),
-                incarnation=card.incarnation,
-                serves_https=card.serves_https,
+                incarnation=description.incarnation,
+                serves_https=description.serves_https,
             )
         )
 

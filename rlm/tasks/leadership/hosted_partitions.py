@@ -1,6 +1,6 @@
 """Tells the metadata which partitions of tiered topics our broker hosts, so that it follows these.
 
-What the broker leads is its own word, the rest is what its log dirs show. While they can't be read
+What the broker leads is its own word, the rest is what its log dirs show. While they cannot be read
 nothing is taken for gone: an offline log dir must not keep us from what is led.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Collection
 from uuid import UUID
 
 from rlm.source.log_source import LogSource
-from rlm.tasks.context.changed_words import ChangedWords
+from rlm.tasks.context.log_once import LogOnce
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
@@ -26,7 +26,7 @@ class HostedPartitions:
         self._source = source
         self._metadata = metadata
         self._hosted: frozenset[TopicIdPartition] = frozenset()
-        self._words = ChangedWords()
+        self._log_once = LogOnce()
 
     def step(
         self, led: Collection[TopicIdPartition], tiered: Collection[UUID]
@@ -35,12 +35,12 @@ class HostedPartitions:
         try:
             here = self._source.partitions()
         except RetriableError as error:
-            if self._words.are_new("log dirs", str(error)):
-                _log.warning("log dirs can't be listed", extra={"error": error})
+            if self._log_once.changed("log dirs", str(error)):
+                _log.warning("log dirs cannot be listed", extra={"error": error})
             self._hosted |= frozenset(led)
             self._metadata.on_partition_leadership_changes(led, ())
             return ()
-        self._words.ended("log dirs")
+        self._log_once.clear("log dirs")
         followed = tuple(tip for tip in here if tip.topic_id in tiered and tip not in led)
         hosted = frozenset((*led, *followed))
         self._metadata.on_partition_leadership_changes(led, followed)

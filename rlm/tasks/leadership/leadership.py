@@ -16,7 +16,7 @@ from functools import partial
 from threading import Lock, Timer
 from uuid import UUID
 
-from rlm.tasks.context.changed_words import ChangedWords
+from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.leadership.partition_lead import PartitionLead
 from rlmm.events.values import LeadershipClaimed
@@ -60,20 +60,20 @@ class Leadership:
         self._source = ports.source
         self._new_id = ports.new_id
         self._leads: dict[TopicIdPartition, PartitionLead] = {}
-        self._words = ChangedWords()
+        self._log_once = LogOnce()
         self._lock = Lock()
 
     def keep_only(self, leader_epochs: Mapping[TopicIdPartition, int]) -> tuple[PartitionLead, ...]:
         """Drop the leads that the broker has lost; the claims that are missing, in no order."""
         # The metadata is asked without the lock: copies ask `still_leads` between any two pieces.
-        held = {
+        led = {
             lead.topic_id_partition: lead
             for lead in self.leads()
             if leader_epochs.get(lead.topic_id_partition) == lead.writer.leader_epoch
             and not self._abandoned(lead)
         }
         with self._lock:
-            self._leads = held
+            self._leads = led
         return tuple(
             PartitionLead(
                 topic_id_partition=tip,
@@ -82,7 +82,7 @@ class Leadership:
                 ),
             )
             for tip, epoch in leader_epochs.items()
-            if tip not in held
+            if tip not in led
         )
 
     def _abandoned(self, lead: PartitionLead) -> bool:
@@ -92,7 +92,9 @@ class Leadership:
             return False
         if owner.leader_epoch != lead.writer.leader_epoch or not self._alone():
             tip, rival = lead.topic_id_partition, owner.incarnation
-            self._tell(logging.WARNING, "another process owns what we lead", tip, owner=rival)
+            self._log_changes(
+                logging.WARNING, "another process owns what we lead", tip, owner=rival
+            )
             return False
         return True
 
@@ -110,7 +112,7 @@ class Leadership:
     def _claim_all(self, wanted: Mapping[TopicIdPartition, PartitionLead]) -> None:
         caught_up = self._metadata.those_caught_up(wanted)
         for tip in wanted.keys() - caught_up:
-            self._tell(logging.INFO, "claim waits for the metadata topic", tip)
+            self._log_changes(logging.INFO, "claim waits for the metadata topic", tip)
         claims = [partial(self._try_claim, wanted[tip]) for tip in caught_up]
         if self._executor is None:
             for claim in claims:
@@ -138,7 +140,7 @@ class Leadership:
             self.claim(lead)
         except TieredStorageError as error:
             tip = lead.topic_id_partition
-            self._tell(logging.WARNING, "claim failed", tip, error=error.message)
+            self._log_changes(logging.WARNING, "claim failed", tip, error=error.message)
 
     def claim(self, lead: PartitionLead) -> None:
         """Publish a claim; on return the partition is led, unless the claim was refused.
@@ -159,19 +161,19 @@ class Leadership:
             )
         )
         if not result.accepted:
-            self._tell(logging.WARNING, "claim refused", tip, reason=result.refusal)
+            self._log_changes(logging.WARNING, "claim refused", tip, reason=result.refusal)
             return
         with self._lock:
             self._leads[tip] = lead
-        self._words.ended(tip)
+        self._log_once.clear(tip)
         _log.info(
             "claimed leadership",
             extra={"topic_partition": tip, "leader_epoch": lead.writer.leader_epoch},
         )
 
-    def _tell(self, level: int, what: str, tip: TopicIdPartition, **fields: object) -> None:
+    def _log_changes(self, level: int, what: str, tip: TopicIdPartition, **fields: object) -> None:
         """Once, until something else is to be told of the partition."""
-        if self._words.are_new(tip, f"{what} {fields}"):
+        if self._log_once.changed(tip, f"{what} {fields}"):
             _log.log(level, what, extra={"topic_partition": tip, **fields})
 
     def led_partitions(self) -> tuple[TopicIdPartition, ...]:

@@ -21,7 +21,7 @@ class PartitionLead:
 def confirm_lead(broker: Broker, lead: PartitionLead) -> PartitionOffsets:
     """Ask the broker, with our epoch, whether it still leads; its offsets if it does.
 
-    Raises FencedError if not, RetriableError if it can't be said now.
+    Raises FencedError if not, RetriableError if it cannot be said now.
     """
     tip = lead.topic_id_partition
     results = broker.offsets({tip: lead.writer.leader_epoch})

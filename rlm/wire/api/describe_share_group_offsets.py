@@ -60,7 +60,7 @@ class DescribeShareGroupOffsetsResponseTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeShareGroupOffsetsResponseGroup(Message):
-    """A group, or why it can't be described."""
+    """A group, or why it cannot be described."""
 
     group_id: str = wire(WireType.STRING, "0+")
     topics: tuple[DescribeShareGroupOffsetsResponseTopic, ...] = wire(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rlm.wire.scanning.units import Data, Incomplete
+from rlm.wire.scanning.units import Data, IncompleteUnit
 from rsm.segment.errors import CorruptError
 
 Step = Callable[[Data, int], int]
@@ -31,14 +31,14 @@ class ChunkReader:
     `base_position` is where the data that a step is handed begins in the frame.
     """
 
-    __slots__ = ("_held", "_left_bytes", "_position", "base_position", "skip_bytes", "step")
+    __slots__ = ("_buffered", "_left_bytes", "_position", "base_position", "skip_bytes", "step")
 
     def __init__(self, first: Step, *, frame_bytes: int) -> None:
         self.step: Step | None = first
         self.skip_bytes = 0
         self.base_position = 0
         self._position = 0  # of the first byte that was not passed on
-        self._held = bytearray()
+        self._buffered = bytearray()
         self._left_bytes = frame_bytes
 
     @property
@@ -69,14 +69,14 @@ class ChunkReader:
         if self._left_bytes < 0:
             raise ValueError("more bytes than the frame has")
         passed: list[memoryview] = []
-        start = self._complete(chunk, passed) if self._held else 0
-        if not self._held:
+        start = self._complete(chunk, passed) if self._buffered else 0
+        if not self._buffered:
             self.base_position = self._position - start
             end = self._run(chunk, start)
             if end > start:
                 passed.append(chunk[start:end])
             self._position = self.base_position + end
-            self._held += chunk[end:]
+            self._buffered += chunk[end:]
         self._require_whole()
         return passed
 
@@ -99,26 +99,26 @@ class ChunkReader:
                 return position
             try:
                 position = self.step(data, position)
-            except Incomplete:
+            except IncompleteUnit:
                 return position
 
     def _complete(self, chunk: memoryview, passed: list[memoryview]) -> int:
         """Complete the unit that is held back; returns how much of the chunk that took."""
         assert self.step is not None
         self.base_position = self._position
-        held = self._held
-        held_bytes = len(held)
+        buffered = self._buffered
+        buffered_bytes = len(buffered)
         used = 0
         while used < len(chunk):
             stride = chunk[used : used + _STRIDE_BYTES]
-            held += stride
+            buffered += stride
             used += len(stride)
             try:
-                end = self.step(held, 0)
-            except Incomplete:
+                end = self.step(buffered, 0)
+            except IncompleteUnit:
                 continue
-            passed.append(memoryview(held)[:end])
-            self._held = bytearray()
+            passed.append(memoryview(buffered)[:end])
+            self._buffered = bytearray()
             self._position += end
-            return end - held_bytes
+            return end - buffered_bytes
         return used

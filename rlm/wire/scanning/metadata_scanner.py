@@ -19,11 +19,11 @@ from collections.abc import Callable
 from rlm.wire.api.metadata import METADATA, MetadataResponseBroker
 from rlm.wire.codec import decode_prefix, encode
 from rlm.wire.frames import ResponseHeader
-from rlm.wire.scanning.units import Incomplete, count_unit, fixed_unit
+from rlm.wire.scanning.units import IncompleteUnit, count_unit, fixed_unit
 from rlm.wire.schema import Buffer
 from rsm.segment.errors import CorruptError, UnsupportedError
 
-MAX_HELD_BYTES = 4 << 20  # some ten thousand brokers of long names
+MAX_BUFFERED_BYTES = 4 << 20  # some ten thousand brokers of long names
 
 _THROTTLE_TIME_VERSION = 3
 _THROTTLE_TIME_BYTES = 4
@@ -40,7 +40,7 @@ class MetadataScanner:
         version: int,
         *,
         frame_bytes: int,
-        place: Callable[[MetadataResponseBroker], MetadataResponseBroker],
+        readdress: Callable[[MetadataResponseBroker], MetadataResponseBroker],
     ) -> None:
         """Raises UnsupportedError for a version that is not in the table."""
         if version not in METADATA.versions:
@@ -48,18 +48,18 @@ class MetadataScanner:
         self.frame_bytes: int | None = None
         self._version = version
         self._flexible = version in METADATA.flexible
-        self._place = place
+        self._readdress = readdress
         self._whole_bytes = self._left_bytes = frame_bytes
-        self._held = b""
+        self._buffered = b""
         self._brokers_position: int | None = None
         self._brokers_left = 0
         self._end_position = 0  # of what was read of it
-        self._placed = bytearray()
+        self._readdressed = bytearray()
 
     @property
-    def held_bytes(self) -> int:
+    def buffered_bytes(self) -> int:
         """How much of the frame is held back."""
-        return len(self._held)
+        return len(self._buffered)
 
     @property
     def passing_bytes(self) -> int:
@@ -81,14 +81,14 @@ class MetadataScanner:
         self._left_bytes -= len(chunk)
         if self.frame_bytes is not None:
             return [chunk]
-        self._held += chunk
+        self._buffered += chunk
         if not self._read():
             return []
-        held, start, end = self._held, self._brokers_position, self._end_position
+        buffered, start, end = self._buffered, self._brokers_position, self._end_position
         assert start is not None
-        self._held = b""
-        self.frame_bytes = self._whole_bytes - (end - start) + len(self._placed)
-        return [held[:start] + self._placed, memoryview(held)[end:]]
+        self._buffered = b""
+        self.frame_bytes = self._whole_bytes - (end - start) + len(self._readdressed)
+        return [buffered[:start] + self._readdressed, memoryview(buffered)[end:]]
 
     def _read(self) -> bool:
         """Read as far as it has come; whether all brokers have."""
@@ -97,15 +97,15 @@ class MetadataScanner:
                 self._read_head()
             while self._brokers_left:
                 self._read_broker()
-        except (Incomplete, CorruptError) as error:
-            # What is cut can't be told from what is corrupt until more has come.
-            if not self._left_bytes or len(self._held) > MAX_HELD_BYTES:
+        except (IncompleteUnit, CorruptError) as error:
+            # What is cut cannot be told from what is corrupt until more has come.
+            if not self._left_bytes or len(self._buffered) > MAX_BUFFERED_BYTES:
                 raise CorruptError("no brokers can be read of Metadata", reason=error) from error
             return False
         return True
 
     def _read_head(self) -> None:
-        data = self._held
+        data = self._buffered
         _, position = decode_prefix(
             ResponseHeader,
             METADATA.response_header_version(self._version),
@@ -123,10 +123,10 @@ class MetadataScanner:
         broker, end = decode_prefix(
             MetadataResponseBroker,
             version,
-            self._held,
+            self._buffered,
             flexible=flexible,
             position=self._end_position,
         )
-        self._placed += encode(self._place(broker), version, flexible=flexible)
+        self._readdressed += encode(self._readdress(broker), version, flexible=flexible)
         self._end_position = end
         self._brokers_left -= 1

@@ -16,9 +16,9 @@ class StructureScanner:
     Each step reads first, then changes: Incomplete must leave all as it was.
     """
 
-    def __init__(self, first: Step, behind_tags: Callable[[], None], *, frame_bytes: int) -> None:
+    def __init__(self, first: Step, after_tags: Callable[[], None], *, frame_bytes: int) -> None:
         self._tags_left = 0
-        self._behind_tags = behind_tags
+        self._after_tags = after_tags
         self._reader = ChunkReader(first, frame_bytes=frame_bytes)
 
     def feed(self, chunk: memoryview) -> list[memoryview]:
@@ -36,13 +36,13 @@ class StructureScanner:
 
     def _end_structure(self, then: Callable[[], None]) -> None:
         """Read the tags behind a structure, then go on."""
-        self._behind_tags = then
+        self._after_tags = then
         self._reader.step = self._read_tag_count
 
     def _skip_tags(self, count: int, then: Callable[[], None]) -> None:
         if count:
             self._tags_left = count
-            self._behind_tags = then
+            self._after_tags = then
             self._reader.step = self._read_tag
         else:
             then()
@@ -52,7 +52,7 @@ class StructureScanner:
 
     def _read_tag_count(self, data: Data, position: int) -> int:
         tag_count, end = varint_unit(data, position)
-        self._skip_tags(tag_count, self._behind_tags)
+        self._skip_tags(tag_count, self._after_tags)
         return end
 
     def _read_tag(self, data: Data, position: int) -> int:
@@ -62,5 +62,5 @@ class StructureScanner:
         self._reader.skip_bytes = size_bytes
         self._tags_left -= 1
         if not self._tags_left:
-            self._behind_tags()
+            self._after_tags()
         return end

@@ -20,7 +20,7 @@ _INT32 = struct.Struct(">i")
 _MAX_STRING_BYTES = 0x7FFF
 
 
-class Incomplete(Exception):  # noqa: N818 - not an error: the rest has not come yet
+class IncompleteUnit(Exception):  # noqa: N818 - not an error: the rest has not come yet
     """The data ends within the unit."""
 
 
@@ -28,7 +28,7 @@ def fixed_unit(data: Data, position: int, unit_bytes: int) -> int:
     """The position behind a unit of fixed width."""
     end = position + unit_bytes
     if end > len(data):
-        raise Incomplete
+        raise IncompleteUnit
     return end
 
 
@@ -37,7 +37,7 @@ def varint_unit(data: Data, position: int) -> tuple[int, int]:
     try:
         return read_unsigned_varint(data, position)
     except IndexError:
-        raise Incomplete from None
+        raise IncompleteUnit from None
 
 
 def count_unit(data: Data, position: int, *, flexible: bool) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from rsm.segment.errors import InvalidConfigError
 def client_context(tls: TlsSettings) -> ssl.SSLContext:
     """The context of connections to brokers: their certificates are always verified.
 
-    Raises InvalidConfigError where a certificate, key or CA file can't be used; its keys are
+    Raises InvalidConfigError where a certificate, key or CA file cannot be used; its keys are
     librdkafka's.
     """
     context = _trusting(tls.ca_path)

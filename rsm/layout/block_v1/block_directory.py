@@ -57,7 +57,7 @@ class EntryRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenBatches:
+class BatchSequence:
     """Batches one behind the other from a position on to `last`, which may be cut. Of one use."""
 
     batches: list[memoryview]
@@ -124,46 +124,46 @@ class BlockDirectory:
             )
         return runs
 
-    def batches(self, run: EntryRun, content: bytes) -> TakenBatches:
+    def batches(self, run: EntryRun, content: bytes) -> BatchSequence:
         """The batches of a run, the first and the last one maybe cut short.
 
-        CorruptError for what can't be an entry or its batch; the CRC of each whole batch is
+        CorruptError for what cannot be an entry or its batch; the CRC of each whole batch is
         checked, that of one that is cut is its reader's to check.
         """
-        view, place, end = memoryview(content), 0, len(content)
+        view, location, end = memoryview(content), 0, len(content)
         entry_id, log_position = run.begin.entry_id, run.begin.log_position
         end_entry_id, block_bytes_end = run.block_end.entry_id, run.block_end.log_position
         taken: list[memoryview] = []
         start_log_position, length_bytes = log_position, 0
         if run.cut is not None:
             length_bytes = run.cut.batch_bytes
-            place = length_bytes - run.cut.left_out_bytes
-            taken.append(view[:place])
+            location = length_bytes - run.cut.left_out_bytes
+            taken.append(view[:location])
             start_log_position += run.cut.left_out_bytes
             log_position += length_bytes
             entry_id += 1
         while log_position < run.end_log_position:
             batch = None
-            if end - place >= _FRONT.size:  # the way of nearly all: version 2, unpacked in place
-                length_bytes, found_id, rest_bytes, magic, crc = _FRONT.unpack_from(view, place)
+            if end - location >= _FRONT.size:  # the way of nearly all: version 2, unpacked in place
+                length_bytes, found_id, rest_bytes, magic, crc = _FRONT.unpack_from(view, location)
                 if (
                     found_id == entry_id < end_entry_id
                     and length_bytes == rest_bytes + LOG_OVERHEAD_BYTES
                     and HEADER_BYTES <= length_bytes <= block_bytes_end - log_position
                     and magic == 2
                 ):
-                    begin = place + ENTRY_HEADER_BYTES
+                    begin = location + ENTRY_HEADER_BYTES
                     batch = view[begin : begin + length_bytes]
                     if begin + length_bytes <= end and crc32c(batch[CRC_COVERED_FROM:]) != crc:
                         batch = None
             if batch is None:
-                length_bytes, batch = self._checked(run, view, place, entry_id, log_position)
+                length_bytes, batch = self._checked(run, view, location, entry_id, log_position)
             taken.append(batch)
-            place += ENTRY_HEADER_BYTES + length_bytes
+            location += ENTRY_HEADER_BYTES + length_bytes
             log_position += length_bytes
             entry_id += 1
         last = LogPoint(entry_id=entry_id - 1, log_position=log_position - length_bytes)
-        return TakenBatches(batches=taken, start_log_position=start_log_position, last=last)
+        return BatchSequence(batches=taken, start_log_position=start_log_position, last=last)
 
     def _run(self, number: int, begin: LogPoint, wanted: ByteRange) -> EntryRun:
         block_end = self._block_end(number)
@@ -216,19 +216,19 @@ class BlockDirectory:
         )
 
     def _checked(
-        self, run: EntryRun, view: memoryview, place: int, entry_id: int, log_position: int
+        self, run: EntryRun, view: memoryview, location: int, entry_id: int, log_position: int
     ) -> tuple[int, memoryview]:
         """An entry of any kind: its length, and what there is of it. CorruptError."""
-        where = run.positions.start_position + place
-        if len(view) - place <= ENTRY_HEADER_BYTES:
+        where = run.positions.start_position + location
+        if len(view) - location <= ENTRY_HEADER_BYTES:
             raise self._corrupt("entries end early", where, "an entry", "the end of the read")
-        length_bytes, found_id = ENTRY_HEADER.unpack_from(view, place)
+        length_bytes, found_id = ENTRY_HEADER.unpack_from(view, location)
         left_bytes = run.block_end.log_position - log_position
         if not 0 < length_bytes <= left_bytes:
             raise self._corrupt("entry length", where, f"1..{left_bytes}", length_bytes)
         if found_id != entry_id or entry_id >= run.block_end.entry_id:
             raise self._corrupt("another entry", where + 4, entry_id, found_id)
-        begin = place + ENTRY_HEADER_BYTES
+        begin = location + ENTRY_HEADER_BYTES
         batch = view[begin : begin + length_bytes]
         if len(batch) >= LOG_OVERHEAD_BYTES:
             (rest_bytes,) = _BATCH_LENGTH.unpack_from(batch)

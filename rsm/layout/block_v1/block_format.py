@@ -9,7 +9,7 @@ A data object is blocks one behind the other. All numbers are big-endian:
     20  first entry id   i64
     28  zeros
 
-The block length counts the header. A length can't be negative, so the padding's first byte can't
+The block length counts the header. A length cannot be negative, so the padding's first byte cannot
 begin an entry, nor can the next block's magic. The bytes behind 28 are not looked at: the format
 leaves them to later versions. Pure.
 Source: Pulsar's DataBlockHeaderImpl and BlockAwareSegmentInputStreamImpl.

@@ -50,7 +50,7 @@ class _Pass:
         self._next_entry_id = 0
         self._left_in_block_bytes = 0
         self._left_in_batch_bytes = 0
-        self._begun = bytearray()  # of a batch whose length is not all there yet
+        self._started = bytearray()  # of a batch whose length is not all there yet
         self._out = memoryview(bytearray(_BUFFER_BYTES))
         self._filled_bytes = 0
 
@@ -59,10 +59,10 @@ class _Pass:
         position = 0
         while position < len(view):
             if not self._left_in_batch_bytes:
-                if not self._begun:
+                if not self._started:
                     position = self._take_small_batches(view, position)
                 position += self._take_begin(view, position)
-                if len(self._begun) < LOG_OVERHEAD_BYTES:
+                if len(self._started) < LOG_OVERHEAD_BYTES:
                     return
                 yield from self._begin_entry()
             size_bytes = min(self._left_in_batch_bytes, len(view) - position)
@@ -72,7 +72,7 @@ class _Pass:
 
     def finish(self) -> Iterator[memoryview]:
         """The rest, once the log has ended."""
-        self._require(not self._begun and not self._left_in_batch_bytes)
+        self._require(not self._started and not self._left_in_batch_bytes)
         yield from self._end_block()
         self._require(next(self._following, None) is None)
         yield from self._flush()
@@ -106,13 +106,13 @@ class _Pass:
 
     def _take_begin(self, view: memoryview, position: int) -> int:
         """Take what tells a batch's length; returns how many bytes of the view that was."""
-        wanted_bytes = LOG_OVERHEAD_BYTES - len(self._begun)
+        wanted_bytes = LOG_OVERHEAD_BYTES - len(self._started)
         piece = view[position : position + wanted_bytes]
-        self._begun += piece
+        self._started += piece
         return len(piece)
 
     def _begin_entry(self) -> Iterator[memoryview]:
-        (length_bytes,) = _BATCH_LENGTH.unpack(self._begun)
+        (length_bytes,) = _BATCH_LENGTH.unpack(self._started)
         size_bytes = length_bytes + LOG_OVERHEAD_BYTES
         self._require(length_bytes > 0)
         if self._next_entry_id == self._end_entry_id:
@@ -121,8 +121,8 @@ class _Pass:
         self._left_in_block_bytes -= ENTRY_HEADER_BYTES + size_bytes
         self._require(self._left_in_block_bytes >= 0)
         yield from self._hand_on(ENTRY_HEADER.pack(size_bytes, self._next_entry_id))
-        yield from self._hand_on(self._begun)
-        self._begun = bytearray()
+        yield from self._hand_on(self._started)
+        self._started = bytearray()
         self._left_in_batch_bytes = length_bytes
         self._next_entry_id += 1
 

@@ -64,7 +64,7 @@ class BlockPlanner:
     def add(self, length_bytes: int) -> PlannedBlock | None:
         """Take the next entry; returns the block before it if the entry begins another one.
 
-        UnsupportedError for an entry that the format can't hold.
+        UnsupportedError for an entry that the format cannot hold.
         """
         if length_bytes > MAX_ENTRY_BYTES:
             raise UnsupportedError(

@@ -60,7 +60,7 @@ class LogPoints:
     def of(cls, index: BlockIndex, *, name: str) -> LogPoints:
         """The points that an index object carries.
 
-        CorruptError if it has none, or such that can't be: not ascending, or without a block's
+        CorruptError if it has none, or such that cannot be: not ascending, or without a block's
         first entry.
         """
         encoded = index.metadata.custom_value(CUSTOM_KEY)

@@ -70,7 +70,7 @@ class OffloadedLedger:
     ) -> Iterator[LedgerEntry]:
         """The entries with these ids, half-open; without them from the first, to the last.
 
-        Raises NotFoundError for ids that the ledger does not have, CorruptError for what can't be
+        Raises NotFoundError for ids that the ledger does not have, CorruptError for what cannot be
         its objects, also behind entries that were right; and what reading raises.
         """
         start = self._index.first_entry_id if start_entry_id is None else start_entry_id

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlacedBatch:
+class LocatedBatch:
     """One batch: its offsets, and the positions of its bytes in the log, both half-open."""
 
     position: int
@@ -33,8 +33,8 @@ class BatchRun:
     def __len__(self) -> int:
         return len(self._next_offsets)
 
-    def __getitem__(self, number: int) -> PlacedBatch:
-        return PlacedBatch(
+    def __getitem__(self, number: int) -> LocatedBatch:
+        return LocatedBatch(
             position=self._bounds[number],
             end_position=self._bounds[number + 1],
             base_offset=self._base_offsets[number],
@@ -43,7 +43,7 @@ class BatchRun:
 
     def span(
         self, position: int, *, limit_position: int, end_offset: int, at_least_count: int
-    ) -> PlacedBatch | None:
+    ) -> LocatedBatch | None:
         """The batches from `position` on as if they were one; None if there are none.
 
         Those that end at or below both limits; `at_least_count` of them wherever they end.
@@ -53,7 +53,7 @@ class BatchRun:
         count = min(count, self.above(end_offset))
         if first >= count or self._bounds[first] != position:
             return None
-        return PlacedBatch(
+        return LocatedBatch(
             position=position,
             end_position=self._bounds[count],
             base_offset=self._base_offsets[first],

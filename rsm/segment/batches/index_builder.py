@@ -5,7 +5,7 @@ Owns when a broker writes an index entry: before a batch is appended, if more th
 the position of its begin, the time entry the greatest timestamp so far and the last offset of the
 first batch that has it, if it is greater than the entry before. On roll the last time entry is
 added. So the files of a broker that appended batch by batch are met byte for byte. Older brokers
-write at most one entry per append of many batches, and a restarted one counts its bytes anew:
+write at most one entry per append of many batches, and a restarted one counts its bytes again:
 such indexes differ, and are right all the same.
 Source: org.apache.kafka.storage.internals.log.LogSegment (append, onBecomeInactiveSegment).
 """

@@ -78,7 +78,7 @@ class SegmentScanner:
         self._batch_count = 0
         self._valid_bytes = 0
         self._fed_bytes = 0
-        self._held_back = bytearray()
+        self._partial_batch = bytearray()
 
     def feed(self, chunk: bytes | memoryview) -> None:
         """Take the next bytes; nothing of `chunk` is referred to after return.
@@ -87,10 +87,10 @@ class SegmentScanner:
         """
         view = memoryview(chunk)
         self._fed_bytes += len(view)
-        position = self._complete_held_back(view) if self._held_back else 0
+        position = self._complete_partial_batch(view) if self._partial_batch else 0
         while taken := self._accept_batch(view, position):
             position += taken
-        self._held_back += view[position:]
+        self._partial_batch += view[position:]
 
     def scan(self) -> SegmentScan:
         """What was seen so far; an incomplete batch at the end is left out."""
@@ -105,25 +105,27 @@ class SegmentScanner:
 
     def finish(self) -> SegmentScan:
         """What was seen of a segment fed whole; CorruptError if it ends within a batch."""
-        if self._held_back:
-            raise self._corrupt("segment ends within a batch", "a whole one", len(self._held_back))
+        if self._partial_batch:
+            raise self._corrupt(
+                "segment ends within a batch", "a whole one", len(self._partial_batch)
+            )
         return self.scan()
 
-    def _complete_held_back(self, view: memoryview) -> int:
+    def _complete_partial_batch(self, view: memoryview) -> int:
         """Fill up the batch held back from `view`, check it if whole; returns how much it took."""
         taken = 0
-        missing = PREFIX_BYTES - len(self._held_back)
+        missing = PREFIX_BYTES - len(self._partial_batch)
         if missing > 0:
-            self._held_back += view[:missing]
+            self._partial_batch += view[:missing]
             taken = min(missing, len(view))
-        size = self._batch_bytes_at(memoryview(self._held_back), 0)
+        size = self._batch_bytes_at(memoryview(self._partial_batch), 0)
         if size is None:
             return taken
-        missing = size - len(self._held_back)
-        self._held_back += view[taken : taken + missing]
+        missing = size - len(self._partial_batch)
+        self._partial_batch += view[taken : taken + missing]
         taken = min(taken + missing, len(view))
-        if len(self._held_back) == size:
-            batch, self._held_back = memoryview(self._held_back), bytearray()
+        if len(self._partial_batch) == size:
+            batch, self._partial_batch = memoryview(self._partial_batch), bytearray()
             self._accept_batch(batch, 0)
         return taken
 

@@ -52,7 +52,7 @@ class SegmentCursor:
         self._position = entry.position
         self._next_offset = stored.metadata.offsets.start_offset
         self._unfed_bytes = stored.metadata.segment_size_bytes - entry.position
-        self._held_back = bytearray()
+        self._partial_batch = bytearray()
         self._done = False
 
     @property
@@ -87,30 +87,30 @@ class SegmentCursor:
             raise self._corrupt("a stored batch is corrupt", reason=error) from error
         self._unfed_bytes -= len(piece)
         if self._unfed_bytes <= 0:
-            if self._held_back:
+            if self._partial_batch:
                 raise self._corrupt("a stored segment ends within a batch")
             self._done = True
 
     def _runs(self, view: memoryview) -> Iterator[StoredBatches]:
-        if self._held_back:
-            taken = self._complete_held_back(view)
-            batch = memoryview(bytes(self._held_back))
-            self._held_back.clear()
+        if self._partial_batch:
+            taken = self._complete_partial_batch(view)
+            batch = memoryview(bytes(self._partial_batch))
+            self._partial_batch.clear()
             yield from self._cut(batch)
             view = view[taken:]
         yield from self._cut(view)
 
-    def _complete_held_back(self, view: memoryview) -> int:
+    def _complete_partial_batch(self, view: memoryview) -> int:
         """Move what is missing of the batch held back from `view`; returns how much that was."""
         taken = 0
         while taken < len(view):
-            prefix = memoryview(bytes(self._held_back[:PREFIX_BYTES]))
+            prefix = memoryview(bytes(self._partial_batch[:PREFIX_BYTES]))
             size = batch_length_bytes(prefix, 0, base_position=self._position)
-            missing = (PREFIX_BYTES if size is None else size) - len(self._held_back)
+            missing = (PREFIX_BYTES if size is None else size) - len(self._partial_batch)
             if missing <= 0:
                 break
             more = view[taken : taken + missing]
-            self._held_back += more
+            self._partial_batch += more
             taken += len(more)
         return taken
 
@@ -143,7 +143,7 @@ class SegmentCursor:
             require_outside(run[count].base_offset, end_offset)
         self._done = run.next_offset >= end_offset
         if not self._done:
-            self._held_back += view[self._position - position :]
+            self._partial_batch += view[self._position - position :]
 
     def _extend(self, run: BatchRun, view: memoryview) -> None:
         """Check batch after batch until one ends the readable part, or is not whole."""

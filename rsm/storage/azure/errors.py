@@ -1,6 +1,6 @@
 """What a caller can do about an error of Azure's store or of its SDK.
 
-Rights, credentials and containers are mended outside, and a retry then succeeds: such errors are
+Rights, credentials and containers are repaired outside, and a retry then succeeds: such errors are
 retriable, and say what to mend.
 """
 
@@ -43,7 +43,7 @@ def code_of(error: AzureError) -> str:
     return "" if code is None else str(getattr(code, "value", code))
 
 
-def is_behind_the_end(error: HttpResponseError) -> bool:
+def is_past_the_end(error: HttpResponseError) -> bool:
     """Whether a range was asked for that begins behind the object's end."""
     return error.status_code == 416
 

@@ -22,7 +22,7 @@ from azure.storage.blob import BlobBlock, BlobProperties, ContainerClient, Expon
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
-from rsm.storage.azure.errors import is_behind_the_end, is_taken, store_error
+from rsm.storage.azure.errors import is_past_the_end, is_taken, store_error
 from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, Concat
 from rsm.storage.names import check_name, is_name, sort_key
@@ -189,7 +189,7 @@ class AzureChunkStorage(ObjectChunkStorage):
                 )
                 content = answer.readall()
             except HttpResponseError as error:
-                if is_behind_the_end(error):
+                if is_past_the_end(error):
                     return b""
                 raise
         return content

@@ -43,7 +43,7 @@ def ordered_files(
     """Names, relative to `root`, of the regular files that start with `prefix`, behind `after`.
 
     Symbolic links, names that are not UTF-8 and what the store keeps for itself are left out, and
-    what goes away meanwhile is. Raises OSError for a directory that can't be read.
+    what goes away meanwhile is. Raises OSError for a directory that cannot be read.
     """
     selection = _Selection(sort_key(prefix), sort_key(after), page_names)
     top = os.fsencode(root) + b"/"

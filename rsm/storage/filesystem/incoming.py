@@ -71,7 +71,7 @@ class Incoming:
             self._sweep(status.st_mtime_ns)
             yield IncomingFile(path=path, descriptor=descriptor, inode=status.st_ino)
         finally:
-            # What can't be removed now is a leftover, and no reason to fail.
+            # What cannot be removed now is a leftover, and no reason to fail.
             with suppress(OSError):
                 os.close(descriptor)
             with suppress(OSError):

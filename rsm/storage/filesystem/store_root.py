@@ -68,7 +68,7 @@ class StoreRoot:
             )
 
     def locate(self, name: str) -> Path:
-        """Where the chunk `name` lies, or would. InvalidConfigError for a name it can't have.
+        """Where the chunk `name` lies, or would. InvalidConfigError for a name it cannot have.
 
         Symbolic links below the root are not followed: one may lead out of it.
         """
@@ -153,7 +153,7 @@ class StoreRoot:
 def store_error(error: OSError, name: str) -> TieredStorageError:
     """What a caller can do about a failed system call: mend the configuration, or retry.
 
-    A full or broken disk, a quota and a lack of rights are mended outside and healed by a retry.
+    A full or broken disk, a quota and a lack of rights are repaired outside and healed by a retry.
     """
     code = errno.errorcode.get(error.errno or 0, "unknown")
     if error.errno in _HOPELESS:

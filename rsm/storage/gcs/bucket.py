@@ -2,7 +2,7 @@
 
 The SDK repeats requests, with growing, jittered pauses, and nothing above it does. Credentials are
 looked for at the first request, and again when the store no longer takes them, so that a key that
-was put in its place or a mended role needs no restart.
+was put in its place or a repaired role needs no restart.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a caller can do about an error of Google's store or of its SDK.
 
-Rights, credentials and buckets are mended outside, and a retry then succeeds: such errors are
+Rights, credentials and buckets are repaired outside, and a retry then succeeds: such errors are
 retriable, and say what to mend.
 """
 

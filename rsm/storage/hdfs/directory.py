@@ -35,7 +35,7 @@ class HdfsDirectory:
         self._root = settings.root.rstrip("/")
 
     def path(self, name: str) -> str:
-        """Where the chunk `name` lies, or would. InvalidConfigError for one it can't have."""
+        """Where the chunk `name` lies, or would. InvalidConfigError for one it cannot have."""
         check_name(name)
         if name.split("/", maxsplit=1)[0] == INCOMING or ":" in name:
             raise InvalidConfigError("HDFS cannot have a chunk of this name", name=name)

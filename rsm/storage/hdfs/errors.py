@@ -1,6 +1,6 @@
 """What a caller can do about what HDFS refused.
 
-Rights, quotas, space and safe mode are mended outside, and a retry then succeeds.
+Rights, quotas, space and safe mode are repaired outside, and a retry then succeeds.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The SDK repeats requests, and nothing above it does: `max_attempts` with growing, jittered pauses,
 fewer of them when many fail. It reads credentials once, where they don't carry their own renewal;
-when the store no longer takes them they are looked for anew, so that a rotated key in a file or
-a mended role needs no restart.
+when the store no longer takes them they are looked for again, so that a rotated key in a file or
+a repaired role needs no restart.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RequestObserver = Callable[[str], None]
 
 
 class S3Bucket:
-    """Thread-safe. Opening asks the store nothing; InvalidConfigError for what can't be right."""
+    """Thread-safe. Opening asks the store nothing; InvalidConfigError for what cannot be right."""
 
     def __init__(
         self, settings: S3Settings, *, observe: RequestObserver = lambda _operation: None

@@ -18,7 +18,7 @@ _COPY_BYTES = 1 << 30
 ReadRange = Callable[[str, ByteRange], bytes]
 
 
-class PartTaker(Protocol):
+class PartReceiver(Protocol):
     """What takes numbered parts; see rsm.storage.s3.multipart.MultipartUpload."""
 
     def put(self, number: int, content: bytes | bytearray) -> None:
@@ -38,7 +38,9 @@ class JoinedObject:
     metadata: Mapping[str, str]
 
 
-def send_joined(upload: PartTaker, objects: Sequence[JoinedObject], read_range: ReadRange) -> None:
+def send_joined(
+    upload: PartReceiver, objects: Sequence[JoinedObject], read_range: ReadRange
+) -> None:
     """Give `upload` the content of `objects` in their order."""
     number = 0
     short = bytearray()

@@ -1,6 +1,6 @@
 """What a caller can do about an error of S3 or of its SDK.
 
-Rights, credentials, clocks and buckets are mended outside, and a retry then succeeds: such errors
+Rights, credentials, clocks and buckets are repaired outside, and a retry then succeeds: such errors
 are retriable, and say what to mend. Only what no retry heals is a matter of the configuration.
 """
 

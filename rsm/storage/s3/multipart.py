@@ -68,7 +68,7 @@ class MultipartUpload:
         )
 
     def abort(self) -> None:
-        """Give the parts up. What can't be aborted now is logged."""
+        """Give the parts up. What cannot be aborted now is logged."""
         try:
             self._bucket.ask("abort_multipart_upload", **self._target)
         except NotFoundError:

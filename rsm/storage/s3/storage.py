@@ -1,6 +1,6 @@
 """ChunkStorage in a bucket: a chunk is an object, its name the key.
 
-Objects can't be appended to or cut. An object is believed to be absent only when the store says so
+Objects cannot be appended to or cut. An object is believed to be absent only when the store says so
 of the key: a HEAD request answers 404 for a bucket that is gone too, and is then asked again in a
 way that tells the difference. An answer that breaks off is read on from there, of the same ETag
 only. Deleting needs the right to delete and to look, listing and the

@@ -20,14 +20,14 @@ class UploadRoom:
 
     def take(self, size_bytes: int) -> None:
         """Return when there is room, which is then taken."""
-        turn = object()
+        ticket = object()
         with self._changed:
-            self._waiting.append(turn)
+            self._waiting.append(ticket)
             try:
-                self._changed.wait_for(lambda: self._is_free_for(turn, size_bytes))
+                self._changed.wait_for(lambda: self._is_free_for(ticket, size_bytes))
                 self._taken_bytes += size_bytes
             finally:
-                self._waiting.remove(turn)
+                self._waiting.remove(ticket)
                 self._changed.notify_all()
 
     def give_back(self, size_bytes: int) -> None:
@@ -36,6 +36,6 @@ class UploadRoom:
             self._taken_bytes -= size_bytes
             self._changed.notify_all()
 
-    def _is_free_for(self, turn: object, size_bytes: int) -> bool:
+    def _is_free_for(self, ticket: object, size_bytes: int) -> bool:
         fits = not self._taken_bytes or self._taken_bytes + size_bytes <= self._budget_bytes
-        return fits and self._waiting[0] is turn
+        return fits and self._waiting[0] is ticket

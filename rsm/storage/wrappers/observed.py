@@ -62,10 +62,10 @@ class ObservedChunkStorage(ChunkStorageWrapper):
             return self._inner.read_range_into(name, positions, target)
 
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
-        begun_ms = self._clock.monotonic_ms()
+        started_ms = self._clock.monotonic_ms()
         outcomes = self._inner.delete_many(names)
         first_failed = next((each for each in outcomes if each.error), DeleteOutcome(name=""))
-        self._end("delete_many", first_failed.name, first_failed.error, begun_ms)
+        self._end("delete_many", first_failed.name, first_failed.error, started_ms)
         return outcomes
 
     def _request(self, operation: str, name: str) -> AbstractContextManager[None]:
@@ -73,24 +73,24 @@ class ObservedChunkStorage(ChunkStorageWrapper):
 
     @contextmanager
     def _measured(self, operation: str, name: str, *, moved_bytes: int = 0) -> Iterator[None]:
-        begun_ms = self._clock.monotonic_ms()
+        started_ms = self._clock.monotonic_ms()
         try:
             yield
         except Exception as error:
-            self._end(operation, name, error, begun_ms, moved_bytes=moved_bytes)
+            self._end(operation, name, error, started_ms, moved_bytes=moved_bytes)
             raise
-        self._end(operation, name, None, begun_ms, moved_bytes=moved_bytes)
+        self._end(operation, name, None, started_ms, moved_bytes=moved_bytes)
 
     def _end(
         self,
         operation: str,
         name: str,
         error: Exception | None,
-        begun_ms: int,
+        started_ms: int,
         *,
         moved_bytes: int = 0,
     ) -> None:
-        duration_ms = self._clock.monotonic_ms() - begun_ms
+        duration_ms = self._clock.monotonic_ms() - started_ms
         result = OK if error is None else type(error).__name__
         self._observe(operation, result, duration_ms)
         fields = {

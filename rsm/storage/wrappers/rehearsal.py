@@ -22,7 +22,8 @@ from rsm.storage.wrappers.throttle import ThrottledChunkStorage
 class RehearsalSettings:
     """The defaults change nothing. Faults happen only while `faults_while_file` exists, if given.
 
-    The file is looked for at each request: a store can be broken and mended under running programs.
+    The file is looked for at each request: a store can be broken and repaired under running
+    programs.
     """
 
     delay_ms: int = 0

@@ -41,21 +41,21 @@ def configured(config: str | None) -> str:
 
 def loss_action(loss: Finding, options: str) -> Html:
     """The next step for one loss; the commands change nothing."""
-    place = shlex.quote(f"{loss.topic}:{loss.partition}")
-    look = command(f"rlm explain {place} {max(loss.start_offset, 0)} {options}")
+    location = shlex.quote(f"{loss.topic}:{loss.partition}")
+    look = command(f"rlm explain {location} {max(loss.start_offset, 0)} {options}")
     if loss.kind == FindingKind.GAP.value:
         return joined(
             text("See where the offsets are:"),
             look,
             text("If no broker has them, see what can be accepted as lost:"),
-            command(f"rlm topic resolve {place} --dry-run {options}"),
+            command(f"rlm topic resolve {location} --dry-run {options}"),
         )
     segment = shlex.quote(f"--lost-segment={loss.segment_id.rsplit(':', 1)[-1]}")
     return joined(
         text("Restore the object under its name, then check:"),
         look,
         text("If it cannot be restored, see what is lost:"),
-        command(f"rlm topic resolve {place} {segment} --dry-run {options}"),
+        command(f"rlm topic resolve {location} {segment} --dry-run {options}"),
     )
 
 

@@ -1,4 +1,4 @@
-"""What readers can't get, and the next step for each loss. Pure."""
+"""What readers cannot get, and the next step for each loss. Pure."""
 
 from __future__ import annotations
 

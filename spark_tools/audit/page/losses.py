@@ -1,4 +1,4 @@
-"""What readers can't get: ranges of offsets of each partition. Pure."""
+"""What readers cannot get: ranges of offsets of each partition. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _LOSSES = frozenset(each.value for each in DATA_LOSS)
 
 def losses_of(findings: Iterable[Finding]) -> list[Finding]:
     """Those that readers get errors for, by topic, partition and offset."""
-    return sorted((each for each in findings if each.kind in _LOSSES), key=_place)
+    return sorted((each for each in findings if each.kind in _LOSSES), key=_location)
 
 
-def verdict(losses: Iterable[Finding]) -> str:
+def summary_sentence(losses: Iterable[Finding]) -> str:
     """One sentence. Losses that overlap or touch are one range; `losses` as from `losses_of`."""
     partition_count = range_count = 0
     for _, found in groupby(losses, key=lambda each: (each.topic, each.partition)):
@@ -37,5 +37,5 @@ def _range_count(losses: Iterable[Finding]) -> int:
     return number
 
 
-def _place(finding: Finding) -> tuple[str, int, int, str]:
+def _location(finding: Finding) -> tuple[str, int, int, str]:
     return finding.topic, finding.partition, finding.start_offset, finding.object_key

@@ -12,7 +12,7 @@ from spark_tools.audit.page.advice import configured
 from spark_tools.audit.page.facts import AuditFacts, wall_time
 from spark_tools.audit.page.housekeeping_section import housekeeping_section
 from spark_tools.audit.page.loss_section import loss_section
-from spark_tools.audit.page.losses import losses_of, verdict
+from spark_tools.audit.page.losses import losses_of, summary_sentence
 from spark_tools.audit.page.markup import NOTHING, Html, command, joined, paragraph, text
 from spark_tools.audit.page.readable import duration
 from spark_tools.audit.page.store_sections import about_section, topics_section
@@ -25,7 +25,7 @@ def report_page(
 ) -> str:
     """What is lost, what there is to clean up, what each topic holds, and how that was found."""
     losses = losses_of(findings)
-    sentence = verdict(losses)
+    sentence = summary_sentence(losses)
     parts = (
         _header(facts, sentence, is_loss=bool(losses)),
         loss_section(facts, losses),

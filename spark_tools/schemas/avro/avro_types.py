@@ -108,31 +108,31 @@ class AvroTypes:
     def _of_members(self, others: Sequence[Schema]) -> tuple[pa.DataType, Restructure | None]:
         typed = [self.of(each) for each in others]
         names = [f"member{number}" for number in range(len(others))]
-        places: dict[str, int] = {}
+        locations: dict[str, int] = {}
         records: dict[str, int] = {}
         fields: dict[frozenset[str], list[int]] = {}
-        for place, each in enumerate(others):
+        for location, each in enumerate(others):
             kind = self._kind(each)
             if kind == "record":
                 record = self._named[each] if isinstance(each, str) else each
-                records[record["name"]] = place
+                records[record["name"]] = location
                 names_of_fields = frozenset(field["name"] for field in record["fields"])
-                fields.setdefault(names_of_fields, []).append(place)
-            elif kind in places:
+                fields.setdefault(names_of_fields, []).append(location)
+            elif kind in locations:
                 raise UnsupportedError("members of a union cannot be told apart", members=others)
             else:
-                places[kind] = place
-        if records and "dict" in places:
+                locations[kind] = location
+        if records and "dict" in locations:
             raise UnsupportedError("members of a union cannot be told apart", members=others)
         changes = [change for _, change in typed]
 
         def restructure(value: object) -> object:
             if value is None:
                 return None
-            place, value = _member(value, places, records, fields)
-            change = changes[place]
+            location, value = _member(value, locations, records, fields)
+            change = changes[location]
             found: dict[str, object] = dict.fromkeys(names)
-            found[names[place]] = value if change is None else change(value)
+            found[names[location]] = value if change is None else change(value)
             return found
 
         kinds = zip(names, typed, strict=True)
@@ -149,7 +149,7 @@ class AvroTypes:
 
 def _member(
     value: object,
-    places: Mapping[str, int],
+    locations: Mapping[str, int],
     records: Mapping[str, int],
     fields: Mapping[frozenset[str], list[int]],
 ) -> tuple[int, object]:
@@ -162,7 +162,7 @@ def _member(
         if len(found) != 1:
             raise CorruptError("a record fits no single member of a union")
         return found[0], value
-    return places[type(value).__name__], value
+    return locations[type(value).__name__], value
 
 
 def _restructured_record(changed: Sequence[tuple[str, Restructure]]) -> Restructure:

@@ -1,4 +1,4 @@
-"""Standard output that can't be written, as a user meets it."""
+"""Standard output that cannot be written, as a user meets it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_command_when_the_disk_is_full_then_one_line_and_exit_code_1() -> None:
 
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert line.startswith("rlm: standard output can't be written")
+    assert line.startswith("rlm: standard output cannot be written")
 
 
 def test_command_when_nobody_reads_then_ends_quietly() -> None:

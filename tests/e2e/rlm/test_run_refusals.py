@@ -1,4 +1,4 @@
-"""`rlm run` with what can't work: exit code 2, one plain line, and nothing touched."""
+"""`rlm run` with what cannot work: exit code 2, one plain line, and nothing touched."""
 
 from __future__ import annotations
 

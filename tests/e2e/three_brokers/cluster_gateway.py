@@ -36,7 +36,7 @@ class ClusterGateway:
         first_port = free_port_range(2 + max(node_ids))
         (rest_port,) = free_ports(1)
         self.bootstrap_servers = f"127.0.0.1:{first_port}"
-        self.doors = {node_id: f"127.0.0.1:{first_port + 1 + node_id}" for node_id in node_ids}
+        self.endpoints = {node_id: f"127.0.0.1:{first_port + 1 + node_id}" for node_id in node_ids}
         self.config_path = directory / "gateway.properties"
         self.log_path = directory / "gateway.log"
         self._rest_url = f"http://127.0.0.1:{rest_port}"

@@ -41,14 +41,14 @@ def test_clients_when_they_begin_at_any_door_then_are_led_to_a_door_for_each_bro
     gateway: ClusterGateway,
 ) -> None:
     """R16: port + 1 + node id."""
-    for asked in (gateway.bootstrap_servers, *gateway.doors.values()):
+    for asked in (gateway.bootstrap_servers, *gateway.endpoints.values()):
         _wait_led_to_all_doors(gateway, asked)
-    assert gateway.metric("rlm_gateway_brokers_without_door") == 0
+    assert gateway.metric("rlm_gateway_unserved_brokers") == 0
 
 
 def test_description_when_asked_for_then_names_the_doors(gateway: ClusterGateway) -> None:
-    """R16: DescribeCluster, at any door."""
-    for asked in (gateway.bootstrap_servers, *gateway.doors.values()):
+    """R16: DescribeCluster, at any endpoint."""
+    for asked in (gateway.bootstrap_servers, *gateway.endpoints.values()):
         _wait_described_all_doors(gateway, asked)
 
 
@@ -104,7 +104,7 @@ def test_readers_when_a_broker_is_killed_and_comes_back_then_read_every_record_o
         after.wait_paused()
         with hosts.cluster.without(gone, killed=True):
             written.wait_led_without(gone)
-            _assert_refused_soon(gateway.doors[gone.node_id])
+            _assert_refused_soon(gateway.endpoints[gone.node_id])
             wait_until(
                 lambda: gone.node_id not in gateway.led_to(gateway.bootstrap_servers),
                 _DEADLINE_S,
@@ -119,9 +119,9 @@ def test_readers_when_a_broker_is_killed_and_comes_back_then_read_every_record_o
 
 def _wait_led_to_all_doors(gateway: ClusterGateway, asked: str) -> None:
     wait_until(
-        lambda: gateway.led_to(asked) == gateway.doors,
+        lambda: gateway.led_to(asked) == gateway.endpoints,
         _DEADLINE_S,
-        f"{asked} leads to {gateway.doors}",
+        f"{asked} leads to {gateway.endpoints}",
         despite=KafkaException,
     )
 
@@ -133,16 +133,16 @@ def _wait_described_all_doors(gateway: ClusterGateway, asked: str) -> None:
         return {node.id: f"{node.host}:{node.port}" for node in described.nodes}
 
     wait_until(
-        lambda: nodes() == gateway.doors,
+        lambda: nodes() == gateway.endpoints,
         _DEADLINE_S,
-        f"{asked} describes {gateway.doors}",
+        f"{asked} describes {gateway.endpoints}",
         despite=KafkaException,
     )
 
 
-def _assert_refused_soon(door: str) -> None:
+def _assert_refused_soon(endpoint: str) -> None:
     """As a dead broker's own port would: nobody waits there."""
-    host, _, port = door.rpartition(":")
+    host, _, port = endpoint.rpartition(":")
     with closing(socket.create_connection((host, int(port)), timeout=_REFUSED_S)) as connection:
         try:
             assert connection.recv(1) == b""

@@ -123,7 +123,7 @@ def test_log_when_an_unclean_election_cut_it_off_then_held_until_it_is_resolved(
             lambda: f"trims go on: {_status(hosts, topic_name)}",
         )
     assert f"{topic_name}:0 diverged: an election cut off" in shown
-    assert (held["local_start_offset"], held["trim_held"]["reason"]) == (0, "diverged")
+    assert (held["local_start_offset"], held["trim_blocked"]["reason"]) == (0, "diverged")
     assert _status(hosts, topic_name)["diverged"] is False
 
 

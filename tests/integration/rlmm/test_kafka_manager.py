@@ -10,7 +10,7 @@ from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
-from rlmm.spi import NotReady
+from rlmm.spi import UnreadyReason
 from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
 from rlmm.topic.shape import TopicSettings
 from rsm.segment.errors import NotFoundError, RetriableError
@@ -37,14 +37,14 @@ def open_manager(open_topic: OpenTopic, tmp_path: Path) -> Iterator[OpenManager]
     opened: list[TopicBasedRemoteLogMetadataManager] = []
 
     def open_manager(
-        process: str = "one", *, retire_grace_ms: int = 0, follows_all: bool = True
+        process: str = "one", *, tombstone_grace_ms: int = 0, follows_all: bool = True
     ) -> TopicBasedRemoteLogMetadataManager:
         manager = TopicBasedRemoteLogMetadataManager(
             open_topic(),
             MetadataCache(RocksDbStore(tmp_path / process, SMALL)),
             SystemClock(),
             ManagerSettings(
-                follows_all=follows_all, retire_grace_ms=retire_grace_ms, follower=FOLLOWER
+                follows_all=follows_all, tombstone_grace_ms=tombstone_grace_ms, follower=FOLLOWER
             ),
         )
         opened.append(manager)
@@ -175,7 +175,7 @@ def test_topic_when_its_shape_is_bent_under_a_manager_then_nothing_is_written_un
 
     wait_until(lambda: not manager.readiness().ready, 30.0, "the end of readiness")
     readiness = manager.readiness()
-    assert readiness.kind is NotReady.WRONG_SHAPE
+    assert readiness.kind is UnreadyReason.WRONG_SHAPE
     assert "expected=compact, found=compact,delete" in readiness.reason
     with pytest.raises(RetriableError, match=r"not ready.*cleanup\.policy"):
         manager.publish(step(segment_metadata(2), FINISHED))

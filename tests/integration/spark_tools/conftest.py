@@ -107,11 +107,11 @@ def host(kafka: KafkaCluster, tmp_path: Path, topic_name: str) -> BrokerHost:
 
 @pytest.fixture
 def world(host: BrokerHost, bucket: S3Settings, topic_name: str) -> Iterator[RepairWorld]:
-    letters = f"{topic_name}-letters"
-    host.cluster.create_topic(letters)
+    dead_letters = f"{topic_name}-letters"
+    host.cluster.create_topic(dead_letters)
     options = {
         "bootstrap.servers": host.cluster.bootstrap_servers,
-        "remote.delete.dead.letter.topic": letters,
+        "remote.delete.dead.letter.topic": dead_letters,
         "rlmm.config.remote.log.metadata.topic.name": f"{topic_name}-md",
         "rsm.config.key.prefix": topic_name,
         "rsm.config.storage.backend": "s3",
@@ -126,6 +126,6 @@ def world(host: BrokerHost, bucket: S3Settings, topic_name: str) -> Iterator[Rep
             settings=bucket,
             storage=storage,
             servers=host.cluster.bootstrap_servers,
-            letters=letters,
+            dead_letters=dead_letters,
             partition=TopicIdPartition(topic_id=uuid4(), topic=topic_name, partition=0),
         )

@@ -33,7 +33,7 @@ class RepairWorld:
     settings: S3Settings
     storage: ChunkStorage
     servers: str
-    letters: str
+    dead_letters: str
     partition: TopicIdPartition
 
     @property
@@ -43,7 +43,7 @@ class RepairWorld:
 
     @property
     def parked(self) -> str:
-        return f"{self.letters}.parked"
+        return f"{self.dead_letters}.parked"
 
     @property
     def keys(self) -> ObjectKeys:
@@ -81,7 +81,7 @@ class RepairWorld:
         if state is DELETE_STARTED:
             event = step(segment, DELETE_STARTED, by=OWNER, expected_state=FINISHED)
             assert metadata.publish(event).accepted
-        return self.letter(segment.in_state(DELETE_STARTED, event_timestamp_ms=1))
+        return self.dead_letter(segment.in_state(DELETE_STARTED, event_timestamp_ms=1))
 
     def claim(self, metadata: RemoteLogMetadataManager) -> None:
         event = LeadershipClaimed(
@@ -92,7 +92,7 @@ class RepairWorld:
         )
         assert metadata.publish(event).accepted
 
-    def letter(self, segment: RemoteLogSegmentMetadata, attempts: int = 5) -> DeadLetter:
+    def dead_letter(self, segment: RemoteLogSegmentMetadata, attempts: int = 5) -> DeadLetter:
         return DeadLetter(
             metadata=segment,
             reason="the store refused",
@@ -101,15 +101,15 @@ class RepairWorld:
             last_attempt_ms=2,
         )
 
-    def send(self, *letters: DeadLetter | bytes, key: bytes | None = None) -> None:
+    def send(self, *dead_letters: DeadLetter | bytes, key: bytes | None = None) -> None:
         """`key` is that of records that are no letters."""
         producer = Producer({"bootstrap.servers": self.servers, "message.max.bytes": 2_000_000})
-        for each in letters:
+        for each in dead_letters:
             if isinstance(each, bytes):
-                producer.produce(self.letters, key=key, value=each)
+                producer.produce(self.dead_letters, key=key, value=each)
             else:
                 record = encode(each)
-                producer.produce(self.letters, key=record.key, value=record.value)
+                producer.produce(self.dead_letters, key=record.key, value=record.value)
         assert producer.flush(30.0) == 0
 
     def received(self, topic: str) -> list[tuple[bytes, dict[str, bytes]]]:

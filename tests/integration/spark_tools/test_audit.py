@@ -18,7 +18,7 @@ from rsm.segment.local_segment import BytesSource
 from rsm.system_clock import SystemClock
 from spark_tools.audit.command import audit, command_parser
 from spark_tools.audit.job import Audit, AuditSettings, IncompleteError
-from spark_tools.connection import Connection
+from spark_tools.connection import ClusterConnection
 from spark_tools.snapshot import MetadataSnapshot, open_snapshot
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.spark_tools.repair_world import RepairWorld
@@ -88,7 +88,7 @@ def test_audit_when_things_are_wrong_then_each_is_found_once_and_nothing_is_chan
 
 
 class DyingSnapshot(MetadataSnapshot):
-    """Metadata that can't be read on."""
+    """Metadata that cannot be read on."""
 
     def __init__(self, alive: MetadataSnapshot) -> None:
         self.__dict__.update(alive.__dict__)
@@ -108,7 +108,7 @@ def test_audit_when_a_source_does_not_answer_whole_then_nothing_is_said(
     with host.metadata() as metadata:
         world.claim(metadata)
         world.store(metadata, FINISHED)
-    connection = Connection.of(world.options)
+    connection = ClusterConnection.of(world.options)
 
     @contextmanager
     def dying_metadata() -> Iterator[MetadataSnapshot]:
@@ -129,13 +129,13 @@ def test_audit_when_a_source_does_not_answer_whole_then_nothing_is_said(
     try:
         with pytest.raises(IncompleteError, match=r"whole \(reason=") as raised:
             Audit(spark, connection.store, metadata_of_a_lost_store, settings, SystemClock()).run()
-        with pytest.raises(InvalidConfigError, match="the store can't be reached"):
+        with pytest.raises(InvalidConfigError, match="the store cannot be reached"):
             run(world, *impatient, "--delete", "--yes")
     finally:
         s3_server.start()
     assert "Traceback" not in str(raised.value)
     assert capsys.readouterr().out == ""
-    assert world.received(world.letters) == []
+    assert world.received(world.dead_letters) == []
 
 
 def test_audit_when_a_record_can_not_be_read_then_exit_3_and_nothing_is_said(
@@ -154,9 +154,9 @@ def test_audit_when_a_record_can_not_be_read_then_exit_3_and_nothing_is_said(
 
     said = capsys.readouterr()
     assert (code, said.out) == (3, "")
-    assert said.err.startswith("rlm-audit: the metadata topic can't be read whole (records=")
+    assert said.err.startswith("rlm-audit: the metadata topic cannot be read whole (records=")
     assert said.err.count("\n") == 1
-    assert world.received(world.letters) == []
+    assert world.received(world.dead_letters) == []
 
 
 def test_audit_when_its_findings_can_not_be_written_then_told_before_any_work(
@@ -178,7 +178,7 @@ def test_audit_when_it_begins_with_a_cache_then_it_reads_on_from_there(
     host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The cache is in use, and knows nothing of what came after it was opened."""
-    connection = Connection.of(world.options)
+    connection = ClusterConnection.of(world.options)
     store = RocksDbStore(tmp_path / "cache")
     with host.metadata() as metadata:
         world.claim(metadata)

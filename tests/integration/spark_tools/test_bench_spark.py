@@ -33,7 +33,7 @@ def test_audit_benchmark_when_run_on_little_data_then_all_is_found(
 def test_repair_benchmark_when_run_on_little_data_then_all_is_measured(
     spark: SparkSession, kafka: KafkaCluster, s3_server: S3Server, tmp_path: Path
 ) -> None:
-    measurements = measure_repairing(spark, kafka, s3_server, tmp_path, letters=20, runs=1)
+    measurements = measure_repairing(spark, kafka, s3_server, tmp_path, dead_letters=20, runs=1)
 
     units = ["ratio", "ratio", "s", "letters/s", "letters/s"]
     assert [each.unit for each in measurements] == units

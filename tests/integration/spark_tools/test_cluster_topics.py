@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # no __all__
 
-from spark_tools.cluster_topics import MissingTopicError, ensure_letter_topic, find_partitions
+from spark_tools.cluster_topics import MissingTopicError, ensure_dead_letter_topic, find_partitions
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.waiting import wait_until
 
@@ -16,24 +16,24 @@ def test_topic_when_made_then_replicated_as_the_other_and_nothing_expires(
     kafka_of_three: KafkaCluster, topic_name: str, replication_factor: int, in_sync: str
 ) -> None:
     client = {"bootstrap.servers": kafka_of_three.bootstrap_servers}
-    metadata_topic, letters = f"{topic_name}-md", f"{topic_name}-letters"
+    metadata_topic, dead_letters = f"{topic_name}-md", f"{topic_name}-letters"
     kafka_of_three.create_topic(metadata_topic, replication_factor=replication_factor)
 
     for _ in range(2):
-        ensure_letter_topic(
+        ensure_dead_letter_topic(
             client,
-            letters,
+            dead_letters,
             partition_count=4,
             replicated_as=metadata_topic,
             timeout_ms=30_000,
         )
 
-    wait_until(lambda: known_to_all(kafka_of_three, letters), deadline_s=30.0)
+    wait_until(lambda: known_to_all(kafka_of_three, dead_letters), deadline_s=30.0)
     admin = admin_client(kafka_of_three.bootstrap_servers)
-    described = admin.describe_topics(TopicCollection([letters]))[letters].result(30.0)
+    described = admin.describe_topics(TopicCollection([dead_letters]))[dead_letters].result(30.0)
     replicas = [len(partition.replicas) for partition in described.partitions]
     assert replicas == [replication_factor] * 4
-    resource = ConfigResource("topic", letters)
+    resource = ConfigResource("topic", dead_letters)
     configs = admin.describe_configs([resource])[resource].result(30.0)
     names = ("cleanup.policy", "min.insync.replicas", "retention.bytes", "retention.ms")
     assert [configs[name].value for name in names] == ["delete", in_sync, "-1", "-1"]

@@ -212,7 +212,7 @@ def test_read_when_an_object_is_gone_then_its_task_tells_segment_object_and_offs
         frame.collect()
 
     assert unreadable_object in str(failure.value)
-    assert "a stored segment can't be read" in str(failure.value)
+    assert "a stored segment cannot be read" in str(failure.value)
     assert "expected=load() again" in str(failure.value)
     assert "Traceback" not in str(failure.value)
 
@@ -233,10 +233,10 @@ def test_read_when_permissive_then_what_is_unreadable_is_listed(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"subscribe": "missing"}, "the topic can't be found (topic=missing"),
+        ({"subscribe": "missing"}, "the topic cannot be found (topic=missing"),
         ({"assign": '{"every":[7]}', "subscribe": ""}, "which topics?"),
         ({"startingOffset": "earliest"}, "unknown option (option=startingoffset, nearest="),
-        ({"rlmm.config.remote.log.metadata.topic.name": "no"}, "the metadata topic can't be read"),
+        ({"rlmm.config.remote.log.metadata.topic.name": "no"}, "the metadata topic cannot be read"),
         ({"bootstrap.servers": "127.0.0.1:1", "timeoutMs": "500"}, "the brokers don't answer"),
         ({"rsm.config.storage.filesystem.root": "/nowhere"}, "nowhere"),
         ({"startingTimestamp": "5"}, "instead=fromTimestamp and untilTimestamp"),
@@ -255,7 +255,7 @@ def test_read_when_the_user_is_wrong_then_told_in_a_sentence_before_any_work(
 def test_load_when_a_setting_is_wrong_then_told_at_once(
     spark: SparkSession, twins: TwinTopics
 ) -> None:
-    with pytest.raises(PySparkException, match="the topic can't be found"):
+    with pytest.raises(PySparkException, match="the topic cannot be found"):
         loaded(spark, twins, "missing")
 
 
@@ -332,9 +332,9 @@ def _when_let(offset: int, permit: str) -> bool:
     return offset != 5 or wait_until(Path(permit).exists, 120)
 
 
-def leases_held(metadata: RemoteLogMetadataManager, twins: TwinTopics) -> list[ReadLease]:
+def active_leases(metadata: RemoteLogMetadataManager, twins: TwinTopics) -> list[ReadLease]:
     state = metadata.partition_state(twins["every"].tiered)
-    return list(state.leases_held(metadata.broker_time_ms()))
+    return list(state.active_leases(metadata.broker_time_ms()))
 
 
 def test_read_when_it_runs_then_its_lease_is_renewed_and_released_when_it_has_ended(
@@ -346,13 +346,13 @@ def test_read_when_it_runs_then_its_lease_is_renewed_and_released_when_it_has_en
     frame = loaded(spark, twins, "every", columns="offset", leaseMs="2000")
 
     with twins.host.metadata() as metadata, ThreadPoolExecutor(1) as pool:
-        wait_until(lambda: not leases_held(metadata, twins))  # of queries before
+        wait_until(lambda: not active_leases(metadata, twins))  # of queries before
         query = pool.submit(frame.where(waits("offset", lit(str(permit)))).count)
-        (first,) = wait_until(lambda: leases_held(metadata, twins), despite=RetriableError)
+        (first,) = wait_until(lambda: active_leases(metadata, twins), despite=RetriableError)
         later = wait_until(
             lambda: [
                 lease
-                for lease in leases_held(metadata, twins)
+                for lease in active_leases(metadata, twins)
                 if lease.expires_ms > first.expires_ms + 2000
             ]
         )
@@ -380,7 +380,7 @@ def test_read_when_planned_then_expiry_is_held_by_a_lease(
 def test_query_when_done_then_sparks_pages_show_its_rows(
     spark: SparkSession, twins: TwinTopics
 ) -> None:
-    """Of bytes only those that Python handed over: a source of Python's can't report others."""
+    """Of bytes only those that Python handed over: a source of Python's cannot report others."""
     frame = loaded(spark, twins, "every", columns="offset")
     count = frame.count()
     frame.write.format("noop").mode("overwrite").save()

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from rlmm.dead_letters.orphan_letter import decode
+from rlmm.dead_letters.orphan_dead_letter import decode
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
@@ -76,7 +76,7 @@ def test_orphans_when_deleted_then_they_are_gone_and_nothing_else(
 
     orphanage.audit("--delete")
     assert "would delete 3 objects, 24 bytes; kept 2\n" in capsys.readouterr().out
-    assert orphanage.world.received(orphanage.world.letters) == []
+    assert orphanage.world.received(orphanage.world.dead_letters) == []
 
     orphanage.audit("--delete", "--yes")
     assert "rlm-repair is to delete 3 objects" in capsys.readouterr().out

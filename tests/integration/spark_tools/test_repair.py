@@ -51,7 +51,7 @@ def test_repair_when_letters_are_of_every_kind_then_only_what_is_proved_is_delet
         deleted = [world.store(metadata, DELETE_STARTED) for _ in range(5)]
         alive = world.store(metadata, FINISHED)
         world.send(*deleted, deleted[0], alive, b"no letter")
-        unknown = world.letter(segment_metadata(77, partition=world.partition))
+        unknown = world.dead_letter(segment_metadata(77, partition=world.partition))
         world.send(unknown)
         kept = {stored.key for stored in alive.metadata.objects}
         expected = "refused 2\nrepaired 5\nsuperseded 1\nunreadable 1\n"
@@ -77,7 +77,7 @@ def test_repair_when_letters_are_of_every_kind_then_only_what_is_proved_is_delet
         assert still.metadata.state is FINISHED
         reasons = sorted(headers["reason"] for _, headers in world.received(world.parked))
         assert [reason.split(b":")[0].split(b",")[0] for reason in reasons] == [
-            b"can't be read",
+            b"cannot be read",
             b"the segment is in COPY_SEGMENT_FINISHED",
             b"the segment is unknown",
         ]
@@ -112,7 +112,7 @@ def test_repair_when_a_later_record_of_the_key_is_out_of_order_then_the_letter_i
 def test_repair_when_a_record_is_as_large_as_a_broker_takes_then_parked_cut_off(
     host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Scenario 79: what can't be written on would stop the job for ever."""
+    """Scenario 79: what cannot be written on would stop the job for ever."""
     with host.metadata():
         pass
     large = b"\xff" * 1_048_000
@@ -123,7 +123,7 @@ def test_repair_when_a_record_is_as_large_as_a_broker_takes_then_parked_cut_off(
     assert capsys.readouterr().out == "unreadable 1\n"
     ((value, headers),) = world.received(world.parked)
     assert large.startswith(value)
-    assert headers["from"] == f"{world.letters}-0@0".encode()
+    assert headers["from"] == f"{world.dead_letters}-0@0".encode()
     assert b"cut off" in headers["reason"]
 
 
@@ -139,9 +139,9 @@ def test_repair_when_told_an_interval_then_letters_that_come_later_too_until_sto
         first, later = (world.store(metadata, DELETE_STARTED) for _ in range(2))
         world.send(first)
 
-        def state(letter: DeadLetter) -> SegmentState | None:
+        def state(dead_letter: DeadLetter) -> SegmentState | None:
             metadata.caught_up(world.partition)
-            record = metadata.segment(letter.metadata.segment_id)
+            record = metadata.segment(dead_letter.metadata.segment_id)
             return None if record is None else record.metadata.state
 
         def send_later_and_stop() -> None:
@@ -177,8 +177,8 @@ def test_repair_when_the_store_is_out_of_reach_then_letters_wait_as_they_were(
     """An outage is no attempt of a letter."""
     with host.metadata() as metadata:
         world.claim(metadata)
-        letter = world.store(metadata, DELETE_STARTED)
-    world.send(letter)
+        dead_letter = world.store(metadata, DELETE_STARTED)
+    world.send(dead_letter)
     settings = ("--checkpoint", str(tmp_path / "checkpoint"), "--max-attempts", "1")
     s3_server.stop()
 
@@ -186,7 +186,10 @@ def test_repair_when_the_store_is_out_of_reach_then_letters_wait_as_they_were(
     s3_server.start()
 
     assert capsys.readouterr().out == "waiting 1\n"
-    assert [decode(value) for value, _ in world.received(world.letters)] == [letter, letter]
+    assert [decode(value) for value, _ in world.received(world.dead_letters)] == [
+        dead_letter,
+        dead_letter,
+    ]
     repair(arguments(world, *settings))
     assert world.names() == set()
 
@@ -197,11 +200,11 @@ def test_repair_when_parked_letters_are_mended_then_a_new_checkpoint_brings_them
     """The way that docs/spark.md tells."""
     with host.metadata() as metadata:
         world.claim(metadata)
-        letter = world.store(metadata, FINISHED)
-        world.send(letter)
+        dead_letter = world.store(metadata, FINISHED)
+        world.send(dead_letter)
         repair(arguments(world, "--checkpoint", str(tmp_path / "checkpoint")))
         assert capsys.readouterr().out == "refused 1\n"
-        segment = replace(letter.metadata, state=FINISHED)
+        segment = replace(dead_letter.metadata, state=FINISHED)
         event = step(segment, DELETE_STARTED, by=OWNER, expected_state=FINISHED)
         assert metadata.publish(event).accepted
 
@@ -268,10 +271,10 @@ def require_only_alive(
     """All letters of `send_many` are done, and no harm is."""
     assert world.names() == {stored.key for stored in alive.metadata.objects}
     with host.metadata() as metadata:
-        for letter in (*deleted, alive):
-            record = metadata.segment(letter.metadata.segment_id)
+        for dead_letter in (*deleted, alive):
+            record = metadata.segment(dead_letter.metadata.segment_id)
             assert record is not None
-            assert record.metadata.state is (FINISHED if letter is alive else DELETE_FINISHED)
+            assert record.metadata.state is (FINISHED if dead_letter is alive else DELETE_FINISHED)
     reasons = {headers["reason"] for _, headers in world.received(world.parked)}
     assert reasons == {b"the segment is in COPY_SEGMENT_FINISHED"}
 
@@ -286,14 +289,14 @@ def test_repair_when_a_letter_is_of_a_newer_version_then_it_waits_and_is_seldom_
     """R14: it stays for a newer job. While it waits, the job rests, and can be stopped."""
     with host.metadata() as metadata:
         world.claim(metadata)
-        letter = world.store(metadata, DELETE_STARTED)
-    message = pb.DeadLetter.FromString(encode(letter).value)
+        dead_letter = world.store(metadata, DELETE_STARTED)
+    message = pb.DeadLetter.FromString(encode(dead_letter).value)
     message.min_fold_version = 9
     newer = message.SerializeToString()
     world.send(newer)
 
     def written() -> list[bytes]:
-        return [value for value, _ in world.received(world.letters)]
+        return [value for value, _ in world.received(world.dead_letters)]
 
     def stop_while_it_rests() -> None:
         jobs = spark.sparkContext.statusTracker()
@@ -313,7 +316,7 @@ def test_repair_when_a_letter_is_of_a_newer_version_then_it_waits_and_is_seldom_
     assert capsys.readouterr().out == "waiting 1\n"
     assert written() == [newer, newer]
     assert world.received(world.parked) == []
-    assert world.names() == {stored.key for stored in letter.metadata.objects}
+    assert world.names() == {stored.key for stored in dead_letter.metadata.objects}
 
 
 def test_repair_when_the_user_is_wrong_then_told_before_any_work(
@@ -330,7 +333,7 @@ def test_repair_when_the_user_is_wrong_then_told_before_any_work(
     with pytest.raises(InvalidConfigError, match="a checkpoint is needed"):
         repair(arguments(world))
     missing = "remote.delete.dead.letter.topic=missing"
-    with pytest.raises(InvalidConfigError, match="the topic can't be found"):
+    with pytest.raises(InvalidConfigError, match="the topic cannot be found"):
         repair(arguments(world, "--dry-run", "--option", missing))
 
 
@@ -351,9 +354,9 @@ def test_repair_when_the_letter_topic_was_made_anew_then_its_checkpoint_is_refus
     assert noted.read_text() == former
 
     admin = admin_client(world.servers)
-    admin.delete_topics([world.letters])[world.letters].result(30.0)
-    wait_until(lambda: world.letters not in admin.list_topics(timeout=10.0).topics)
-    host.cluster.create_topic(world.letters)
+    admin.delete_topics([world.dead_letters])[world.dead_letters].result(30.0)
+    wait_until(lambda: world.dead_letters not in admin.list_topics(timeout=10.0).topics)
+    host.cluster.create_topic(world.dead_letters)
 
     with pytest.raises(InvalidConfigError, match=f"of the same name.*found={former}"):
         repair(arguments(world, "--checkpoint", str(checkpoint)))
@@ -372,5 +375,5 @@ def test_repair_when_no_letter_was_ever_written_then_there_is_nothing_to_repair(
         assert capsys.readouterr().out == (
             "nothing to repair: there is no topic __remote_segments_to_be_deleted yet\n"
         )
-    with pytest.raises(InvalidConfigError, match="the topic can't be found"):
+    with pytest.raises(InvalidConfigError, match="the topic cannot be found"):
         repair(command_parser().parse_args([*config, *checkpoint, "--interval", "1"]))

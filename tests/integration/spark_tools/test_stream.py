@@ -54,8 +54,8 @@ def store(topic: StoredTopic, base_offset: int) -> None:
     topic.store(segment, max_timestamp_ms=1)
 
 
-def leases_held(metadata: RemoteLogMetadataManager, tip: TopicIdPartition) -> bool:
-    return bool(metadata.partition_state(tip).leases_held(metadata.broker_time_ms()))
+def active_leases(metadata: RemoteLogMetadataManager, tip: TopicIdPartition) -> bool:
+    return bool(metadata.partition_state(tip).active_leases(metadata.broker_time_ms()))
 
 
 def test_stream_when_restarted_from_its_checkpoint_then_each_record_once(
@@ -81,7 +81,9 @@ def test_stream_when_restarted_from_its_checkpoint_then_each_record_once(
         added = StoredTopic(replace(first, partition=1), host.store, metadata)
         store(added, 7)
         assert run() == [*expected, *((1, offset) for offset in range(7, 27))]
-        wait_until(lambda: not leases_held(metadata, first), describe="leases released at the end")
+        wait_until(
+            lambda: not active_leases(metadata, first), describe="leases released at the end"
+        )
         topic.close()
         added.close()
 
@@ -151,8 +153,8 @@ def test_stream_when_all_is_read_and_nothing_follows_then_nothing_is_leased(
     with host.metadata() as metadata:
         query = rows.writeStream.format("noop").trigger(processingTime="1 second").start()
         try:
-            wait_until(lambda: leases_held(metadata, first), 120.0, "a micro-batch has a lease")
-            wait_until(lambda: not leases_held(metadata, first), 60.0, "the lease is released")
+            wait_until(lambda: active_leases(metadata, first), 120.0, "a micro-batch has a lease")
+            wait_until(lambda: not active_leases(metadata, first), 60.0, "the lease is released")
             assert query.isActive
         finally:
             query.stop()

@@ -78,9 +78,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _explore(scope: Scope, process_type: type[SimulatedProcess], *, as_json: bool) -> int:
-    began = time.monotonic()
+    started = time.monotonic()
     found = Explorer(lambda: scope.stage(process_type), max_states=scope.max_states).explore()
-    took_s = round(time.monotonic() - began, 1)
+    took_s = round(time.monotonic() - started, 1)
     if as_json:
         _print(json.dumps(_counts(scope, found, took_s)))
     else:

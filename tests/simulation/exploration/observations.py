@@ -28,7 +28,7 @@ from rlmm.events.values import (
 from rlmm.partition_state import PartitionState
 from rlmm.record_keys import RecordKind
 from rlmm.spi import PublishResult, SegmentRecord
-from rlmm.topic.event_topic import Published
+from rlmm.topic.event_topic import PublishedPosition
 from rsm.segment.clock import Clock
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
@@ -140,7 +140,7 @@ class ObservedMetadata(FreshMetadata):
     def broker_time_ms(self) -> int:
         return self._noted(super().broker_time_ms())
 
-    def _remove_superseded(self, event: Event, written: Published) -> None:
+    def _remove_superseded(self, event: Event, written: PublishedPosition) -> None:
         if isinstance(event, LocalLogTrimmed | LogStartAdvanced | GapsRecorded):
             tip = event.topic_id_partition
             for kind in _SUPERSEDABLE:

@@ -37,11 +37,11 @@ class ExploredWorld(SimulatedWorld):
     def outside_of(self, host: Host) -> Outside:
         seen = Observations()
         self.observations.append(seen)
-        outside = super().outside_of(host)
+        external = super().outside_of(host)
         return replace(
-            outside,
-            source=ObservedSource(outside.source, host.replicas, seen),
-            clock=ObservedClock(outside.clock, seen),
+            external,
+            source=ObservedSource(external.source, host.replicas, seen),
+            clock=ObservedClock(external.clock, seen),
             new_id=CountedIds(len(self.observations) * _IDS_APART),
             recorder=lambda _, act: self._note(seen, act),
         )

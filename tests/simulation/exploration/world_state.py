@@ -88,7 +88,7 @@ def world_digest(world: SimulatedWorld, log: FoldedLog) -> bytes:
             for host in world.hosts.values()
             for tip, replica in host.replicas.items()
         ],
-        world.dead_letters.letters,
+        world.dead_letters.published,
         (sorted(world.cut_off), world.store_away, world.topic_away),
     )
     numbers = {process: number for number, process in enumerate(world.processes)}

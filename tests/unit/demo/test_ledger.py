@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demo.failure import DemoFailedError
-from demo.ledger import Ledger, Seen
+from demo.ledger import LoggedRecord, RecordLedger
 
 RECORDS = tuple(
-    Seen(
+    LoggedRecord(
         partition=0,
         offset=offset,
         timestamp_ms=1_000 + offset,
@@ -24,7 +24,7 @@ RECORDS = tuple(
 
 _BYTES = st.none() | st.binary(max_size=4)
 _SEEN = st.builds(
-    Seen,
+    LoggedRecord,
     partition=st.integers(0, 1),
     offset=st.integers(0, 2),
     timestamp_ms=st.integers(-1, 1),
@@ -34,8 +34,8 @@ _SEEN = st.builds(
 )
 
 
-def ledger_of(records: Sequence[Seen]) -> Ledger:
-    ledger = Ledger(partitions=1)
+def ledger_of(records: Sequence[LoggedRecord]) -> RecordLedger:
+    ledger = RecordLedger(partitions=1)
     for record in records:
         ledger.enter(record)
     return ledger
@@ -62,7 +62,7 @@ def test_compare_when_the_same_is_read_then_digest_of_what_was_produced() -> Non
     ],
 )
 def test_compare_when_anything_differs_then_names_it(
-    change: Callable[[list[Seen]], list[Seen]], told: str
+    change: Callable[[list[LoggedRecord]], list[LoggedRecord]], told: str
 ) -> None:
     with pytest.raises(DemoFailedError, match=told):
         ledger_of(RECORDS).compare(0, change(list(RECORDS)))
@@ -74,5 +74,7 @@ def test_enter_when_an_offset_is_given_twice_then_fails() -> None:
 
 
 @given(first=_SEEN, second=_SEEN)
-def test_fingerprints_when_records_differ_then_differ(first: Seen, second: Seen) -> None:
+def test_fingerprints_when_records_differ_then_differ(
+    first: LoggedRecord, second: LoggedRecord
+) -> None:
     assert (first.fingerprint() == second.fingerprint()) == (first == second)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from demo.outcome import Outcome, PartitionOutcome, ReadBack
-from demo.producing import Produced
+from demo.outcome import DemoOutcome, PartitionOutcome, ReadBackSummary
+from demo.producing import ProducedTotals
 
 
 def test_last_line_when_all_went_well_then_as_scripts_read_it() -> None:
@@ -9,7 +9,7 @@ def test_last_line_when_all_went_well_then_as_scripts_read_it() -> None:
         PartitionOutcome(
             partition=number,
             produced=5,
-            read=ReadBack(remote=3, local=2, digest="d1"),
+            read=ReadBackSummary(remote=3, local=2, digest="d1"),
             segments=2,
             local_start_offset=3 + number,
             remote_bytes=100,
@@ -18,7 +18,9 @@ def test_last_line_when_all_went_well_then_as_scripts_read_it() -> None:
         )
         for number in range(2)
     )
-    outcome = Outcome(produced=Produced(records=10, record_bytes=90), partitions=partitions)
+    outcome = DemoOutcome(
+        produced=ProducedTotals(records=10, record_bytes=90), partitions=partitions
+    )
 
     line = outcome.last_line(12.6)
 

@@ -57,7 +57,7 @@ def _topic(state: StateDirectory, store: OrderedStore) -> MemoryLog:
 def test_cache_when_a_released_version_left_it_then_continued_or_rebuilt_to_its_answers(
     state: StateDirectory, tmp_path: Path, opened: Opener
 ) -> None:
-    """Scenario 102: one of this schema is read on from where it was, others are begun anew."""
+    """Scenario 102: one of this schema is read on from where it was, others are begun again."""
     store = opened(state, tmp_path / "cache")
     is_continued = MetadataCache(store).identity() is not None
 

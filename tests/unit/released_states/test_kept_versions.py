@@ -74,10 +74,10 @@ def test_state_when_this_version_wrote_it_then_has_each_kind_of_record_and_field
 ) -> None:
     """Scenario 102: each kind of key, and each field and enum value of the schema."""
     records = _written(read_records(current_state.metadata_topic))
-    letters = _written(read_records(current_state.dead_letter_topic))
+    dead_letters = _written(read_records(current_state.dead_letter_topic))
     messages: list[Message] = [
         *(events_pb2.MetadataEvent.FromString(value) for _, value in records),
-        *(dead_letter_pb2.DeadLetter.FromString(value) for _, value in letters),
+        *(dead_letter_pb2.DeadLetter.FromString(value) for _, value in dead_letters),
         *(companion_pb2.Companion.FromString(each) for each in _companions(current_state)),
     ]
 
@@ -111,12 +111,12 @@ def test_records_when_this_version_wrote_them_then_are_encoded_to_the_same_bytes
 ) -> None:
     """Scenario 102: a change of the encoding shows before a release has it."""
     records = _written(read_records(current_state.metadata_topic))
-    letters = _written(read_records(current_state.dead_letter_topic))
+    dead_letters = _written(read_records(current_state.dead_letter_topic))
 
     encoded = [encode(decode(key, value)) for key, value in records]
 
     assert [(each.key, each.value) for each in encoded] == records
-    assert [reencoded(key, value) for key, value in letters] == letters
+    assert [reencoded(key, value) for key, value in dead_letters] == dead_letters
 
 
 def test_objects_when_this_version_wrote_them_then_are_named_and_encoded_to_the_same_bytes(

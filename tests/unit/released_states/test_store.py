@@ -63,7 +63,7 @@ def test_store_when_compared_with_the_metadata_then_each_object_is_as_recorded(
     for name, _, _ in recorded:
         data = content(storage, storage.info(name))
         found.append((name, len(data), crc32c(data)))
-    letters = state.expected()["letters"]
-    orphans = [each["object_key"] for each in letters if "object_key" in each]
+    dead_letters = state.expected()["letters"]
+    orphans = [each["object_key"] for each in dead_letters if "object_key" in each]
     assert found == recorded
     assert unreferenced(storage, metadata, tips) == sorted(orphans)

@@ -96,7 +96,7 @@ def test_consumer_when_given_positions_then_goes_on_where_another_ended() -> Non
 
 
 def test_consumer_when_given_positions_of_another_topic_then_does_not_go_on_elsewhere() -> None:
-    """Scenario 37: one that was begun anew, and is shorter."""
+    """Scenario 37: one that was begun again, and is shorter."""
     consumer = MetadataConsumer(_Reader(_log(_claim())), {0: 100})
 
     with pytest.raises(NotFoundError):

@@ -15,7 +15,7 @@ from rlmm.events.values import Event as MetadataEvent
 from rlmm.known_writes import KnownWrites, barrier_key
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import event_partition, is_misplaced, metadata_partition
-from rlmm.topic.event_topic import Published, UnknownResultError
+from rlmm.topic.event_topic import PublishedPosition, UnknownResultError
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
@@ -64,7 +64,7 @@ class Unanswered:
             self.topic,
             MetadataCache(MemoryStore()),
             clock,
-            ManagerSettings(consume_wait_ms=1_000, retire_grace_ms=0),
+            ManagerSettings(consume_wait_ms=1_000, tombstone_grace_ms=0),
         )
         assert self.manager.wait_ready(1_000).ready
         assert self.manager.publish(claim()).accepted
@@ -161,15 +161,15 @@ def _partition_on(metadata_partition_number: int) -> TopicIdPartition:
     )
 
 
-def test_retire_when_a_tombstone_has_no_answer_then_is_written_again_after_a_barrier() -> None:
+def test_purge_when_a_tombstone_has_no_answer_then_is_written_again_after_a_barrier() -> None:
     world = Unanswered()
     for event in life(SEGMENT):
         assert world.manager.publish(event).accepted
     world.topic.fates.append(Fate.LOST)
     with pytest.raises(UnknownResultError):
-        world.manager.retire(SEGMENT.segment_id)
+        world.manager.write_tombstones(SEGMENT.segment_id)
 
-    world.manager.retire(SEGMENT.segment_id)
+    world.manager.write_tombstones(SEGMENT.segment_id)
 
     world.manager.caught_up(ORDERS)
     assert world.manager.segment(SEGMENT.segment_id) is None
@@ -179,7 +179,7 @@ def test_settle_when_another_write_is_lost_meanwhile_then_is_not_known() -> None
     """That one may come in behind the barrier."""
     topic = LossyTopic(MemoryLog(ManualClock()))
     record = encode(claim())
-    underway, may_end = Event(), Event()
+    pending, may_end = Event(), Event()
 
     def lose() -> None:
         topic.fates.append(Fate.LOST)
@@ -188,10 +188,10 @@ def test_settle_when_another_write_is_lost_meanwhile_then_is_not_known() -> None
 
     def wait_first() -> None:
         topic.before_write = lambda: None
-        underway.set()
+        pending.set()
         assert may_end.wait(30)
 
-    def read_past(_: Published) -> bool:
+    def read_past(_: PublishedPosition) -> bool:
         topic.fates.append(Fate.LOST)
         may_end.set()
         other.join(30)
@@ -201,7 +201,7 @@ def test_settle_when_another_write_is_lost_meanwhile_then_is_not_known() -> None
     other = Thread(target=lambda: _raises_unknown(writes))
     topic.before_write = wait_first
     other.start()
-    assert underway.wait(30)
+    assert pending.wait(30)
     lose()
 
     with pytest.raises(UnknownResultError, match="further writes"):

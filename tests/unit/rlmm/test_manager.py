@@ -8,7 +8,7 @@ import pytest
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
-from rlmm.topic.event_topic import Published
+from rlmm.topic.event_topic import PublishedPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import RetriableError
 from tests.follower_world import FaultyStore
@@ -30,8 +30,8 @@ SEGMENT = segment_metadata()
 class SilentTopic(MemoryTopic):
     """Takes a record and lets it appear only later."""
 
-    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
-        return Published(partition=partition, offset=0)
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
+        return PublishedPosition(partition=partition, offset=0)
 
 
 class FailingTombstones(MemoryTopic):
@@ -39,7 +39,7 @@ class FailingTombstones(MemoryTopic):
 
     left_count = 0
 
-    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         if value is None:
             if self.left_count == 0:
                 raise RetriableError("no broker")
@@ -60,9 +60,11 @@ class AskedTopic(MemoryTopic):
 
 
 def open_manager(
-    topic: MemoryTopic, *, retire_grace_ms: int = 0, consume_wait_ms: int = 1_000
+    topic: MemoryTopic, *, tombstone_grace_ms: int = 0, consume_wait_ms: int = 1_000
 ) -> TopicBasedRemoteLogMetadataManager:
-    settings = ManagerSettings(retire_grace_ms=retire_grace_ms, consume_wait_ms=consume_wait_ms)
+    settings = ManagerSettings(
+        tombstone_grace_ms=tombstone_grace_ms, consume_wait_ms=consume_wait_ms
+    )
     return TopicBasedRemoteLogMetadataManager(
         topic, MetadataCache(MemoryStore()), ManualClock(), settings
     )
@@ -121,11 +123,11 @@ def test_retirement_when_it_fails_half_way_then_the_next_one_ends_it() -> None:
         manager.publish(event)
     topic.left_count = 2
     with pytest.raises(RetriableError):
-        manager.retire(SEGMENT.segment_id)
+        manager.write_tombstones(SEGMENT.segment_id)
     assert manager.caught_up(ORDERS)
     topic.left_count = 10
 
-    manager.retire(SEGMENT.segment_id)
+    manager.write_tombstones(SEGMENT.segment_id)
 
     assert manager.caught_up(ORDERS)
     assert manager._cache.segment_entry(SEGMENT.segment_id) is None
@@ -142,12 +144,12 @@ def test_retirement_when_it_fails_half_way_then_that_of_another_segment_ends_it(
         manager.publish(event)
     topic.left_count = 2
     with pytest.raises(RetriableError):
-        manager.retire(SEGMENT.segment_id)
+        manager.write_tombstones(SEGMENT.segment_id)
     assert manager.caught_up(ORDERS)
-    assert [*manager._cache.half_retired(ORDERS)]
+    assert [*manager._cache.partly_tombstoned(ORDERS)]
     topic.left_count = 10
 
-    manager.retire(other.segment_id)
+    manager.write_tombstones(other.segment_id)
 
     assert manager.caught_up(ORDERS)
     assert [*manager._cache.entries(ORDERS)] == []
@@ -161,16 +163,16 @@ def test_publish_when_the_cache_cannot_be_written_then_fails_at_once() -> None:
         MemoryTopic(log), MetadataCache(store), clock, settings
     )
     manager.wait_ready(1_000)
-    begun_ms = clock.monotonic_ms()
+    started_ms = clock.monotonic_ms()
     store.disk_full = True
     with pytest.raises(RetriableError, match="read back"):
         manager.publish(claim())
 
-    with pytest.raises(RetriableError, match=r"not ready.*can't be used"):
+    with pytest.raises(RetriableError, match=r"not ready.*cannot be used"):
         manager.publish(claim())
 
     assert log.end_offset(0) == 1
-    assert clock.monotonic_ms() - begun_ms < 1_000
+    assert clock.monotonic_ms() - started_ms < 1_000
 
 
 def test_caught_up_when_not_ready_then_says_no() -> None:

@@ -80,7 +80,7 @@ def test_newer_record_when_read_then_concerns_what_its_key_names(
 def test_newer_record_when_removed_or_replaced_then_concerns_nothing(
     ending: bytes | None,
 ) -> None:
-    """R14: a rollback that writes the policy anew ends it."""
+    """R14: a rollback that writes the policy again ends it."""
     log = log_of()
     log.append(0, policy_key(ORDERS.topic_id), NEWER)
     log.append(0, policy_key(ORDERS.topic_id), ending)
@@ -148,19 +148,19 @@ def places_of(*path: str) -> list[Place]:
         assert within is not None, f"no message: {name}"
         descriptor = within
     nested = (f.name for f in descriptor.fields if f.message_type is not None)
-    return [path, *(place for name in nested for place in places_of(*path, name))]
+    return [path, *(field_path for name in nested for field_path in places_of(*path, name))]
 
 
-def with_newer_fields(event: Event, *places: Place) -> tuple[bytes, bytes]:
+def with_newer_fields(event: Event, *partition_keys: Place) -> tuple[bytes, bytes]:
     """The event's record as a newer version would write it: one more field in each place.
 
     Of what is repeated, in the last one.
     """
     record = encode(event)
     message = pb.MetadataEvent.FromString(record.value)
-    for place in places:
+    for field_path in partition_keys:
         part: Message = message
-        for name in place:
+        for name in field_path:
             found = getattr(part, name)
             part = found if isinstance(found, Message) else found[-1]
         part.MergeFromString(NEW_FIELD)
@@ -173,17 +173,17 @@ ORIGINALS = (OriginalConfig(name="a", value=None), OriginalConfig(name="b", valu
 POLICY = replace(policy(), policy=replace(policy().policy, originals=ORIGINALS))
 
 
-def read_segment(*places: Place) -> RemoteLogSegmentMetadata:
+def read_segment(*partition_keys: Place) -> RemoteLogSegmentMetadata:
     """A finished segment, as the cache has it whose record a newer version wrote."""
     log = log_of(claim())
-    log.append(0, *with_newer_fields(step(SEGMENT, FINISHED), *places))
+    log.append(0, *with_newer_fields(step(SEGMENT, FINISHED), *partition_keys))
     record = folded(log).segment(SEGMENT.segment_id)
     assert record is not None
     return record.metadata
 
 
 def test_places_when_listed_then_are_all_messages_of_a_segment() -> None:
-    assert {place[2:] for place in SEGMENT_PLACES} == {
+    assert {field_path[2:] for field_path in SEGMENT_PLACES} == {
         (),
         ("topic_id_partition",),
         ("segment_leader_epochs",),
@@ -192,15 +192,15 @@ def test_places_when_listed_then_are_all_messages_of_a_segment() -> None:
     }
 
 
-@pytest.mark.parametrize("place", SEGMENT_PLACES, ids=".".join)
-def test_segment_when_stepping_on_then_keeps_what_a_newer_version_wrote(place: Place) -> None:
+@pytest.mark.parametrize("field_path", SEGMENT_PLACES, ids=".".join)
+def test_segment_when_stepping_on_then_keeps_what_a_newer_version_wrote(field_path: Place) -> None:
     """R14: unknown fields survive a rewrite, where they stood."""
-    metadata = read_segment(place)
+    metadata = read_segment(field_path)
 
     written = step(metadata, DELETE_STARTED, expected_state=FINISHED)
 
     plain = replace(written, metadata=replace(written.metadata, unknown_fields=b""))
-    assert encode(written).value == with_newer_fields(plain, place)[1]
+    assert encode(written).value == with_newer_fields(plain, field_path)[1]
 
 
 def test_segment_when_somebody_else_steps_on_then_nothing_of_the_old_writer_stays() -> None:
@@ -211,25 +211,25 @@ def test_segment_when_somebody_else_steps_on_then_nothing_of_the_old_writer_stay
     assert NEW_FIELD not in encode(written).value
 
 
-@pytest.mark.parametrize("place", POLICY_PLACES, ids=".".join)
-def test_policy_when_changed_then_keeps_what_a_newer_version_wrote(place: Place) -> None:
+@pytest.mark.parametrize("field_path", POLICY_PLACES, ids=".".join)
+def test_policy_when_changed_then_keeps_what_a_newer_version_wrote(field_path: Place) -> None:
     """R14: also what stands in the cache."""
     log = MemoryLog(ManualClock())
-    log.append(0, *with_newer_fields(POLICY, place))
+    log.append(0, *with_newer_fields(POLICY, field_path))
     found = folded(log).topic_policy(ORDERS.topic_id)
     assert found is not None
 
     written = replace(POLICY, policy=replace(found, retention_ms=5))
 
     plain = replace(written, policy=replace(written.policy, unknown_fields=b""))
-    assert encode(written).value == with_newer_fields(plain, place)[1]
+    assert encode(written).value == with_newer_fields(plain, field_path)[1]
 
 
 def test_gap_when_another_is_recorded_then_keeps_what_a_newer_version_wrote() -> None:
     """R14: all gaps of a partition are written whenever one is added."""
-    place = ("gaps_recorded", "gaps")
+    field_path = ("gaps_recorded", "gaps")
     log = log_of(claim())
-    log.append(0, *with_newer_fields(gaps(gap(0, 10)), place))
+    log.append(0, *with_newer_fields(gaps(gap(0, 10)), field_path))
     (found,) = folded(log).partition_state(ORDERS).gaps
 
     written = encode(gaps(found, gap(20, 30))).value
@@ -252,8 +252,8 @@ def test_record_when_read_and_written_then_is_the_same_wherever_a_newer_version_
     event_and_places: tuple[Event, set[Place]],
 ) -> None:
     """R14."""
-    event, places = event_and_places
-    key, value = with_newer_fields(event, *places)
+    event, partition_keys = event_and_places
+    key, value = with_newer_fields(event, *partition_keys)
 
     again = encode(decode(key, value))
 

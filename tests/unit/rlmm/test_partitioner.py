@@ -95,9 +95,9 @@ def test_record_when_on_another_partition_than_it_is_written_to_then_is_misplace
 ) -> None:
     own, key = event_partition(event, COUNT), encode(event).key
 
-    placed = [number for number in range(COUNT) if not is_misplaced(key, number, COUNT)]
+    located = [number for number in range(COUNT) if not is_misplaced(key, number, COUNT)]
 
-    assert placed == [own]
+    assert located == [own]
 
 
 def test_kinds_when_listed_above_then_are_all_that_there_are() -> None:

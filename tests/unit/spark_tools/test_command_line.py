@@ -53,7 +53,7 @@ def raising(error: BaseException) -> Callable[[], int]:
     ("error", "code", "line"),
     [
         (InvalidConfigError("an option is missing", option="x"), 2, "an option is missing"),
-        (RetriableError("the topic\ncan't be read"), 1, "the topic can't be read"),
+        (RetriableError("the topic\ncannot be read"), 1, "the topic cannot be read"),
         (PySparkException(OURS), 1, "a chunk is damaged object=a"),
         (PySparkException("Table not found\n  at z"), 1, "Table not found"),
         (PySparkException(PYTHONS), 1, "ModuleNotFoundError: No module named 'spark_tools'"),

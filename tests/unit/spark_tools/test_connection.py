@@ -7,7 +7,7 @@ import pytest
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.s3.settings import S3Settings
-from spark_tools.connection import Connection
+from spark_tools.connection import ClusterConnection
 
 _S3 = {
     "bootstrap.servers": "broker:9092",
@@ -23,7 +23,7 @@ def test_connection_when_options_and_a_file_differ_then_options_win(tmp_path: Pa
         f"rsm.config.storage.filesystem.root={tmp_path}\nrsm.config.key.prefix=cold\n"
     )
 
-    found = Connection.of({"config": str(config), "kafka.bootstrap.servers": "b:2"})
+    found = ClusterConnection.of({"config": str(config), "kafka.bootstrap.servers": "b:2"})
 
     assert found.client == {"bootstrap.servers": "b:2", "security.protocol": "SSL"}
     assert found.store.settings == FilesystemSettings(root=tmp_path)
@@ -38,14 +38,14 @@ def test_connection_when_its_file_is_malformed_then_the_file_is_named(
     config = tmp_path / "rlm.properties"
     config.write_bytes(content)
 
-    with pytest.raises(InvalidConfigError, match="can't be read") as raised:
-        Connection.of({"config": str(config)})
+    with pytest.raises(InvalidConfigError, match="cannot be read") as raised:
+        ClusterConnection.of({"config": str(config)})
 
     assert str(config) in str(raised.value)
 
 
 def test_connection_when_the_client_has_a_password_then_never_shown() -> None:
-    found = Connection.of({**_S3, "client.sasl.password": "hush"})
+    found = ClusterConnection.of({**_S3, "client.sasl.password": "hush"})
 
     assert "hush" not in repr(found)
 
@@ -58,17 +58,17 @@ def test_connection_when_segments_are_in_a_bucket_then_that() -> None:
         "rsm.config.storage.s3.max.attempts": "5",
     }
 
-    assert Connection.of(options).store.settings == S3Settings(
+    assert ClusterConnection.of(options).store.settings == S3Settings(
         bucket="segments", endpoint_url="http://127.0.0.1:1", path_style=True, max_attempts=5
     )
 
 
 def test_connection_when_no_letter_topic_is_named_then_the_default_one() -> None:
-    named = Connection.of({**_S3, "remote.delete.dead.letter.topic": "letters"})
-    default = Connection.of(_S3)
+    named = ClusterConnection.of({**_S3, "remote.delete.dead.letter.topic": "letters"})
+    default = ClusterConnection.of(_S3)
 
-    assert (named.letter_topic, named.letter_topic_is_named) == ("letters", True)
-    assert (default.letter_topic, default.letter_topic_is_named) == (
+    assert (named.dead_letter_topic, named.dead_letter_topic_is_named) == ("letters", True)
+    assert (default.dead_letter_topic, default.dead_letter_topic_is_named) == (
         "__remote_segments_to_be_deleted",
         False,
     )
@@ -95,7 +95,7 @@ def test_connection_when_something_is_missing_or_wrong_then_named(
     options: dict[str, str], named: str
 ) -> None:
     with pytest.raises(InvalidConfigError, match=named):
-        Connection.of(options)
+        ClusterConnection.of(options)
 
 
 @pytest.mark.parametrize(
@@ -109,12 +109,12 @@ def test_connection_when_something_is_missing_or_wrong_then_named(
                 "rsm.config.storage.s3.max.attempts": "1",
                 "rsm.config.storage.s3.region": "us-east-1",
             },
-            "can't be reached",
+            "cannot be reached",
         ),
     ],
 )
 def test_store_when_it_does_not_answer_then_told_why(store: dict[str, str], reason: str) -> None:
-    connection = Connection.of({"bootstrap.servers": "a:1", **store})
+    connection = ClusterConnection.of({"bootstrap.servers": "a:1", **store})
 
     with pytest.raises(InvalidConfigError, match=reason):
         connection.store.require_listing()
@@ -123,7 +123,7 @@ def test_store_when_it_does_not_answer_then_told_why(store: dict[str, str], reas
 def test_store_when_nothing_is_below_its_prefix_yet_then_it_can_be_listed(tmp_path: Path) -> None:
     options = {"rsm.config.storage.filesystem.root": str(tmp_path), "rsm.config.key.prefix": "cold"}
 
-    Connection.of({"bootstrap.servers": "a:1", **options}).store.require_listing()
+    ClusterConnection.of({"bootstrap.servers": "a:1", **options}).store.require_listing()
 
     assert not list(tmp_path.iterdir())
 
@@ -148,7 +148,7 @@ def test_client_when_options_name_another_user_and_cluster_then_they_win_over_th
         "client.client.id": "x",
     }
 
-    client = Connection.of(options, takes_kafkas=True).client
+    client = ClusterConnection.of(options, takes_kafkas=True).client
 
     assert client == {
         "bootstrap.servers": "of-option:9092",

@@ -56,13 +56,13 @@ def test_proof_when_nothing_else_holds_its_offset_then_alive() -> None:
 
 
 def test_proof_when_it_is_below_the_log_start_then_alive() -> None:
-    """R22: metadata that was begun anew begins where the broker's log began by then."""
-    begun_anew = replace(CLAIMED, log_starts=log_starts(100))
-    assert "the only copy" in why(7, record(1, 100, 200), state=begun_anew)
+    """R22: metadata that was begun again begins where the broker's log began by then."""
+    started_anew = replace(CLAIMED, log_starts=log_starts(100))
+    assert "the only copy" in why(7, record(1, 100, 200), state=started_anew)
 
 
 def test_proof_when_the_partition_is_unknown_then_alive() -> None:
-    """R22: another cluster's object, or a metadata topic that was made anew."""
+    """R22: another cluster's object, or a metadata topic that was made again."""
     assert "another cluster" in why(5, state=PartitionState())
 
 

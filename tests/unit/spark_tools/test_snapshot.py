@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.metrics import MetadataMetrics
-from rlmm.spi import NotReady, Readiness
+from rlmm.spi import Readiness, UnreadyReason
 from spark_tools.snapshot import wait_while_reading
 
 
@@ -28,7 +28,7 @@ class ReadingManager:
         self.waits += 1
         self._now = next(self._missing)
         ready = self._now is None
-        return Readiness(ready=ready, reason="", kind=None if ready else NotReady.CATCHING_UP)
+        return Readiness(ready=ready, reason="", kind=None if ready else UnreadyReason.CATCHING_UP)
 
     def metrics(self) -> MetadataMetrics:
         return MetadataMetrics(ready=False, missing_events_count=self._now or 0)

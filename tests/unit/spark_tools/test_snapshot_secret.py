@@ -70,7 +70,7 @@ def test_snapshot_when_the_topic_holds_secrets_then_no_answer_and_no_log_line_ha
         snapshot.unread_records(),
         tuple(snapshot.every_segment()),
         snapshot.partition_state(build.ORDERS),
-        snapshot.leases_held(build.ORDERS),
+        snapshot.active_leases(build.ORDERS),
         snapshot.knowledge(build.ORDERS),
         snapshot.newer_record(build.ORDERS),
         snapshot.partition(build.ORDERS),

@@ -127,8 +127,8 @@ def test_trim_when_share_groups_may_be_hidden_then_none_until_the_risk_is_accept
                 _DEADLINE_S,
                 lambda: f"the trim waits for the right: {host.report(topic_name)}",
             )
-            problem = host.report(topic_name)["trim_held"]["problem"]
-            alarm = host.metrics("rlm_trim_held")
+            problem = host.report(topic_name)["trim_blocked"]["problem"]
+            alarm = host.metrics("rlm_trim_blocked")
             local_start_offset = log.local_start_offset()
         host.set(**{"remote.local.trim.accept.hidden.share.groups": "true"})
         with host.running():
@@ -146,5 +146,5 @@ def test_trim_when_share_groups_may_be_hidden_then_none_until_the_risk_is_accept
 
 
 def _reason(host: BrokerHost, topic: str) -> str:
-    held = host.report(topic).get("trim_held") or {}
+    held = host.report(topic).get("trim_blocked") or {}
     return str(held.get("reason", ""))

@@ -61,9 +61,9 @@ def test_records_when_the_cluster_refuses_old_ones_then_the_canary_topic_takes_t
     done = _written(cluster, topic, configs)
     refused = _written(cluster, other, of_the_cluster)
 
-    assert (done.problem, len(done.places)) == ("", 1)
+    assert (done.problem, len(done.positions)) == ("", 1)
     assert refused.problem
-    assert refused.places == {}
+    assert refused.positions == {}
 
 
 def test_topic_when_the_broker_does_not_know_a_config_then_the_error_says_so(

@@ -13,18 +13,18 @@ from uuid import uuid4
 
 from rlm.config.values import HostPort
 from rlm.gateway.app.security import GatewayTls
-from rlm.gateway.endpoints.door import Door
+from rlm.gateway.endpoints.endpoint import Endpoint
 from rlm.gateway.endpoints.server_names import ServerNames
 from rlm.gateway.fetch.local_starts import LocalStarts
-from rlm.gateway.fetch.remote_log_bounds import MetadataTierView
+from rlm.gateway.fetch.remote_log_bounds import MetadataLogBoundsView
 from rlm.gateway.listener.server import GatewayParts, GatewayServer, ServerLimits
 from rlm.gateway.model.advertised_brokers import GatewayTopology
-from rlm.gateway.model.context import Answering, GatewayContext
+from rlm.gateway.model.context import AnswerSettings, GatewayContext
 from rlm.gateway.model.counters import GatewayCounts
 from rlm.gateway.model.tiered_topics import tiered_topics
 from rlm.gateway.relay.rewrite_pools import RewritePools
 from rlm.gateway.remote.cached_segments import CachedSegments
-from rlm.gateway.remote.fair_queue import ReadTurns
+from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
 from rlm.gateway.remote.fetcher import RemoteFetcher
 from rlm.gateway.remote.remote_log_reader import TierReader
@@ -53,7 +53,7 @@ class RunningGateway:
 
     bootstrap_servers: str
     counts: GatewayCounts
-    turns: ReadTurns
+    permits: ReadPermits
     local_starts: LocalStarts
     anomalies: ReadAnomalies
     cache: ChunkCache[SegmentPart]
@@ -77,7 +77,7 @@ def running_gateway(
     session_limits: SessionLimits | None = None,
     server_limits: ServerLimits | None = None,
     quota: FetchQuotaSettings | None = None,
-    place_count: int = 110,
+    slot_count: int = 110,
     list_offsets_timeout_ms: int = 8_000,
     cache_bytes: int = 256 << 20,
     upstream_host: str = "127.0.0.1",
@@ -101,7 +101,7 @@ def running_gateway(
         address = HostPort(host="127.0.0.1", port=listener.getsockname()[1])
         session = SessionParts(
             context=lambda: _context(broker.node_id, address, metadata, tier, answering),
-            view=MetadataTierView(metadata, SystemClock()),
+            view=MetadataLogBoundsView(metadata, SystemClock()),
             local_starts=LocalStarts(),
             clock=SystemClock(),
             limits=session_limits or SessionLimits(),
@@ -111,15 +111,15 @@ def running_gateway(
             tier=TierReader(metadata, tier.fetcher),
             pool=pools.asks,
             rewrite_pools=pools.rewrites,
-            turns=_turns(quota or FetchQuotaSettings(), place_count),
-            is_pressed=lambda: tier.cache.state().waiting_count > 0,
+            permits=_permits(quota or FetchQuotaSettings(), slot_count),
+            is_under_memory_pressure=lambda: tier.cache.state().waiting_count > 0,
             client_tls=tls.towards_clients,
             upstream_tls=tls.towards_brokers,
             limits=server_limits or ServerLimits(),
         )
         there = (HostPort(host=upstream_host, port=upstream_port or broker.port),)
-        door = _door(listener, there, names, broker.node_id)
-        with _serving(GatewayServer(parts), door):
+        endpoint = _endpoint(listener, there, names, broker.node_id)
+        with _serving(GatewayServer(parts), endpoint):
             yield _seen(str(address), parts, tier, metadata)
         if own:
             storage.close()
@@ -131,7 +131,7 @@ def _seen(
     return RunningGateway(
         bootstrap_servers=address,
         counts=parts.counts,
-        turns=parts.turns,
+        permits=parts.permits,
         local_starts=parts.session.local_starts,
         anomalies=tier.anomalies,
         cache=tier.cache,
@@ -149,8 +149,8 @@ class _Pools:
     answers: ThreadPoolExecutor
     orders: ThreadPoolExecutor
 
-    def answering(self, timeout_ms: int) -> Answering:
-        return Answering(
+    def answering(self, timeout_ms: int) -> AnswerSettings:
+        return AnswerSettings(
             store=self.answers, topic=self.orders, clock=SystemClock(), timeout_ms=timeout_ms
         )
 
@@ -166,15 +166,15 @@ def _pools() -> Iterator[_Pools]:
         yield _Pools(store=pool(), asks=pool(), rewrites=rewrites, answers=pool(), orders=pool())
 
 
-def _door(
+def _endpoint(
     listener: socket.socket,
     there: Sequence[HostPort],
     names: ServerNames | None,
     node_id: int,
-) -> Door:
+) -> Endpoint:
     if names is None:
-        return Door(name="broker", listener=listener, upstreams=lambda: there)
-    return Door(
+        return Endpoint(name="broker", listener=listener, upstreams=lambda: there)
+    return Endpoint(
         name="named",
         listener=listener,
         upstreams=tuple,
@@ -213,7 +213,7 @@ def _context(
     address: HostPort,
     metadata: RemoteLogMetadataManager,
     tier: _Tier,
-    answering: Answering,
+    answering: AnswerSettings,
 ) -> GatewayContext:
     return GatewayContext(
         topology=GatewayTopology(live={node_id: address}),
@@ -225,21 +225,21 @@ def _context(
     )
 
 
-def _turns(quota: FetchQuotaSettings, place_count: int) -> ReadTurns:
+def _permits(quota: FetchQuotaSettings, slot_count: int) -> ReadPermits:
     clock = SystemClock()
-    return ReadTurns(
-        quota=FetchQuota(quota, clock.monotonic_ms()), place_count=place_count, clock=clock
+    return ReadPermits(
+        quota=FetchQuota(quota, clock.monotonic_ms()), slot_count=slot_count, clock=clock
     )
 
 
 @contextmanager
-def _serving(server: GatewayServer, door: Door) -> Iterator[None]:
+def _serving(server: GatewayServer, endpoint: Endpoint) -> Iterator[None]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="gateway")
     thread.start()
     try:
         loop.call_soon_threadsafe(server.start)
-        asyncio.run_coroutine_threadsafe(server.open(door), loop).result(_START_DEADLINE_S)
+        asyncio.run_coroutine_threadsafe(server.open(endpoint), loop).result(_START_DEADLINE_S)
         yield
     finally:
         asyncio.run_coroutine_threadsafe(server.stop(), loop).result(_START_DEADLINE_S)

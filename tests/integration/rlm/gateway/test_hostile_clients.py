@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from rlm.gateway.listener.server import ServerLimits
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.session.limits import SessionLimits
 from rlm.wire.api.api_versions import API_VERSIONS, ApiVersionsRequest
 from rlm.wire.api.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
@@ -67,7 +67,7 @@ def _connected(gateway: RunningGateway) -> socket.socket:
     return connection
 
 
-def _closed_by(gateway: RunningGateway, reason: CloseReason, count: int) -> None:
+def _closed_by(gateway: RunningGateway, reason: DisconnectCause, count: int) -> None:
     """Wait until so many connections have ended for this reason."""
     wait_until(
         lambda: gateway.counts.closed[reason] >= count, describe=lambda: str(gateway.counts.closed)
@@ -90,19 +90,19 @@ def _sent_until_it_stalls(connection: socket.socket, frame: bytes) -> int:
 def test_gateway_when_clients_never_send_anything_then_their_connections_end(
     gateway: RunningGateway, bystander: Callable[[], None]
 ) -> None:
-    before = gateway.counts.closed[CloseReason.NO_REQUEST]
+    before = gateway.counts.closed[DisconnectCause.NO_REQUEST]
     with ExitStack() as stack:
         for _ in range(20):
             stack.enter_context(_connected(gateway))
         bystander()
-        _closed_by(gateway, CloseReason.NO_REQUEST, before + 20)
+        _closed_by(gateway, DisconnectCause.NO_REQUEST, before + 20)
 
 
 def test_gateway_when_a_request_drips_then_the_connection_ends(
     gateway: RunningGateway, bystander: Callable[[], None]
 ) -> None:
     """Every byte keeps it from being idle; the request never comes whole."""
-    before = gateway.counts.closed[CloseReason.SLOW_REQUEST]
+    before = gateway.counts.closed[DisconnectCause.SLOW_REQUEST]
     with _connected(gateway) as connection:
         connection.sendall(b"\x00\x10\x00\x00\x00\x01\x00\x0c\x00\x00\x00\x01\xff\xff")
 
@@ -111,24 +111,24 @@ def test_gateway_when_a_request_drips_then_the_connection_ends(
                 connection.sendall(b"\x00")
             except OSError:
                 return True
-            return gateway.counts.closed[CloseReason.SLOW_REQUEST] > before
+            return gateway.counts.closed[DisconnectCause.SLOW_REQUEST] > before
 
         wait_until(dripped)
         bystander()
-    _closed_by(gateway, CloseReason.SLOW_REQUEST, before + 1)
+    _closed_by(gateway, DisconnectCause.SLOW_REQUEST, before + 1)
 
 
 @pytest.mark.parametrize(
     ("head", "reason"),
     [
-        pytest.param("7fffffff", CloseReason.MALFORMED_REQUEST, id="any frame"),
+        pytest.param("7fffffff", DisconnectCause.MALFORMED_REQUEST, id="any frame"),
         pytest.param(
-            "00200000 0001 000c 00000001 ffff 00", CloseReason.REQUEST_TOO_LARGE, id="fetch"
+            "00200000 0001 000c 00000001 ffff 00", DisconnectCause.REQUEST_TOO_LARGE, id="fetch"
         ),
     ],
 )
 def test_gateway_when_a_request_is_oversized_then_ends_before_it_is_received(
-    gateway: RunningGateway, bystander: Callable[[], None], head: str, reason: CloseReason
+    gateway: RunningGateway, bystander: Callable[[], None], head: str, reason: DisconnectCause
 ) -> None:
     before = gateway.counts.closed[reason]
     with _connected(gateway) as connection:
@@ -183,6 +183,6 @@ def test_gateway_when_one_address_takes_all_connections_then_further_ones_are_re
         with ExitStack() as stack:
             for _ in range(70):
                 stack.enter_context(_connected(gateway))
-            _closed_by(gateway, CloseReason.TOO_MANY_CONNECTIONS_OF_ADDRESS, 10)
+            _closed_by(gateway, DisconnectCause.TOO_MANY_CONNECTIONS_OF_ADDRESS, 10)
             bystander()
         wait_until(lambda: gateway.counts.connections == 1)

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.session.limits import SessionLimits
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.reading import read_from
@@ -94,22 +94,24 @@ def test_admin_when_it_goes_through_a_gateway_then_it_sees_the_gateway_as_the_br
 @pytest.mark.parametrize(
     ("sent", "reason"),
     [
-        pytest.param(b"GET / HTTP/1.1\r\n\r\n", CloseReason.MALFORMED_REQUEST, id="http"),
-        pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01", CloseReason.MALFORMED_REQUEST, id="tls"),
-        pytest.param(b"\xff\xff\xff\xff", CloseReason.MALFORMED_REQUEST, id="negative size"),
+        pytest.param(b"GET / HTTP/1.1\r\n\r\n", DisconnectCause.MALFORMED_REQUEST, id="http"),
+        pytest.param(
+            b"\x16\x03\x01\x02\x00\x01\x00\x01", DisconnectCause.MALFORMED_REQUEST, id="tls"
+        ),
+        pytest.param(b"\xff\xff\xff\xff", DisconnectCause.MALFORMED_REQUEST, id="negative size"),
         pytest.param(
             b"\x00\x00\x00\x0a\x7f\x00\x00\x00\x00\x00\x00\x01\xff\xff",
-            CloseReason.UNKNOWN_API,
+            DisconnectCause.UNKNOWN_API,
             id="unknown api",
         ),
         pytest.param(
             b"\x00\x00\x00\x0a\x00\x01\x00\x63\x00\x00\x00\x01\xff\xff",
-            CloseReason.UNOFFERED_VERSION,
+            DisconnectCause.UNOFFERED_VERSION,
             id="unoffered version",
         ),
         pytest.param(
             b"\x00\x00\x00\x0e\x00\x01\x00\x0c\x00\x00\x00\x01\xff\xff\x00\xff\xff\xff",
-            CloseReason.MALFORMED_REQUEST,
+            DisconnectCause.MALFORMED_REQUEST,
             id="truncated fetch",
         ),
     ],
@@ -119,7 +121,7 @@ def test_gateway_when_a_client_sends_garbage_then_only_that_connection_ends(
     gateway: RunningGateway,
     topic_name: str,
     sent: bytes,
-    reason: CloseReason,
+    reason: DisconnectCause,
 ) -> None:
     kafka.create_topic(topic_name)
     producer = Producer({"bootstrap.servers": gateway.bootstrap_servers})
@@ -132,7 +134,7 @@ def test_gateway_when_a_client_sends_garbage_then_only_that_connection_ends(
     producer.produce(topic_name, value=b"after")
     assert producer.flush(30.0) == 0
     assert gateway.counts.closed[reason] == 1
-    assert gateway.counts.closed[CloseReason.BROKER_CLOSED] == 0
+    assert gateway.counts.closed[DisconnectCause.BROKER_CLOSED] == 0
 
 
 def _read_to_the_end(connection: socket.socket) -> bytes:

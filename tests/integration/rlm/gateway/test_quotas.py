@@ -79,11 +79,11 @@ def test_consumer_when_there_is_a_quota_then_reads_all_and_no_faster(
     """Scenario 64."""
     quota = FetchQuotaSettings(bytes_per_second=3 << 20, window_count=1, window_ms=100)
     with running_gateway(tiered_host, quota=quota) as gateway:
-        begun_s = time.monotonic()
+        started_s = time.monotonic()
         read = read_from(
             gateway.bootstrap_servers, tiered.name, settings={"fetch.wait.max.ms": 100}
         )
-        took_s = time.monotonic() - begun_s
+        took_s = time.monotonic() - started_s
         exceeding_bytes = gateway.counts.remote_bytes - (1 << 20)
     assert [message.value() for message in read] == tiered.values[_REMOTE]
     assert exceeding_bytes > 0
@@ -96,7 +96,7 @@ def test_fetch_when_the_readers_queue_is_full_then_is_empty_and_later_served(
     """Scenarios 60, 64: the broker's own records are not held up either."""
     store = HeldStorage(tiered_host.store)
     with (
-        running_gateway(tiered_host, storage=store, place_count=1) as gateway,
+        running_gateway(tiered_host, storage=store, slot_count=1) as gateway,
         WireClient(gateway.bootstrap_servers) as first,
         WireClient(gateway.bootstrap_servers) as second,
     ):
@@ -124,14 +124,14 @@ def test_gateway_when_clients_leave_while_they_wait_then_nothing_of_them_is_left
 ) -> None:
     """Scenario 59: neither places in the queue nor bytes of the quota."""
     store = HeldStorage(tiered_host.store)
-    with running_gateway(tiered_host, storage=store, place_count=1) as gateway:
+    with running_gateway(tiered_host, storage=store, slot_count=1) as gateway:
         clients = [WireClient(gateway.bootstrap_servers) for _ in range(5)]
         for client in clients:
             client.send(FETCH, _VERSION, _fetch(tiered, _REMOTE, max_wait_ms=500))
-        wait_until(lambda: gateway.turns.waiting_count > 0)
+        wait_until(lambda: gateway.permits.waiting_count > 0)
         for client in clients:
             client.__exit__(None, None, None)
         wait_until(lambda: gateway.counts.connections == 0)
-        wait_until(lambda: gateway.turns.taken_count == gateway.turns.waiting_count == 0)
+        wait_until(lambda: gateway.permits.taken_count == gateway.permits.waiting_count == 0)
         store.let_go()
     store.close()

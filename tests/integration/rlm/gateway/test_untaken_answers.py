@@ -8,7 +8,7 @@ from uuid import UUID
 
 from rlm.gateway.listener.server import ServerLimits
 from rlm.gateway.model.counters import RemoteCount
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.wire.api.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from rlm.wire.error_codes import ErrorCode
 from tests.e2e.broker_host import BrokerHost
@@ -57,7 +57,7 @@ def test_gateway_when_clients_do_not_take_their_answers_then_others_are_served(
         running_gateway(
             tiered_host,
             cache_bytes=3 * SEGMENT_BYTES // 2,
-            server_limits=ServerLimits(pressed_timeout_ms=3_000),
+            server_limits=ServerLimits(pressure_timeout_ms=3_000),
         ) as gateway,
         WireClient(gateway.bootstrap_servers) as stalled,
     ):
@@ -70,7 +70,7 @@ def test_gateway_when_clients_do_not_take_their_answers_then_others_are_served(
         read = read_from(gateway.bootstrap_servers, tiered.name)
 
         assert [message.value() for message in read] == tiered.values[_PARTITION]
-        assert gateway.counts.closed[CloseReason.ANSWER_NOT_TAKEN] == 1
+        assert gateway.counts.closed[DisconnectCause.ANSWER_NOT_TAKEN] == 1
 
 
 def test_client_when_it_takes_its_answers_late_then_gets_each_and_held_memory_for_one(

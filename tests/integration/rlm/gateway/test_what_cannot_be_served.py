@@ -112,9 +112,9 @@ def test_consumer_when_the_store_is_slower_than_it_waits_then_the_read_goes_on(
     with running_gateway(host, storage=store) as gateway:
         reader = assigned(gateway.bootstrap_servers, topic.name, settings={"fetch.wait.max.ms": 50})
         wait_until(lambda: gateway.counts.remote[RemoteCount.READING] > 2)
-        begun = store.reads
+        started = store.reads
         wait_until(lambda: gateway.counts.remote[RemoteCount.READING] > 8)
-        assert store.reads == begun
+        assert store.reads == started
         assert reader.poll(0) is None
         store.let_go()
         read = to_the_end(reader, 1)

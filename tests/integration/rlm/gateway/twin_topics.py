@@ -90,7 +90,7 @@ def _directory(cluster: KafkaCluster, topic: str) -> Path:
 
 
 def _write(directory: Path, log: CraftedLog) -> None:
-    """Leave nothing of the old log but the topic's identity; missing indexes are made anew."""
+    """Leave nothing of the old log but the topic's identity; missing indexes are made again."""
     for path in directory.iterdir():
         if path.name != "partition.metadata":
             path.unlink()

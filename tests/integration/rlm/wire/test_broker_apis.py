@@ -64,7 +64,7 @@ def test_addresses_when_kafkas_schemas_are_walked_then_none_is_overlooked() -> N
 
 
 def test_rewritten_tables_when_compared_with_what_is_offered_then_know_every_version() -> None:
-    """R16: no version of an answer with addresses is offered that its table can't read."""
+    """R16: no version of an answer with addresses is offered that its table cannot read."""
     assert {key: api.versions for key, api in REWRITTEN.items()} == {
         key: BROKER_APIS[key].versions for key in REWRITTEN
     }

@@ -16,7 +16,7 @@ from rlm.app.broker_manager import BrokerManager, ManagerPace, ManagerWork
 from rlm.app.command_access import CommandAccess
 from rlm.app.manager_gauges import ManagerGauges
 from rlm.metrics.metrics import Metrics
-from rlm.policy.held import Held
+from rlm.policy.blocked import Blocked
 from rlm.status.report import LEADER, PartitionReport
 from rlm.tasks.leadership.heartbeat import ProcessState
 from rlm.topics.retention_guard import RetentionReport
@@ -32,7 +32,7 @@ FAILING = PartitionReport(
     role=LEADER,
     leader_epoch=0,
     claimed=True,
-    copy_held=Held(
+    copy_blocked=Blocked(
         reason="failing", values={"attempts": 2, "cause": "no space left on device", "error": "x"}
     ),
 )

@@ -19,7 +19,7 @@ from rlm.rest.http_server import HttpServer
 from rlm.rest.manager_api import manager_api
 from rlm.rest.signed_api import SignedApi
 from rlm.rest.signing import ManagerIdentity
-from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessCard, ProcessState
+from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription, ProcessState
 from rlm.worker.fresh_id import fresh_id
 from rlmm.events.processes import ProcessRole
 from tests.unit.rlm.cli.stated_managers import Cluster, StatedView, report
@@ -53,7 +53,7 @@ def _access(cluster: Cluster, listener: ApiListener) -> CommandAccess:
 
 def _beat(cluster: Cluster, access: CommandAccess) -> None:
     """What a manager does at each heartbeat."""
-    card = ProcessCard(
+    description = ProcessDescription(
         process_id=UUID(int=1),
         role=ProcessRole.MANAGER,
         broker_id=1,
@@ -64,7 +64,7 @@ def _beat(cluster: Cluster, access: CommandAccess) -> None:
     )
     access.refresh()
     state = ProcessState(http_address=access.address.http_address)
-    Heartbeat(cluster.metadata, card, fresh_id).step(state)
+    Heartbeat(cluster.metadata, description, fresh_id).step(state)
 
 
 def test_command_when_the_manager_has_registered_then_finds_it_and_is_answered() -> None:

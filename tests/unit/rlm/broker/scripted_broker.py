@@ -78,7 +78,7 @@ class ScriptedBroker:
 
 
 class ScriptedDialler:
-    """Connects to brokers by port; whoever is not there can't be reached."""
+    """Connects to brokers by port; whoever is not there cannot be reached."""
 
     def __init__(self, brokers: Mapping[int, ScriptedBroker]) -> None:
         self.brokers = dict(brokers)

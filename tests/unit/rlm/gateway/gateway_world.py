@@ -7,7 +7,7 @@ from uuid import UUID
 
 from rlm.config.values import HostPort
 from rlm.gateway.model.advertised_brokers import GatewayTopology
-from rlm.gateway.model.context import Answering, GatewayContext
+from rlm.gateway.model.context import AnswerSettings, GatewayContext
 from rlm.gateway.model.tiered_topics import TieredTopics
 from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.timestamps import RemoteTimestamps
@@ -43,7 +43,7 @@ class CutTopic(MemoryTopic):
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
         self.failures_left -= self.failures_left > 0
         if self.is_cut or self.failures_left:
-            raise RetriableError("the topic can't be reached")
+            raise RetriableError("the topic cannot be reached")
         return super().end_offsets(partitions)
 
 
@@ -69,7 +69,7 @@ class GatewayWorld:
             topics=self.topics,
             metadata=self.metadata,
             timestamps=RemoteTimestamps(self.metadata, reader),
-            answering=Answering(
+            answering=AnswerSettings(
                 store=InlineExecutor(),
                 topic=InlineExecutor(),
                 clock=remote.clock,

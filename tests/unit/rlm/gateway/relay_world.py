@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from rlm.config.values import HostPort
-from rlm.gateway.endpoints.door import Door
+from rlm.gateway.endpoints.endpoint import Endpoint
 from rlm.gateway.listener.server import GatewayParts, GatewayServer
 from rlm.gateway.model.counters import GatewayCounts
 from rlm.gateway.relay.rewrite_pools import RewritePools
-from rlm.gateway.remote.fair_queue import ReadTurns
+from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
 from rlm.gateway.remote.remote_log_reader import TierReader
 from tests.log_dir_builder import ManualClock
@@ -97,7 +97,7 @@ async def relay_world(
         server.start()
         listener = listener or socket.create_server((_LOOPBACK, 0))
         port = listener.getsockname()[1]
-        await server.open(Door(name="broker", listener=listener, upstreams=lambda: (upstream,)))
+        await server.open(Endpoint(name="broker", listener=listener, upstreams=lambda: (upstream,)))
         reader, writer = await asyncio.open_connection(_LOOPBACK, port)
         client = Side(reader=reader, writer=writer)
         async with asyncio.timeout(_DEADLINE_S):
@@ -121,9 +121,9 @@ def _parts(pool: ThreadPoolExecutor) -> GatewayParts:
         tier=cast(TierReader, NothingStored()),
         pool=pool,
         rewrite_pools=RewritePools(store=pool, others=pool),
-        turns=ReadTurns(
+        permits=ReadPermits(
             quota=FetchQuota(FetchQuotaSettings(), clock.monotonic_ms()),
-            place_count=1,
+            slot_count=1,
             clock=clock,
         ),
     )

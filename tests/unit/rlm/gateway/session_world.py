@@ -13,14 +13,14 @@ from uuid import UUID
 
 from rlm.config.values import HostPort
 from rlm.gateway.fetch.local_starts import LocalStarts
-from rlm.gateway.fetch.remote_log_bounds import TierFacts
+from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
 from rlm.gateway.fetch.remote_outcome import RemoteOutcome
 from rlm.gateway.model.actions import (
     Action,
     AnswerToClient,
     Close,
-    ExpectRead,
-    ReadRemote,
+    PrefetchHint,
+    RemoteFetch,
     RewriteExchange,
     ToBroker,
     ToClient,
@@ -46,10 +46,10 @@ _MAX_FRAME_BYTES = 1 << 30
 class FixedView:
     """The same facts of every partition that is not named."""
 
-    facts_of: Mapping[TopicIdPartition, TierFacts] = field(default_factory=dict)
+    facts_of: Mapping[TopicIdPartition, RemoteLogBounds] = field(default_factory=dict)
 
-    def facts(self, partition: TopicIdPartition) -> TierFacts:
-        return self.facts_of.get(partition, TierFacts())
+    def facts(self, partition: TopicIdPartition) -> RemoteLogBounds:
+        return self.facts_of.get(partition, RemoteLogBounds())
 
 
 class SessionWorld:
@@ -58,7 +58,7 @@ class SessionWorld:
     def __init__(
         self,
         *,
-        facts: Mapping[TopicIdPartition, TierFacts] | None = None,
+        facts: Mapping[TopicIdPartition, RemoteLogBounds] | None = None,
         limits: SessionLimits | None = None,
         local_starts: LocalStarts | None = None,
     ) -> None:
@@ -75,8 +75,8 @@ class SessionWorld:
         self._broker_frames = FrameBuffer(max_frame_bytes=_MAX_FRAME_BYTES)
         self._client_frames = FrameBuffer(max_frame_bytes=_MAX_FRAME_BYTES)
         self.sent_to_client = bytearray()
-        self.expected: list[ExpectRead] = []
-        self.reads: list[ReadRemote] = []
+        self.expected: list[PrefetchHint] = []
+        self.reads: list[RemoteFetch] = []
         self.rewrites: list[RewriteExchange] = []
         self.closed: Close | None = None
 
@@ -137,7 +137,7 @@ class SessionWorld:
     def _carry_out(self, actions: Iterable[Action]) -> None:
         self._carry_out_all(actions)
         if self.closed is None:
-            self._carry_out_all(self.session.look_ahead())
+            self._carry_out_all(self.session.speculate())
 
     def _carry_out_all(self, actions: Iterable[Action]) -> None:
         for action in actions:
@@ -150,9 +150,9 @@ class SessionWorld:
                     for part in action.parts:
                         self._to_client(part)
                     action.release()
-                case ExpectRead():
+                case PrefetchHint():
                     self.expected.append(action)
-                case ReadRemote():
+                case RemoteFetch():
                     self.reads.append(action)
                 case RewriteExchange():
                     self.rewrites.append(action)

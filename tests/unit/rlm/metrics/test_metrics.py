@@ -16,21 +16,21 @@ def test_metrics_page_when_made_again_then_equals_the_committed() -> None:
     assert (CHECKOUT / "docs" / "metrics.md").read_text(encoding="utf-8") == page
 
 
-def test_trim_held_when_the_reason_changes_then_only_the_new_one_is_shown() -> None:
+def test_trim_blocked_when_the_reason_changes_then_only_the_new_one_is_shown() -> None:
     metrics = Metrics(CollectorRegistry())
-    metrics.set_trim_held("orders", 0, reason="not_active")
-    metrics.set_trim_held("orders", 1, reason="not_active")
+    metrics.set_trim_blocked("orders", 0, reason="not_active")
+    metrics.set_trim_blocked("orders", 1, reason="not_active")
 
-    metrics.set_trim_held("orders", 0, reason="young")
+    metrics.set_trim_blocked("orders", 0, reason="young")
 
-    assert _trim_held(metrics) == {("0", "young"), ("1", "not_active")}
+    assert _trim_blocked(metrics) == {("0", "young"), ("1", "not_active")}
 
 
 def test_forget_partition_when_it_had_gauges_then_they_are_gone() -> None:
     metrics = Metrics(CollectorRegistry())
     for partition in (0, 1):
         metrics.remote_copy_lag_bytes.labels("orders", str(partition)).set(5)
-        metrics.set_trim_held("orders", partition, reason="young")
+        metrics.set_trim_blocked("orders", partition, reason="young")
 
     metrics.forget_partition("orders", 0)
 
@@ -38,12 +38,12 @@ def test_forget_partition_when_it_had_gauges_then_they_are_gone() -> None:
     name = "kafka_server_remote_copy_lag_bytes"
     assert metrics.registry.get_sample_value(name, labels) is None
     assert metrics.registry.get_sample_value(name, {**labels, "partition": "1"}) == 5
-    assert _trim_held(metrics) == {("1", "young")}
+    assert _trim_blocked(metrics) == {("1", "young")}
 
 
-def _trim_held(metrics: Metrics) -> set[tuple[str, str]]:
+def _trim_blocked(metrics: Metrics) -> set[tuple[str, str]]:
     return {
         (sample.labels["partition"], sample.labels["reason"])
-        for family in metrics.trim_held.collect()
+        for family in metrics.trim_blocked.collect()
         for sample in family.samples
     }

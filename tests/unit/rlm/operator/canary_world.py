@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from rlm.broker.cluster import BrokerAddress, ClusterView, PartitionView, TopicView
+from rlm.broker.cluster import BrokerAddress, ClusterView, PartitionReplicas, TopicView
 from rlm.broker.topics.canary_topics import CanaryRead, CanaryRecord, CanaryTopics, CanaryWritten
 from rlm.broker.topics.default_retention import DefaultRetention
 from rlm.broker.topics.topic_admin import LogSpan, TopicAdmin, TopicOnReplicas
 from rlm.broker.topics.topic_configs import ConfigValue, TopicConfigs
 from rlm.operator.end_to_end import CheckSettings, CheckTools, EndToEndCheck
-from rlm.policy.held import Held
+from rlm.policy.blocked import Blocked
 from rlm.policy.request.canary import CheckRow
 from rlm.topics.broker_retention import BrokerRetention
 from rlm.topics.enable import Tiering
@@ -79,7 +79,7 @@ class CanaryWorld(TopicAdmin, CanaryTopics):
     gateways: dict[int, ProcessRegistered] = field(default_factory=dict)
     unreachable_gateways: set[int] = field(default_factory=set)
     idle_managers: set[int] = field(default_factory=set)
-    trim_blocked: dict[int, Held] = field(default_factory=dict)
+    trim_blocked: dict[int, Blocked] = field(default_factory=dict)
     unknown_configs: frozenset[str] = frozenset()
     unreachable_managers: set[int] = field(default_factory=set)
     never_delete: bool = False
@@ -147,7 +147,7 @@ class CanaryWorld(TopicAdmin, CanaryTopics):
             if node_id in self.managers and node_id not in self.idle_managers:
                 self._work(number, node_id)
 
-    def blocked(self, topic: str) -> Mapping[int, tuple[Held | None, Held | None]]:
+    def blocked(self, topic: str) -> Mapping[int, tuple[Blocked | None, Blocked | None]]:
         return {n: (None, self.trim_blocked.get(each)) for n, each in enumerate(self.node_ids)}
 
     def _work(self, number: int, node_id: int) -> None:
@@ -204,19 +204,19 @@ class CanaryWorld(TopicAdmin, CanaryTopics):
     def write(
         self, address: str | None, topic: str, records: Iterable[CanaryRecord], timeout_ms: int
     ) -> CanaryWritten:
-        places = {}
+        positions = {}
         absent = []
         for record in records:
             if address is not None and self._gateway_of(record.partition) is None:
                 absent.append(record.partition)
                 continue
             log = self.logs.setdefault(record.partition, [])
-            places[record.partition, len(log)] = record.value
+            positions[record.partition, len(log)] = record.value
             log.append(record)
         if absent:
             self.clock.sleep_ms(timeout_ms)
         problem = f"records of partitions {absent} were not written: timed out" if absent else ""
-        return CanaryWritten(places=places, problem=problem)
+        return CanaryWritten(positions=positions, problem=problem)
 
     def read(
         self, address: str | None, topic: str, ends: Mapping[int, int], timeout_ms: int
@@ -293,7 +293,7 @@ class CanaryWorld(TopicAdmin, CanaryTopics):
         if name not in self.created:
             raise RetriableError("no such topic", topic=name)
         partitions = tuple(
-            PartitionView(
+            PartitionReplicas(
                 partition=number, leader_id=each[0], leader_epoch=0, replicas=each, isr=each
             )
             for number, each in enumerate(self.created[name])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.operator.dead_letter_retry import LetterRetry
+from rlm.operator.dead_letter_retry import DeadLetterRetry
 from rlmm.events.values import ReadLeaseTaken
 from rsm.segment.errors import FencedError, RetriableError
 from rsm.segment.metadata import SegmentState
@@ -18,7 +18,7 @@ MINUTE_MS = 60_000
 REFUSED = RetriableError("store refuses")
 
 
-def buried_world() -> tuple[World, LetterRetry]:
+def buried_world() -> tuple[World, DeadLetterRetry]:
     """The first of two expired segments could not be deleted; the store takes deletions again."""
     world = World(policy=replace(KEEP_REMOTE, retention_ms=10 * MINUTE_MS))
     world.segments(2)
@@ -29,7 +29,7 @@ def buried_world() -> tuple[World, LetterRetry]:
     process.effects.refuse("delete .log", world.records()[0].metadata.objects[0].key, REFUSED)
     world.settle()
     storage = world.start().ports.storage
-    return world, LetterRetry(world.metadata, storage, world.clock, world.new_id)
+    return world, DeadLetterRetry(world.metadata, storage, world.clock, world.new_id)
 
 
 def test_letter_when_retried_then_objects_go_and_the_deletion_has_finished() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.policy.held import Held
+from rlm.policy.blocked import Blocked
 from rlm.policy.request.canary import CheckResult, CheckRow
 from rlmm.events.processes import ProcessRole
 from rsm.segment.errors import RetriableError
@@ -144,7 +144,7 @@ def test_check_when_a_gateway_cannot_be_reached_then_the_rest_is_still_checked()
 def test_check_when_a_manager_does_nothing_then_its_broker_fails_within_the_time() -> None:
     world = CanaryWorld()
     world.idle_managers = {2}
-    begun_ms = world.clock.now_ms
+    started_ms = world.clock.now_ms
 
     world.check().run()
 
@@ -153,18 +153,18 @@ def test_check_when_a_manager_does_nothing_then_its_broker_fails_within_the_time
     assert set(found) == {
         ("stored", "broker 2 (partition 1)"),
     }
-    assert world.clock.now_ms - begun_ms <= WAIT_MS + 60_000 + 1_000
+    assert world.clock.now_ms - started_ms <= WAIT_MS + 60_000 + 1_000
 
 
 def test_check_when_a_broker_has_no_manager_then_its_partition_is_not_waited_for() -> None:
     world = CanaryWorld()
     del world.managers[3]
-    begun_ms = world.clock.now_ms
+    started_ms = world.clock.now_ms
 
     world.check().run()
 
     assert failures(world)["stored", "broker 3 (partition 2)"] == "no live manager is registered"
-    assert world.clock.now_ms - begun_ms < 10_000
+    assert world.clock.now_ms - started_ms < 10_000
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_check_when_trims_are_blocked_then_fails_unless_configured_so(
     reason: str, result: CheckResult
 ) -> None:
     world = CanaryWorld()
-    world.trim_blocked = {1: Held(reason=reason)}
+    world.trim_blocked = {1: Blocked(reason=reason)}
 
     rows = world.check().run()
 
@@ -187,7 +187,7 @@ def test_check_when_trims_are_blocked_then_fails_unless_configured_so(
 def test_check_when_managers_have_a_longer_minimum_age_then_skips_with_its_values() -> None:
     world = CanaryWorld()
     values = {"age_ms": 700_000_000, "min_age_ms": 900_000_000}
-    world.trim_blocked = {2: Held(reason="younger_than_min_age", values=values)}
+    world.trim_blocked = {2: Blocked(reason="younger_than_min_age", values=values)}
 
     rows = world.check().run()
 
@@ -208,14 +208,14 @@ def test_check_when_brokers_know_one_limit_of_timestamps_then_it_admits_the_old_
     unknown: str, used: str
 ) -> None:
     world = CanaryWorld(unknown_configs=frozenset({unknown}))
-    begun_ms = world.clock.now_ms
+    started_ms = world.clock.now_ms
 
     rows = world.check(keep=True).run()
 
     oldest_ms = min(record.timestamp_ms for log in world.logs.values() for record in log)
     assert {row.result for row in rows} == {PASSED}
     assert unknown not in world.overrides
-    assert begun_ms - oldest_ms < int(world.overrides[used])
+    assert started_ms - oldest_ms < int(world.overrides[used])
 
 
 def test_check_when_a_gateway_gives_other_bytes_then_fails_for_that_gateway() -> None:

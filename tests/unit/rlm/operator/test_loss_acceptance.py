@@ -50,12 +50,12 @@ def test_loss_when_accepted_then_a_gap_is_recorded_before_the_segment_goes(
     world = DamagedWorld(is_local=False)
     world.lose(1)
     world.pass_cycles()
-    begun = len(world.process.effects.performed)
+    started = len(world.process.effects.performed)
 
     acceptance_of(world).accept(examine(world, asks_store=asks_store))
     world.pass_cycles()
 
-    performed = world.process.effects.performed[begun:]
+    performed = world.process.effects.performed[started:]
     assert [each for each in performed if re.match("publish (Gaps|DELETE_SEG)", each)] == GIVEN_UP
     (gap,) = world.state().gaps
     assert (gap.offsets.start_offset, gap.offsets.end_offset) == (10, 20)

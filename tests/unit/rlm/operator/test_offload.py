@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.operator.offload import Offload, Offloaded, RolledWord
+from rlm.operator.offload import CopyProgress, Offload, OffloadedPartition
 from rlm.operator.pause import Pausing
 from rlmm.events.values import PausableTask, TopicPolicy
 from rsm.segment.errors import InvalidConfigError, RetriableError
@@ -23,19 +23,19 @@ class WorldWords:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
+    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
         self._world.cycle()
         found = {}
         for process in self._world.processes:
             for report in process.reports:
                 if report.rolled_end_offset is None or report.stored_end_offset is None:
                     continue
-                found[report.topic_id_partition] = RolledWord(
+                found[report.topic_id_partition] = CopyProgress(
                     rolled_end_offset=report.rolled_end_offset,
                     stored_end_offset=report.stored_end_offset,
                     requested_offset=report.offload_offset,
                     requested_end_offset=report.offload_end_offset,
-                    held="" if report.copy_held is None else report.copy_held.reason,
+                    blocked="" if report.copy_blocked is None else report.copy_blocked.reason,
                 )
         return found
 
@@ -45,7 +45,7 @@ class WorldWords:
 
 def offloaded(
     world: World, said: list[str], *, to_offset: int | None = None, timeout_ms: int = 10_000_000
-) -> tuple[Offloaded, ...]:
+) -> tuple[OffloadedPartition, ...]:
     offload = Offload(
         world.metadata,
         WorldWords(world),
@@ -96,13 +96,13 @@ def test_offload_when_it_takes_too_long_then_says_what_is_not_stored() -> None:
     world = World(policy=LATER)
     world.segments(2)
     process = world.start()
-    process.effects.fail("write .log", RetriableError("store can't be reached"), times=99)
+    process.effects.fail("write .log", RetriableError("store cannot be reached"), times=99)
     said: list[str] = []
 
     with pytest.raises(RetriableError, match="not stored in time"):
         offloaded(world, said, timeout_ms=300_000)
 
-    assert said[-1] == "orders:0 stored to 0 of 20, held: failing"
+    assert said[-1] == "orders:0 stored to 0 of 20, blocked: failing"
 
 
 def test_offload_when_copying_is_paused_then_refused() -> None:
@@ -118,12 +118,12 @@ def test_offload_when_copying_is_paused_then_refused() -> None:
 class _SilentWords:
     """No manager answers until `heard` is set."""
 
-    def __init__(self, words: WorldWords) -> None:
-        self._words = words
+    def __init__(self, source: WorldWords) -> None:
+        self._source = source
         self.heard = False
 
-    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
-        return self._words.rolled(policy) if self.heard else {}
+    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
+        return self._source.rolled(policy) if self.heard else {}
 
     def silence(self, tip: TopicIdPartition) -> str:
         return f"the manager of broker 1 does not answer of {tip.partition}"
@@ -137,16 +137,16 @@ def test_offload_when_a_manager_does_not_answer_then_says_so_at_once_and_goes_on
     world.segments(2)
     world.start()
     world.settle()
-    words, said = _SilentWords(WorldWords(world)), list[str]()
-    began_ms = world.clock.monotonic_ms()
+    source, said = _SilentWords(WorldWords(world)), list[str]()
+    started_ms = world.clock.monotonic_ms()
     times_ms: list[int] = []
 
     def progress(text: str) -> None:
         said.append(text)
-        times_ms.append(world.clock.monotonic_ms() - began_ms)
-        words.heard = "does not answer" in text
+        times_ms.append(world.clock.monotonic_ms() - started_ms)
+        source.heard = "does not answer" in text
 
-    offload = Offload(world.metadata, words, world.clock, new_id=world.new_id, progress=progress)
+    offload = Offload(world.metadata, source, world.clock, new_id=world.new_id, progress=progress)
     (done,) = offload.offload(LATER, world.tips, to_offset=None, timeout_ms=10_000_000)
 
     assert done.end_offset == 20
@@ -158,11 +158,13 @@ def test_offload_when_a_manager_does_not_answer_then_says_so_at_once_and_goes_on
 class _OneSilentLeader:
     """Two partitions; the manager of the second one's leader never answers."""
 
-    def __init__(self, words: WorldWords) -> None:
-        self._words = words
+    def __init__(self, source: WorldWords) -> None:
+        self._source = source
 
-    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
-        return {tip: word for tip, word in self._words.rolled(policy).items() if tip == TIP}
+    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
+        return {
+            tip: reported for tip, reported in self._source.rolled(policy).items() if tip == TIP
+        }
 
     def silence(self, tip: TopicIdPartition) -> str:
         return f"the manager of broker 2 does not answer of {tip.partition}"
@@ -175,8 +177,10 @@ def test_offload_when_one_manager_never_answers_then_the_other_partitions_are_st
         world.segments(2, tip=tip)
     world.start()
     world.settle()
-    words, said = _OneSilentLeader(WorldWords(world)), list[str]()
-    offload = Offload(world.metadata, words, world.clock, new_id=world.new_id, progress=said.append)
+    source, said = _OneSilentLeader(WorldWords(world)), list[str]()
+    offload = Offload(
+        world.metadata, source, world.clock, new_id=world.new_id, progress=said.append
+    )
 
     with pytest.raises(RetriableError, match="the manager of broker 2 does not answer of 1"):
         offload.offload(LATER, world.tips, to_offset=None, timeout_ms=600_000)
@@ -187,9 +191,9 @@ def test_offload_when_one_manager_never_answers_then_the_other_partitions_are_st
 def test_offload_when_no_manager_answers_in_time_then_the_error_names_it() -> None:
     world = World(policy=LATER)
     world.segments(2)
-    words = _SilentWords(WorldWords(world))
+    source = _SilentWords(WorldWords(world))
     offload = Offload(
-        world.metadata, words, world.clock, new_id=world.new_id, progress=lambda _: None
+        world.metadata, source, world.clock, new_id=world.new_id, progress=lambda _: None
     )
 
     with pytest.raises(RetriableError, match="the manager of broker 1 does not answer"):
@@ -202,9 +206,9 @@ class _EarlierWords:
     def __init__(self, *stored_end_offsets: int) -> None:
         self._stored_end_offsets = iter(stored_end_offsets)
 
-    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, RolledWord]:
+    def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
         return {
-            TIP: RolledWord(
+            TIP: CopyProgress(
                 rolled_end_offset=30,
                 stored_end_offset=next(self._stored_end_offsets),
                 requested_offset=15,

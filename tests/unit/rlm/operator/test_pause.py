@@ -26,7 +26,7 @@ def test_copies_when_paused_then_none_begins_until_resumed() -> None:
     process = world.start()
     pausing(world).pause(KEEP_REMOTE, {COPY})
     world.settle()
-    while_paused = (world.stored(), process.reports[0].copy_held)
+    while_paused = (world.stored(), process.reports[0].copy_blocked)
 
     pausing(world).resume(KEEP_REMOTE, {COPY})
     world.settle()
@@ -62,11 +62,11 @@ def test_trims_when_paused_then_local_data_stays_and_copies_go_on() -> None:
 
     world.settle()
 
-    held = process.reports[0].trim_held
+    blocked = process.reports[0].trim_blocked
     assert world.leader().log_start_offset == 0
     assert len(world.stored()) == 3
-    assert held is not None
-    assert held.reason == "paused"
+    assert blocked is not None
+    assert blocked.reason == "paused"
 
 
 def test_deletions_when_paused_then_nothing_expires_and_the_reason_is_seen() -> None:
@@ -78,14 +78,14 @@ def test_deletions_when_paused_then_nothing_expires_and_the_reason_is_seen() -> 
     world.clock.advance(HOURS_MS)
     world.settle()
     kept = (len(world.object_names()), world.state().log_start_offset)
-    held = process.reports[0].expiry_held
+    blocked = process.reports[0].expiry_blocked
 
     pausing(world).resume(EXPIRE, {DELETE})
     world.settle()
 
     assert kept == (6, 0)
-    assert held is not None
-    assert held.reason == "paused"
+    assert blocked is not None
+    assert blocked.reason == "paused"
     assert world.object_names() == []
     assert violations(world) + leftovers(world) == []
 

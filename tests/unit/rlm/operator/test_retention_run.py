@@ -14,11 +14,11 @@ from tests.twins.clock import FakeClock
 class Managers:
     """Each look lets ten offsets go, up to `end`; `held` is told all the while."""
 
-    def __init__(self, *, end: int, held: str | None = None) -> None:
+    def __init__(self, *, end: int, blocked: str | None = None) -> None:
         self.start = 0
         self.looks = 0
         self._end = end
-        self._held = held
+        self._blocked = blocked
 
     def due(self) -> Sequence[Mapping[str, object]]:
         row = {
@@ -27,8 +27,8 @@ class Managers:
             "new_log_start_offset": min(self.start + 10, self._end),
             "deletions": [],
             "local_start_offset": self.start,
-            "trim_held": None,
-            "expiry_held": None if self._held is None else {"reason": self._held},
+            "trim_blocked": None,
+            "expiry_blocked": None if self._blocked is None else {"reason": self._blocked},
         }
         return [row]
 
@@ -47,12 +47,12 @@ def test_run_when_each_cycle_lets_a_share_go_then_goes_on_to_the_end() -> None:
 
 
 def test_run_when_the_rest_is_held_then_ends_and_says_so() -> None:
-    managers = Managers(end=0, held="read_lease")
+    managers = Managers(end=0, blocked="read_lease")
 
     left = run_retention(managers, FakeClock(), timeout_ms=60_000)
 
     assert managers.looks == 0
-    assert left[0]["expiry_held"] == {"reason": "read_lease"}
+    assert left[0]["expiry_blocked"] == {"reason": "read_lease"}
 
 
 def test_run_when_it_takes_too_long_then_says_that_it_goes_on() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.policy.anomalies import anomalies_text, held_by_anomalies, object_counts, open_anomalies
+from rlm.policy.anomalies import anomalies_text, blocked_by_anomalies, object_counts, open_anomalies
 from rlm.policy.view import Damage
 from rlmm.events.anomaly import Anomaly, AnomalyKind
 from rlmm.partition_state import PartitionState
@@ -66,10 +66,10 @@ def test_trim_when_a_reader_reported_damage_then_says_which_object() -> None:
     segment = record.metadata.segment_id.id
     view = Given(segments=stored_up_to(300), anomalies=(anomaly(segment.int),)).view()
 
-    held = held_by_anomalies(view, 300)
+    blocked = blocked_by_anomalies(view, 300)
 
-    assert held is not None
-    assert held.values == {
+    assert blocked is not None
+    assert blocked.values == {
         "sound_end_offset": 100,
         "segment_id": id_to_text(segment),
         "object": "orders/7.log",
@@ -82,10 +82,10 @@ def test_trim_when_the_manager_found_damage_itself_then_says_so() -> None:
     segment = record.metadata.segment_id.id
     view = Given(segments=stored_up_to(300)).view()
 
-    held = held_by_anomalies(replace(view, damage=Damage(damaged=frozenset({segment}))), 300)
+    blocked = blocked_by_anomalies(replace(view, damage=Damage(damaged=frozenset({segment}))), 300)
 
-    assert held is not None
-    assert held.values == {
+    assert blocked is not None
+    assert blocked.values == {
         "sound_end_offset": 100,
         "segment_id": id_to_text(segment),
         "object": record.metadata.objects[0].key,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.policy.candidates import copy_candidates, copy_held, offload_end_offset
+from rlm.policy.candidates import copy_blocked, copy_candidates, offload_end_offset
 from rlmm.events.values import CopyLagSince, PolicyState
 from rsm.segment.errors import InvalidConfigError
 from tests.unit.rlm.policy.topic.test_topic_policy import enabled
@@ -113,13 +113,13 @@ def test_candidates_when_tiering_ends_then_none_waits() -> None:
     assert len(copy_candidates(Given(rolled=AGED, policy=ending).view())) == 10
 
 
-def test_copy_held_when_a_lag_lets_it_wait_then_says_so() -> None:
+def test_copy_blocked_when_a_lag_lets_it_wait_then_says_so() -> None:
     waiting = policy(copy_lag_ms=100 * HOUR_MS, copy_lag_bytes=-1, local_retention_ms=-1)
 
-    held = copy_held(Given(rolled=AGED, policy=waiting).view())
+    blocked = copy_blocked(Given(rolled=AGED, policy=waiting).view())
 
-    assert held is not None
-    assert (held.reason, held.values["age_ms"]) == ("copy_lag", 10 * HOUR_MS)
+    assert blocked is not None
+    assert (blocked.reason, blocked.values["age_ms"]) == ("copy_lag", 10 * HOUR_MS)
 
 
 def test_policy_when_one_lag_is_given_then_the_other_no_longer_copies_at_once() -> None:

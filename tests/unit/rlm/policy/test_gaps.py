@@ -73,7 +73,7 @@ def test_gaps_when_the_local_start_is_beyond_ours_then_what_is_not_stored(
     assert recorded(given) == (None if gap is None else [gap])
 
 
-def test_gaps_when_tiering_has_not_begun_then_none() -> None:
+def test_gaps_when_tiering_has_not_started_then_none() -> None:
     """What was gone before is not ours to miss."""
     assert recorded(Given(rolled=ROLLED, local_start=500, log_start=None)) is None
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.policy.candidates import copy_candidates, copy_held, lag
+from rlm.policy.candidates import copy_blocked, copy_candidates, lag
 from rlm.policy.retention import expiry_cut
 from rlm.policy.view import CopyFailure, PolicyLimits
 from rlm.source.log_source import LocalSegment
@@ -115,9 +115,9 @@ def test_lag_when_only_an_idle_part_is_left_then_zero() -> None:
 
 def test_held_when_the_idle_part_can_not_be_copied_then_told() -> None:
     failure = CopyFailure(error="broken", cause="broken", corrupt=True, attempts=2)
-    held = copy_held(replace(IDLE.view(), copy_failure=failure))
-    assert held is not None
-    assert (held.reason, held.values["base_offset"]) == ("corrupt", 1000)
+    blocked = copy_blocked(replace(IDLE.view(), copy_failure=failure))
+    assert blocked is not None
+    assert (blocked.reason, blocked.values["base_offset"]) == ("corrupt", 1000)
 
 
 def test_expiry_by_size_when_the_active_segment_is_stored_then_its_bytes_count_once() -> None:

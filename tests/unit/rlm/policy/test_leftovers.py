@@ -8,12 +8,12 @@ from uuid import UUID
 import pytest
 
 from rlm.policy.leftovers import (
-    begun_deletions,
     below_log_start,
     dangling_copies,
-    forgettable,
     never_finished,
+    purgeable,
     removable_after_disabling,
+    started_deletions,
     unreferenced,
 )
 from rlm.policy.view import PolicyLimits
@@ -93,10 +93,10 @@ def test_copies_when_of_another_broker_then_deleted_after_their_deadline(
     assert dangling_copies(replace(given, broker_ms=ends_ms + 1).view()) == (copy,)
 
 
-def test_deletions_when_begun_then_carried_on_unless_a_repair_job_has_them() -> None:
+def test_deletions_when_started_then_carried_on_unless_a_repair_job_has_them() -> None:
     given_away = remote(800, 900, state=DELETE_STARTED, dead_lettered=True)
 
-    found = begun_deletions(Given(segments=(*STORED, *OTHERS, given_away)).view())
+    found = started_deletions(Given(segments=(*STORED, *OTHERS, given_away)).view())
 
     assert starts(found) == [600]
 
@@ -196,8 +196,10 @@ def test_below_log_start_when_cut_off_and_done_with_then_goes_before_the_grace_e
 def out_of_lineage(*others: SegmentRecord, log: Lineage = LOG, changed_ms: int = 1) -> list[int]:
     """The starts of what goes, where epoch 1's [200, 300) is not of the log, nor what is begun."""
     cut = remote(200, 300, epochs=OLD, changed_ms=changed_ms)
-    begun = remote(300, 400, epochs=OLD, state=DELETE_STARTED, changed_ms=changed_ms)
-    given = Given(segments=(cut, begun, *others), stored_lineage=log, checkpoint=log, limits=LIMITS)
+    started = remote(300, 400, epochs=OLD, state=DELETE_STARTED, changed_ms=changed_ms)
+    given = Given(
+        segments=(cut, started, *others), stored_lineage=log, checkpoint=log, limits=LIMITS
+    )
     return starts(unreferenced(given.view()))
 
 
@@ -261,6 +263,6 @@ def test_records_when_deleted_then_forgotten_after_deadline_and_grace(
     record = remote(0, 100, state=state, copy_deadline_ms=deadline_ms, changed_ms=changed_ms)
     given = Given(segments=(record,), limits=LIMITS, broker_ms=1_000 + GRACE_MS)
 
-    assert forgettable(given.view()) == ()
-    later = forgettable(replace(given, broker_ms=1_001 + GRACE_MS).view())
+    assert purgeable(given.view()) == ()
+    later = purgeable(replace(given, broker_ms=1_001 + GRACE_MS).view())
     assert later == ((record,) if state is DELETE_FINISHED else ())

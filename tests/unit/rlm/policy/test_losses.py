@@ -39,8 +39,8 @@ def accepted(view: PartitionView, *, epoch: int = -1, start: int = 0) -> Partiti
 
 
 def reason(view: PartitionView) -> str:
-    held = plan(view).trim.held
-    return "" if held is None else held.reason
+    blocked = plan(view).trim.blocked
+    return "" if blocked is None else blocked.reason
 
 
 def test_log_when_an_unclean_election_cut_off_what_is_stored_then_diverged_however_long() -> None:
@@ -53,9 +53,9 @@ def test_log_when_an_unclean_election_cut_off_what_is_stored_then_diverged_howev
 
 
 def test_log_when_cut_off_then_the_trim_says_what() -> None:
-    held = plan(AFTER.view()).trim.held
-    assert held is not None
-    assert held.values == {
+    blocked = plan(AFTER.view()).trim.blocked
+    assert blocked is not None
+    assert blocked.values == {
         "cut_off_from_offset": 250,
         "cut_off_to_offset": 400,
         "leader_epoch": 1,
@@ -98,8 +98,8 @@ def test_log_when_told_not_to_hold_then_goes_on_with_what_is_its_own() -> None:
 
 
 def test_copy_when_it_has_not_finished_then_nothing_of_it_is_lost() -> None:
-    begun = remote(300, 400, epochs=OLD, state=SegmentState.COPY_SEGMENT_STARTED)
-    assert replace(AFTER, segments=(*STORED[:2], begun)).view().cut_off is None
+    started = remote(300, 400, epochs=OLD, state=SegmentState.COPY_SEGMENT_STARTED)
+    assert replace(AFTER, segments=(*STORED[:2], started)).view().cut_off is None
 
 
 def test_external_start_when_accepted_then_no_alarm_and_still_a_gap() -> None:

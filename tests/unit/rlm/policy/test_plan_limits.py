@@ -59,7 +59,7 @@ def test_log_start_when_retention_reaches_the_requested_one_then_it_is_the_reaso
 
 def test_expiry_when_all_goes_in_one_cycle_then_nothing_is_held() -> None:
     given = replace(EXPIRING, limits=PolicyLimits(expiry_max_percent=100))
-    assert plan(given.view()).expiry_held is None
+    assert plan(given.view()).expiry_blocked is None
 
 
 @pytest.mark.parametrize(("high_watermark", "offset"), [(240, None), (250, None), (251, 251)])

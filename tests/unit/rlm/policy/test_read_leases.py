@@ -50,23 +50,23 @@ def test_expiry_when_a_lease_is_ahead_then_goes_up_to_it() -> None:
 
     assert found.log_start is not None
     assert found.log_start.offset == 450
-    assert found.expiry_held is not None
-    assert found.expiry_held.reason == "read_lease"
-    assert found.expiry_held.values["holder"] == "an audit"
-    assert found.expiry_held.values["start_offset"] == 450
+    assert found.expiry_blocked is not None
+    assert found.expiry_blocked.reason == "read_lease"
+    assert found.expiry_blocked.values["holder"] == "an audit"
+    assert found.expiry_blocked.values["start_offset"] == 450
 
 
 def test_expiry_when_a_lease_covers_the_log_start_then_waits() -> None:
     found = planned(EXPIRED, lease(0, 10))
 
     assert found.log_start is None
-    assert found.expiry_held is not None
+    assert found.expiry_blocked is not None
 
 
-@pytest.mark.parametrize("held", [lease(0, 900, expires_ms=NOW_MS), lease(1000, 2000)])
-def test_expiry_when_a_lease_expired_or_is_elsewhere_then_is_as_without(held: ReadLease) -> None:
+@pytest.mark.parametrize("blocked", [lease(0, 900, expires_ms=NOW_MS), lease(1000, 2000)])
+def test_expiry_when_a_lease_expired_or_is_elsewhere_then_is_as_without(blocked: ReadLease) -> None:
     """R13: by the brokers' clock."""
-    assert planned(EXPIRED, held) == planned(EXPIRED)
+    assert planned(EXPIRED, blocked) == planned(EXPIRED)
 
 
 def test_expiry_when_a_lease_is_below_the_log_start_then_goes_on() -> None:
@@ -81,15 +81,15 @@ def test_deletions_when_segments_are_leased_then_the_others_go() -> None:
 
     assert deleted(planned(BELOW_START)) == [0, 100, 200]
     assert deleted(found) == [0]
-    assert found.expiry_held is not None
+    assert found.expiry_blocked is not None
 
 
-def test_deletion_that_was_begun_when_leased_then_waits() -> None:
+def test_deletion_that_was_started_when_leased_then_waits() -> None:
     """Its objects may be there still, and be read."""
-    begun = remote(0, 100, state=SegmentState.DELETE_SEGMENT_STARTED)
+    started = remote(0, 100, state=SegmentState.DELETE_SEGMENT_STARTED)
 
-    assert deleted(planned(Given(segments=(begun,)))) == [0]
-    assert deleted(planned(Given(segments=(begun,)), lease(0, 1))) == []
+    assert deleted(planned(Given(segments=(started,)))) == [0]
+    assert deleted(planned(Given(segments=(started,)), lease(0, 1))) == []
 
 
 def test_copy_that_did_not_finish_when_leased_then_is_deleted() -> None:
@@ -127,9 +127,9 @@ def test_partition_when_a_newer_version_wrote_of_it_then_nothing_is_done() -> No
 
     found = plan(view)
 
-    assert (found.copies, found.log_start, found.deletions, found.forgets) == ((), None, (), ())
+    assert (found.copies, found.log_start, found.deletions, found.purges) == ((), None, (), ())
     assert found.trim.offset is None
-    assert found.trim.held is not None
-    assert found.trim.held.reason == "newer_record"
-    assert found.trim.held.values["metadata_offset"] == 77
+    assert found.trim.blocked is not None
+    assert found.trim.blocked.reason == "newer_record"
+    assert found.trim.blocked.values["metadata_offset"] == 77
     assert "newer version" in leader_report(view, found.trim).problem

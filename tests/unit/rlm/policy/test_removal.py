@@ -139,7 +139,7 @@ def test_removal_when_segments_are_left_then_deletes_those_and_waits() -> None:
     planned = plan_removal(remains(deleted(0), *left))
 
     assert [each.record for each in planned.deletions] == left
-    assert (planned.sweeps, planned.next_state, planned.forgets) == ((), None, ())
+    assert (planned.sweeps, planned.next_state, planned.purges) == ((), None, ())
 
 
 def test_removal_when_a_repair_job_has_a_segment_then_it_stays_and_holds_the_end() -> None:
@@ -196,7 +196,7 @@ def test_removal_when_finished_then_records_go_after_deadline_and_grace(
     )
 
     assert at_end == RemovalPlan()
-    assert after == RemovalPlan(forgets=(record,))
+    assert after == RemovalPlan(purges=(record,))
 
 
 @pytest.mark.parametrize(

@@ -204,9 +204,9 @@ def test_plan_when_another_brokers_copy_is_started_then_deleted_after_its_deadli
     assert len(decided.deletions) == expected
 
 
-def test_plan_when_deletion_was_begun_then_it_is_finished() -> None:
-    begun = remote(0, 100, state=SegmentState.DELETE_SEGMENT_STARTED)
-    assert len(plan(Given(segments=(begun,)).view()).deletions) == 1
+def test_plan_when_deletion_was_started_then_it_is_finished() -> None:
+    started = remote(0, 100, state=SegmentState.DELETE_SEGMENT_STARTED)
+    assert len(plan(Given(segments=(started,)).view()).deletions) == 1
 
 
 def test_plan_when_deletion_is_a_dead_letter_then_it_is_left_to_repair() -> None:
@@ -223,13 +223,13 @@ def test_plan_when_deleted_then_forgotten_only_past_deadline_and_grace(
     gone = remote(
         0, 100, state=SegmentState.DELETE_SEGMENT_FINISHED, copy_deadline_ms=2000, changed_ms=1000
     )
-    assert len(plan(Given(segments=(gone,), broker_ms=broker_ms).view()).forgets) == expected
+    assert len(plan(Given(segments=(gone,), broker_ms=broker_ms).view()).purges) == expected
 
 
 def test_plan_when_claim_is_not_ours_then_no_action_at_all() -> None:
     """R7."""
     decided = plan(replace(AGEING, owner=THEM, log_start=500).view())
-    assert (decided.copies, decided.log_start, decided.deletions, decided.forgets) == (
+    assert (decided.copies, decided.log_start, decided.deletions, decided.purges) == (
         (),
         None,
         (),
@@ -251,10 +251,12 @@ def test_expiry_when_much_is_over_then_a_share_of_the_segments_goes_in_one_cycle
 
 
 def test_expiry_when_a_share_has_gone_then_what_waits_is_shown() -> None:
-    held = plan(replace(EXPIRED, limits=PolicyLimits(expiry_max_percent=30)).view()).expiry_held
-    assert held is not None
-    assert held.reason == "share_per_cycle"
-    assert held.values["waiting_segments"] == 7
+    blocked = plan(
+        replace(EXPIRED, limits=PolicyLimits(expiry_max_percent=30)).view()
+    ).expiry_blocked
+    assert blocked is not None
+    assert blocked.reason == "share_per_cycle"
+    assert blocked.values["waiting_segments"] == 7
 
 
 def test_expiry_when_our_clock_is_far_ahead_of_the_brokers_then_theirs_decides() -> None:
@@ -284,12 +286,12 @@ def test_plan_when_a_gateway_has_not_heard_of_a_deletion_then_its_objects_wait(
     offset: int, *, goes: bool
 ) -> None:
     """R15: else it would look for them and take them for missing."""
-    begun = remote(
+    started = remote(
         0,
         100,
         state=SegmentState.DELETE_SEGMENT_STARTED,
         changed_at=MetadataPosition(partition=0, offset=offset),
     )
-    decided = plan(Given(segments=(begun,), gateways=(GATEWAY,)).view())
+    decided = plan(Given(segments=(started,), gateways=(GATEWAY,)).view())
     assert bool(decided.deletions) is goes
-    assert (decided.expiry_held is None) is goes
+    assert (decided.expiry_blocked is None) is goes

@@ -21,7 +21,7 @@ def _decide(start: int | TieredStorageError | None, given: Given = ALL_STORED) -
 
 
 def _reason(decision: TrimDecision) -> str | None:
-    return None if decision.held is None else decision.held.reason
+    return None if decision.blocked is None else decision.blocked.reason
 
 
 def test_trim_when_no_group_reads_then_as_decided() -> None:
@@ -37,9 +37,9 @@ def test_trim_when_a_group_starts_inside_a_segment_then_that_segment_stays() -> 
     """R8, R3: what is trimmed ends at a segment's base."""
     decision = _decide(550)
     assert decision.offset == 500
-    assert decision.held is not None
-    assert decision.held.reason == "share_group"
-    assert decision.held.values == {"group": "sharers", "group_start_offset": 550}
+    assert decision.blocked is not None
+    assert decision.blocked.reason == "share_group"
+    assert decision.blocked.values == {"group": "sharers", "group_start_offset": 550}
 
 
 def test_trim_when_a_group_starts_at_a_base_then_all_below_it_goes() -> None:
@@ -84,11 +84,11 @@ def test_trim_when_a_group_starts_below_the_local_start_then_nothing() -> None:
 
 
 def test_trim_when_groups_are_not_known_then_nothing() -> None:
-    """R8: a question that can't be answered loses no records."""
+    """R8: a question that cannot be answered loses no records."""
     decision = _decide(RetriableError("missing rights on the group"))
     assert (decision.offset, _reason(decision)) == (None, "share_groups_unknown")
-    assert decision.held is not None
-    assert decision.held.values == {"problem": "missing rights on the group"}
+    assert decision.blocked is not None
+    assert decision.blocked.values == {"problem": "missing rights on the group"}
 
 
 def test_trim_when_groups_may_be_hidden_then_nothing_and_a_reason_of_its_own() -> None:

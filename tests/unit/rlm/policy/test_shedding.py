@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rlm.policy.shedding import (
-    Sheddable,
+    SheddableRange,
     choose_shed,
     gaps_of_shed,
     released_but_there_bytes,
@@ -156,11 +156,11 @@ def test_released_when_the_broker_has_yet_to_remove_files_then_their_bytes(
     assert released_but_there_bytes(Given(local_start=local_start).view()) == count * SEGMENT_BYTES
 
 
-def candidate(partition: int, *ages_ms: int) -> Sheddable:
+def candidate(partition: int, *ages_ms: int) -> SheddableRange:
     """Segments of 100 offsets and these ages, the oldest first."""
     segments = (local(n * 100, n * 100 + 100, age_ms=age) for n, age in enumerate(ages_ms))
     tip = replace(TIP, partition=partition)
-    return Sheddable(topic_id_partition=tip, segments=tuple(segments))
+    return SheddableRange(topic_id_partition=tip, segments=tuple(segments))
 
 
 @pytest.mark.parametrize(

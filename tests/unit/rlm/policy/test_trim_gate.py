@@ -29,8 +29,8 @@ def _offset(given: Given) -> int | None:
 
 
 def _reason(given: Given) -> str | None:
-    held = decide_trim(given.view()).held
-    return None if held is None else held.reason
+    blocked = decide_trim(given.view()).blocked
+    return None if blocked is None else blocked.reason
 
 
 ALL_STORED = Given(segments=stored_up_to(1000))
@@ -220,12 +220,12 @@ def test_trim_when_a_stored_segment_has_an_anomaly_then_stops_before_it() -> Non
     stored = stored_up_to(1000)
     given = _reported(Given(segments=stored), stored[3])
 
-    held = decide_trim(given.view()).held
+    blocked = decide_trim(given.view()).blocked
 
     assert _offset(given) == 300
-    assert held is not None
-    assert held.reason == "anomaly"
-    assert held.values["object"] == stored[3].metadata.objects[0].key
+    assert blocked is not None
+    assert blocked.reason == "anomaly"
+    assert blocked.values["object"] == stored[3].metadata.objects[0].key
 
 
 def test_trim_when_another_segment_holds_what_the_damaged_one_does_then_passes() -> None:
@@ -243,7 +243,7 @@ def test_trim_when_the_manager_found_the_damage_then_a_reader_cannot_open_the_ga
 
     decided = decide_trim(view)
 
-    assert (decided.offset, decided.held and decided.held.reason) == (300, "anomaly")
+    assert (decided.offset, decided.blocked and decided.blocked.reason) == (300, "anomaly")
 
 
 def test_trim_when_no_anomaly_can_be_added_then_nothing_goes() -> None:
@@ -251,11 +251,11 @@ def test_trim_when_no_anomaly_can_be_added_then_nothing_goes() -> None:
     found = tuple(anomaly(number) for number in range(1, ANOMALIES_MAX_COUNT + 1))
     given = Given(segments=stored_up_to(1000), anomalies=found)
 
-    held = decide_trim(given.view()).held
+    blocked = decide_trim(given.view()).blocked
 
     assert _offset(given) is None
-    assert held is not None
-    assert held.reason == "anomalies_at_limit"
+    assert blocked is not None
+    assert blocked.reason == "anomalies_at_limit"
     assert _offset(replace(given, anomalies=found[1:])) == _offset(ALL_STORED)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.policy.trim_gate import decide_trim, segment_held
+from rlm.policy.trim_gate import decide_trim, segment_blocked
 from rlm.policy.view import PolicyLimits
 from rlmm.events.values import PausableTask
 from tests.unit.rlm.policy.views import (
@@ -26,7 +26,7 @@ OTHERS_STORED = stored_up_to(1000)[1:]
 
 def _decided(given: Given) -> tuple[int | None, str | None]:
     decided = decide_trim(given.view())
-    return decided.offset, None if decided.held is None else decided.held.reason
+    return decided.offset, None if decided.blocked is None else decided.blocked.reason
 
 
 def test_trim_when_nothing_is_over_retention_then_no_rule_is_asked() -> None:
@@ -109,19 +109,19 @@ def test_trim_when_no_log_start_is_recorded_then_held() -> None:
 def test_trim_when_paused_then_held(task: PausableTask, expected: tuple[int | None, str]) -> None:
     decided = decide_trim(replace(ALL_STORED.view(), paused=frozenset({task})))
 
-    assert decided.held is not None
-    assert (decided.offset, decided.held.reason) == expected
+    assert decided.blocked is not None
+    assert (decided.offset, decided.blocked.reason) == expected
 
 
 def test_trim_when_a_lost_range_is_not_on_record_then_held() -> None:
     """A trim would hide where the broker's own deletion began."""
     given = replace(ALL_STORED, segments=OTHERS_STORED[1:], local_start=200, trimmed=0)
 
-    held = decide_trim(given.view()).held
+    blocked = decide_trim(given.view()).blocked
 
     assert _decided(given) == (None, "gap_not_recorded")
-    assert held is not None
-    assert held.values == {"local_start_offset": 200}
+    assert blocked is not None
+    assert blocked.values == {"local_start_offset": 200}
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_segment_when_it_ends_above_the_high_watermark_then_held(
 ) -> None:
     view = replace(ALL_STORED, high_watermark=high_watermark).view()
 
-    held = segment_held(view, view.local.rolled[0])
+    blocked = segment_blocked(view, view.local.rolled[0])
 
-    assert (None if held is None else held.reason) == expected
+    assert (None if blocked is None else blocked.reason) == expected
 
 
 def test_trim_when_there_is_no_lag_then_a_copy_of_a_later_clock_holds_nothing() -> None:

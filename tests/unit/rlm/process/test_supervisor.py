@@ -82,7 +82,7 @@ def test_step_when_start_fails_then_tries_again_later() -> None:
     (event,) = supervisor.step(0)
     supervisor.step(1_201)
 
-    assert event.message == "process can't be started"
+    assert event.message == "process cannot be started"
     assert len(spawner.children) == 1
 
 

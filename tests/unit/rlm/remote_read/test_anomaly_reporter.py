@@ -170,7 +170,7 @@ def test_report_when_an_object_fails_and_is_read_in_turn_then_one_record_and_tom
     world: ReportingWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     anomalies, reporter = world.process()
-    begun = world.written()
+    started = world.written()
 
     for _ in range(12):
         world.fail(anomalies)
@@ -179,7 +179,7 @@ def test_report_when_an_object_fails_and_is_read_in_turn_then_one_record_and_tom
         reporter.step()
         assert world.metadata.caught_up(TIP)
         world.clock.now_ms += UPDATE_INTERVAL_MS // 12
-    within_a_minute = world.written() - begun
+    within_a_minute = world.written() - started
     warnings = [each for each in caplog.records if each.levelname == "WARNING"]
     world.fail(anomalies)
     reporter.step()

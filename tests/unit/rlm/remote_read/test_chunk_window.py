@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.remote_read.chunk_window import Begin, ChunkWindow, Cut, Incomplete, SegmentChunk
+from rlm.remote_read.chunk_window import BatchStart, ChunkWindow, Cut, Incomplete, SegmentChunk
 from rsm.segment.coverage import StoredRange
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError
@@ -18,7 +18,7 @@ from tests.segment_builder import BuiltSegment
 
 SEGMENT = segment_of(0)
 BOUNDS = positions_of(SEGMENT)
-START = Begin(position=0)
+START = BatchStart(position=0)
 
 
 def stored(segment: BuiltSegment = SEGMENT) -> StoredRange:
@@ -35,7 +35,7 @@ def chunks_at(*cuts: int) -> list[SegmentChunk]:
 
 
 def cut(
-    chunks: list[SegmentChunk], begin: Begin = START, offset: int = 0, max_bytes: int = 1 << 20
+    chunks: list[SegmentChunk], begin: BatchStart = START, offset: int = 0, max_bytes: int = 1 << 20
 ) -> Cut | Incomplete | None:
     window = ChunkWindow(stored(), chunks)
     return window.cut(begin, offset, max_bytes=max_bytes, min_one_batch=True)
@@ -61,14 +61,14 @@ def test_cut_when_batch_was_checked_with_its_end_and_that_is_gone_then_incomplet
     assert found == Incomplete(position=BOUNDS[5], end_position=BOUNDS[6])
 
 
-def test_cut_when_begun_earlier_than_before_then_joined_to_what_was_checked() -> None:
+def test_cut_when_started_earlier_than_before_then_joined_to_what_was_checked() -> None:
     chunks = chunks_at()
-    cut(chunks, Begin(position=BOUNDS[4]), 40)
+    cut(chunks, BatchStart(position=BOUNDS[4]), 40)
     run = chunks[0].run
     assert run is not None
     assert run.position == BOUNDS[4]
 
-    found = cut(chunks, Begin(position=BOUNDS[2]), 20)
+    found = cut(chunks, BatchStart(position=BOUNDS[2]), 20)
 
     assert found == Cut(
         position=BOUNDS[2], end_position=BOUNDS[10], base_offset=20, next_offset=100
@@ -87,9 +87,9 @@ def test_cut_when_prefix_of_a_batch_is_split_then_told_how_much_is_needed() -> N
 
 
 def test_cut_when_index_leads_into_a_batch_then_corrupt() -> None:
-    """Scenario 17: an index that is wrong can't make a reader serve garbage."""
+    """Scenario 17: an index that is wrong cannot make a reader serve garbage."""
     with pytest.raises(CorruptError):
-        cut(chunks_at(), Begin(position=BOUNDS[3] + 1), 30)
+        cut(chunks_at(), BatchStart(position=BOUNDS[3] + 1), 30)
 
 
 def test_cut_when_index_leads_into_a_batch_that_was_checked_then_corrupt() -> None:
@@ -97,15 +97,15 @@ def test_cut_when_index_leads_into_a_batch_that_was_checked_then_corrupt() -> No
     cut(chunks)
 
     with pytest.raises(CorruptError, match="no batch begins here"):
-        cut(chunks, Begin(position=BOUNDS[3] + 1), 30)
+        cut(chunks, BatchStart(position=BOUNDS[3] + 1), 30)
 
 
 def test_cut_when_index_leads_behind_what_it_names_then_corrupt() -> None:
-    """Scenario 17: an index that is wrong can't make a reader skip a batch."""
+    """Scenario 17: an index that is wrong cannot make a reader skip a batch."""
     entry = OffsetIndexEntry(offset=15, position=BOUNDS[2])
 
     with pytest.raises(CorruptError, match="index does not agree"):
-        cut(chunks_at(), Begin(position=BOUNDS[2], entry=entry), 15)
+        cut(chunks_at(), BatchStart(position=BOUNDS[2], entry=entry), 15)
 
 
 def test_view_when_over_chunks_then_parts_of_them_without_a_copy() -> None:
@@ -136,7 +136,7 @@ def test_checked_when_the_first_batch_is_larger_than_the_limit_then_given() -> N
     chunks = chunks_at(BOUNDS[5] + 100)
     cut(chunks)
 
-    assert checked(chunks, 10, 1) == cut(chunks, Begin(position=BOUNDS[1]), 10, max_bytes=1)
+    assert checked(chunks, 10, 1) == cut(chunks, BatchStart(position=BOUNDS[1]), 10, max_bytes=1)
 
 
 def test_checked_when_somebody_checks_then_not_waited_for() -> None:
@@ -160,7 +160,7 @@ def test_checked_when_all_was_checked_then_as_cut(
 
     found = checked(chunks, 10 * begin, max_bytes)
 
-    assert found == cut(chunks, Begin(position=position), 10 * begin, max_bytes=max_bytes)
+    assert found == cut(chunks, BatchStart(position=position), 10 * begin, max_bytes=max_bytes)
 
 
 @pytest.mark.parametrize("cuts", [(), (BOUNDS[5] + 100,), (BOUNDS[2], BOUNDS[2] + 7, BOUNDS[8])])
@@ -183,4 +183,4 @@ def test_check_on_when_a_batch_is_corrupt_then_ends_before_it_and_says_nothing()
 
     assert chunks[0].unchecked_position == BOUNDS[4]
     with pytest.raises(CorruptError):
-        cut(chunks, Begin(position=BOUNDS[4]), 40)
+        cut(chunks, BatchStart(position=BOUNDS[4]), 40)

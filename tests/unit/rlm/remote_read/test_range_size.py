@@ -28,7 +28,7 @@ def test_size_when_nothing_was_measured_then_the_least() -> None:
     assert unknown.size_bytes(share_bytes=_PLENTY) == 4 * _MIB
 
 
-def test_size_when_only_a_little_was_read_then_as_if_the_store_began_at_once() -> None:
+def test_size_when_only_a_little_was_read_then_as_if_the_store_started_at_once() -> None:
     unknown = RangeSize(least_bytes=4 * _MIB, most_bytes=16 * _MIB)
 
     for read_ms, mib in ((0, 16), (1, 16), (2, 8), (3, 4), (500, 4)):

@@ -52,7 +52,7 @@ def test_scan_when_fetches_run_on_threads_then_the_same(world: RemoteWorld) -> N
     assert content == b"".join(segment.log for segment in segments)
 
 
-def test_scan_when_begun_inside_a_segment_then_reads_from_the_index_entry_on(
+def test_scan_when_started_inside_a_segment_then_reads_from_the_index_entry_on(
     world: RemoteWorld,
 ) -> None:
     world.claim()

@@ -11,9 +11,9 @@ from rsm.segment.errors import RetriableError, TieredStorageError
 from tests.unit.rlm.rest.asgi_client import get, post
 
 PARTITIONS = [
-    {"topic": "a", "partition": 0, "trim_held": None},
-    {"topic": "a", "partition": 1, "trim_held": {"reason": "young"}},
-    {"topic": "b", "partition": 0, "trim_held": None},
+    {"topic": "a", "partition": 0, "trim_blocked": None},
+    {"topic": "a", "partition": 1, "trim_blocked": {"reason": "young"}},
+    {"topic": "b", "partition": 0, "trim_blocked": None},
 ]
 
 
@@ -104,7 +104,7 @@ class AskedManager(FakeManager):
     def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
         if self._error is not None:
             raise self._error
-        return {"offset": offset, "place": "both"} if topic == "a" and partition == 1 else None
+        return {"offset": offset, "location": "both"} if topic == "a" and partition == 1 else None
 
     def run_cycle(self) -> None:
         self.cycles += 1

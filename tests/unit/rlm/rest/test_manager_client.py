@@ -13,7 +13,7 @@ from starlette.routing import Route
 from rlm.config.values import HostPort
 from rlm.rest import signing
 from rlm.rest.http_server import HttpServer, bind_listener, local_address
-from rlm.rest.signed_api import Refusal
+from rlm.rest.signed_api import RequestRefusal
 from rsm.segment.errors import CorruptError, RetriableError
 from tests.unit.rlm.cli.stated_managers import Cluster
 from tests.unit.rlm.rest.signed_manager import (
@@ -127,9 +127,9 @@ def _refused_by(header: str) -> RetriableError:
     return raised.value
 
 
-@pytest.mark.parametrize("refusal", Refusal)
+@pytest.mark.parametrize("refusal", RequestRefusal)
 def test_partitions_when_refused_then_the_reason_as_the_operations_page_names_it(
-    refusal: Refusal,
+    refusal: RequestRefusal,
 ) -> None:
     """Those that the page listed were exactly those that were printed without their names."""
     context = _refused_by(refusal.value).context

@@ -246,7 +246,7 @@ def test_transactions_when_the_active_index_ends_within_an_entry_then_the_whole_
 def test_transactions_when_an_index_is_wrong_then_refused(
     directory: Path, source: LogDirSource, base_offset: int, content: bytes
 ) -> None:
-    """Scenario 17: it can't be made from the segment alone, and without it aborts are served."""
+    """Scenario 17: it cannot be made from the segment alone, and without it aborts are served."""
     segment_file(directory, base_offset, "txnindex").write_bytes(content)
 
     with pytest.raises(CorruptError, match="txnindex"), open_second(source):

@@ -128,7 +128,7 @@ def test_verify_when_removed_altogether_then_retriable(
 def test_verify_when_partition_directory_moved_then_retriable(
     directory: Path, source: LogDirSource, segment: LocalSegment
 ) -> None:
-    """Scenario 90: after a move between log dirs the copy begins anew from the new place."""
+    """Scenario 90: after a move between log dirs the copy begins again from the new place."""
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
         directory.rename(directory.with_name("orders-0.0123456789abcdef0123456789abcdef-delete"))
 

@@ -9,9 +9,9 @@ from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.anomalies import anomalies_text
 from rlm.status.cluster_status import (
     LedPartition,
-    ManagerWord,
+    ManagerStatus,
+    PartitionMetadata,
     PartitionStatus,
-    StoredPartition,
     brokers_with_tiered_leaders,
     is_tiered,
     partition_status,
@@ -28,15 +28,15 @@ from tests.metadata_builder import anomaly, log_starts
 from tests.unit.rlm.policy.views import LINEAGE, POLICY, SEGMENT_BYTES, TIP, remote, stored_up_to
 
 OFFSETS = PartitionOffsets(log_start_offset=200, last_stable_offset=480, high_watermark=500)
-LEADS = ManagerWord(role="leader", lag_bytes=7, lag_segments=1, trim_held={"reason": "young"})
-FOLLOWS = ManagerWord(role="follower")
+LEADS = ManagerStatus(role="leader", lag_bytes=7, lag_segments=1, trim_blocked={"reason": "young"})
+FOLLOWS = ManagerStatus(role="follower")
 
 
 def status(
     segments: tuple[SegmentRecord, ...] = stored_up_to(400),
     *,
     offsets: PartitionOffsets | None = OFFSETS,
-    words: dict[int, ManagerWord] | None = None,
+    manager_statuses: dict[int, ManagerStatus] | None = None,
     policy_state: PolicyState | None = PolicyState.ACTIVE,
     log_start: int | None = None,
     lineage: Lineage = LINEAGE,
@@ -44,8 +44,10 @@ def status(
     led = LedPartition(topic_id_partition=TIP, leader_id=1, leader_epoch=5, offsets=offsets)
     policy = None if policy_state is None else replace(POLICY, state=policy_state)
     state = PartitionState(lineage=lineage, log_starts=log_starts(log_start))
-    stored = StoredPartition(policy=policy, state=state, segments=segments)
-    return partition_status(led, stored, {1: LEADS} if words is None else words)
+    stored = PartitionMetadata(policy=policy, state=state, segments=segments)
+    return partition_status(
+        led, stored, {1: LEADS} if manager_statuses is None else manager_statuses
+    )
 
 
 def test_status_when_all_answer_then_the_documented_json() -> None:
@@ -67,8 +69,8 @@ def test_status_when_all_answer_then_the_documented_json() -> None:
         "lag_segments": 1,
         "remote_bytes": 4 * SEGMENT_BYTES,
         "remote_segments": 4,
-        "copy_held": None,
-        "trim_held": {"reason": "young"},
+        "copy_blocked": None,
+        "trim_blocked": {"reason": "young"},
         "gaps": [],
         "leader_id": 1,
         "policy_state": "ACTIVE",
@@ -137,7 +139,7 @@ def test_status_when_leader_cannot_be_asked_then_unknown_not_guessed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "role", "lag_bytes"),
+    ("manager_statuses", "role", "lag_bytes"),
     [
         ({}, None, None),
         ({1: LEADS, 2: FOLLOWS}, "leader", 7),
@@ -147,16 +149,16 @@ def test_status_when_leader_cannot_be_asked_then_unknown_not_guessed() -> None:
     ],
 )
 def test_status_when_managers_speak_then_only_the_leaders_own_is_believed(
-    words: dict[int, ManagerWord], role: str | None, lag_bytes: int | None
+    manager_statuses: dict[int, ManagerStatus], role: str | None, lag_bytes: int | None
 ) -> None:
-    row = status(words=words)
+    row = status(manager_statuses=manager_statuses)
 
-    assert (row.role, row.said.lag_bytes) == (role, lag_bytes)
+    assert (row.role, row.manager.lag_bytes) == (role, lag_bytes)
 
 
 @pytest.mark.parametrize("policy_state", [None, PolicyState.DISABLED])
 def test_status_when_not_tiered_then_nothing_is_pending(policy_state: PolicyState | None) -> None:
-    row = status(policy_state=policy_state, words={})
+    row = status(policy_state=policy_state, manager_statuses={})
 
     assert (row.role, row.pending_upload_offset) == ("none", -1)
 
@@ -192,7 +194,7 @@ def test_managers_when_counted_then_needed_where_tiered_partitions_are_led(
 ) -> None:
     led = LedPartition(topic_id_partition=TIP, leader_id=leader_id, leader_epoch=5, offsets=None)
     policy = None if policy_state is None else replace(POLICY, state=policy_state)
-    stored = StoredPartition(policy=policy, state=PartitionState(), segments=stored_up_to(400))
+    stored = PartitionMetadata(policy=policy, state=PartitionState(), segments=stored_up_to(400))
 
     assert brokers_with_tiered_leaders([led], {TIP: stored}) == needed
 
@@ -204,7 +206,7 @@ def test_status_when_an_object_is_damaged_then_shows_it_until_its_segment_is_del
     led = LedPartition(topic_id_partition=TIP, leader_id=1, leader_epoch=5, offsets=OFFSETS)
 
     shown, hidden = (
-        partition_status(led, StoredPartition(policy=POLICY, state=state, segments=(each,)), {})
+        partition_status(led, PartitionMetadata(policy=POLICY, state=state, segments=(each,)), {})
         for each in (stored, gone)
     )
 
@@ -231,8 +233,8 @@ def test_status_when_somebody_reads_then_shows_who_and_until_when() -> None:
     )
     led = LedPartition(topic_id_partition=TIP, leader_id=1, leader_epoch=5, offsets=OFFSETS)
     state = PartitionState(lineage=LINEAGE, read_leases=(lease,))
-    stored = StoredPartition(
-        policy=POLICY, state=state, segments=stored_up_to(400), leases=state.leases_held(8_999)
+    stored = PartitionMetadata(
+        policy=POLICY, state=state, segments=stored_up_to(400), leases=state.active_leases(8_999)
     )
 
     assert status_as_json(partition_status(led, stored, {}))["read_leases"] == [

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.policy.held import Held
+from rlm.policy.blocked import Blocked
 from rlm.policy.trim_gate import decide_trim
 from rlm.policy.view import PartitionView, PolicyLimits
-from rlm.status.explanation import Whereabouts, local_copy, whereabouts
+from rlm.status.explanation import OffsetLocation, local_copy, offset_location
 from rlmm.events.values import GapReason, PolicyState, RecordedGap
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
@@ -29,8 +29,8 @@ TIERED = Given(
 )
 
 
-def where(view: PartitionView, offset: int) -> Whereabouts:
-    return whereabouts(
+def where(view: PartitionView, offset: int) -> OffsetLocation:
+    return offset_location(
         offset,
         state=view.state,
         lineage=view.lineage,
@@ -45,7 +45,7 @@ def gap(start: int, end: int, reason: GapReason) -> RecordedGap:
 
 
 @pytest.mark.parametrize(
-    ("offset", "place"),
+    ("offset", "location"),
     [
         (99, "below_log_start"),
         (100, "remote"),
@@ -57,13 +57,13 @@ def gap(start: int, end: int, reason: GapReason) -> RecordedGap:
         (1050, "above_high_watermark"),
     ],
 )
-def test_record_when_asked_for_then_where_it_is(offset: int, place: str) -> None:
+def test_record_when_asked_for_then_where_it_is(offset: int, location: str) -> None:
     found = where(TIERED.view(), offset)
-    assert (found.place, found.leader_epoch) == (place, 0)
+    assert (found.location, found.leader_epoch) == (location, 0)
 
 
 @pytest.mark.parametrize(
-    ("offset", "place", "reason"),
+    ("offset", "location", "reason"),
     [
         (99, "remote", None),
         (100, "gap", GapReason.SHED),
@@ -72,7 +72,7 @@ def test_record_when_asked_for_then_where_it_is(offset: int, place: str) -> None
     ],
 )
 def test_record_when_lost_before_it_was_stored_then_the_gap_that_it_is_in(
-    offset: int, place: str, reason: GapReason | None
+    offset: int, location: str, reason: GapReason | None
 ) -> None:
     """R6, scenario 83."""
     stored = (*stored_up_to(100), *stored_up_to(300)[2:])
@@ -84,7 +84,7 @@ def test_record_when_lost_before_it_was_stored_then_the_gap_that_it_is_in(
         offset,
     )
 
-    assert (found.place, found.gap and found.gap.reason) == (place, reason)
+    assert (found.location, found.gap and found.gap.reason) == (location, reason)
 
 
 def test_record_when_stored_then_its_segment_and_objects_are_named() -> None:
@@ -97,21 +97,21 @@ def test_record_when_its_segment_is_of_another_history_then_it_is_not_readable()
     """Scenario 7: what an unclean election cut off is shown, and not taken for stored."""
     cut_off = remote(600, 700, epochs=Lineage.of((7, 600)), number=9)
     found = where(replace(TIERED, segments=(*TIERED.segments, cut_off)).view(), 650)
-    assert found.place == "local"
+    assert found.location == "local"
     assert [each.readable for each in found.segments] == [None]
 
 
 def test_record_when_its_copy_has_not_finished_then_it_is_local_only() -> None:
-    begun = remote(600, 700, state=SegmentState.COPY_SEGMENT_STARTED)
-    found = where(replace(TIERED, segments=(*TIERED.segments, begun)).view(), 650)
-    assert found.place == "local"
+    started = remote(600, 700, state=SegmentState.COPY_SEGMENT_STARTED)
+    found = where(replace(TIERED, segments=(*TIERED.segments, started)).view(), 650)
+    assert found.location == "local"
     assert found.segments[0].record.metadata.state is SegmentState.COPY_SEGMENT_STARTED
 
 
 def test_record_when_in_no_tier_and_in_no_gap_then_nowhere() -> None:
     """Scenario 80: a hole is not passed off as anything else."""
     holed = replace(TIERED, segments=stored_up_to(200))
-    assert where(holed.view(), 250).place == "nowhere"
+    assert where(holed.view(), 250).location == "nowhere"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_record_when_in_no_tier_and_in_no_gap_then_nowhere() -> None:
         (TIERED, 1049, ("active_segment", "")),
         (TIERED, 1050, ("not_committed", "")),
         (TIERED, 350, ("due", "")),
-        (TIERED, 650, ("held", "not_stored")),
+        (TIERED, 650, ("blocked", "not_stored")),
         (
             replace(TIERED, policy=policy(local_retention_ms=2 * HOUR_MS)),
             350,
@@ -130,12 +130,12 @@ def test_record_when_in_no_tier_and_in_no_gap_then_nowhere() -> None:
         (
             replace(TIERED, policy=policy(state=PolicyState.DISABLING)),
             350,
-            ("held", "policy_not_active"),
+            ("blocked", "policy_not_active"),
         ),
         (
             replace(TIERED, limits=PolicyLimits(local_trim_min_age_ms=2 * HOUR_MS)),
             450,
-            ("held", "younger_than_min_age"),
+            ("blocked", "younger_than_min_age"),
         ),
     ],
 )
@@ -149,9 +149,9 @@ def test_local_copy_when_asked_for_then_the_gates_own_reason(
 
 def test_local_copy_when_share_groups_held_the_last_trim_then_says_so() -> None:
     """R8."""
-    held = Held(reason="share_group", values={"group": "readers"})
-    found = local_copy(TIERED.view(), 350, held)
-    assert (found.state, found.reason, found.values) == ("held", "share_group", held.values)
+    blocked = Blocked(reason="share_group", values={"group": "readers"})
+    found = local_copy(TIERED.view(), 350, blocked)
+    assert (found.state, found.reason, found.values) == ("blocked", "share_group", blocked.values)
 
 
 @given(

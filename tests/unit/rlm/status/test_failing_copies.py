@@ -1,4 +1,4 @@
-"""Copies that hang, and segments that can't be copied: what is seen of them, and what goes on."""
+"""Copies that hang, and segments that cannot be copied: what is seen of them, and what goes on."""
 
 from __future__ import annotations
 
@@ -88,12 +88,15 @@ def test_copy_when_a_segment_is_corrupt_then_that_partition_stops_and_says_so() 
         world.cycle()
 
     report = next(r for r in process.reports if r.topic_id_partition == TIP)
-    held = report.copy_held
+    blocked = report.copy_blocked
     assert world.stored() == [(0, 10)]
     assert world.leader().log_start_offset == 10
-    assert (held and held.reason, held and held.values["base_offset"]) == ("corrupt", 10)
-    assert report.trim_held is not None
-    assert report.trim_held.reason == "not_stored"
+    assert (blocked and blocked.reason, blocked and blocked.values["base_offset"]) == (
+        "corrupt",
+        10,
+    )
+    assert report.trim_blocked is not None
+    assert report.trim_blocked.reason == "not_stored"
     assert world.stored(tip=other) == [(0, 10), (10, 20), (20, 30), (30, 40)]
     assert violations(world) == []
 
@@ -104,13 +107,13 @@ def test_copy_when_it_keeps_failing_then_warned_of_once(caplog: pytest.LogCaptur
     world.segments(1)
     process = world.start()
     caplog.set_level("INFO", "rlm")
-    process.effects.fail(WRITE, RetriableError("store can't be reached"), times=5)
+    process.effects.fail(WRITE, RetriableError("store cannot be reached"), times=5)
 
     world.settle()
 
     said = [r.message for r in caplog.records if "cop" in r.message]
     assert said == ["copy failed", "copied segment", "copies succeed again"]
-    assert process.reports[0].copy_held is None
+    assert process.reports[0].copy_blocked is None
 
 
 def test_failure_when_the_lead_is_lost_and_comes_back_then_is_forgotten() -> None:
@@ -118,7 +121,7 @@ def test_failure_when_the_lead_is_lost_and_comes_back_then_is_forgotten() -> Non
     world = World(brokers=2)
     world.segments(1)
     process = world.start()
-    process.effects.fail(WRITE, RetriableError("store can't be reached"), times=5)
+    process.effects.fail(WRITE, RetriableError("store cannot be reached"), times=5)
     world.cycle()
     failed = process.copies.failure(TIP)
     world.elect(2)

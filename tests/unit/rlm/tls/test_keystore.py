@@ -1,4 +1,4 @@
-"""PEM files as TLS contexts take them, and what is said of those that can't be used."""
+"""PEM files as TLS contexts take them, and what is said of those that cannot be used."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_keystore_when_its_password_is_wrong_then_the_setting_is_named_and_no_pa
             lambda a, b: a.key.read_text() + b.certificate.read_text(), "not that of", id="mixed up"
         ),
         pytest.param(
-            lambda a, _: a.key.read_text() + a.certificate.read_text()[:200], "can't be", id="cut"
+            lambda a, _: a.key.read_text() + a.certificate.read_text()[:200], "cannot be", id="cut"
         ),
     ],
 )

@@ -69,7 +69,7 @@ def test_enable_when_killed_before_an_effect_then_a_rerun_finishes_with_true_ori
 
 
 @pytest.mark.parametrize("crash_after", [0, 1, 2])
-def test_enable_when_killed_after_an_effect_then_the_manager_finishes_what_was_begun(
+def test_enable_when_killed_after_an_effect_then_the_manager_finishes_what_was_started(
     crash_after: int,
 ) -> None:
     """R9: an ENABLING left behind by a command is finished without it."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from rlm.broker.cluster import BrokerAddress, ClusterView, PartitionView, TopicView
+from rlm.broker.cluster import BrokerAddress, ClusterView, PartitionReplicas, TopicView
 from rlm.broker.topics.default_retention import DefaultRetention
 from rlm.broker.topics.topic_admin import LogSpan, TopicAdmin, TopicOnReplicas
 from rlm.broker.topics.topic_configs import ConfigValue, TopicConfigs
@@ -25,7 +25,7 @@ from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events.values import TopicPolicy, TopicPolicyChanged
 from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
-from rlmm.topic.event_topic import Published
+from rlmm.topic.event_topic import PublishedPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import NotFoundError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
@@ -74,7 +74,7 @@ class CrashingTopic(MemoryTopic):
         super().__init__(log)
         self._effects = effects
 
-    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         self._effects.begin(PUBLISH)
         written = super().publish(partition, key, value)
         self._effects.end()
@@ -151,7 +151,7 @@ class MemoryTopicAdmin(TopicAdmin):
         return TopicConfigs(topic=TOPIC, entries=entries)
 
     def _topic(self) -> TopicView:
-        partition = PartitionView(
+        partition = PartitionReplicas(
             partition=0,
             leader_id=self.node_ids[0],
             leader_epoch=0,

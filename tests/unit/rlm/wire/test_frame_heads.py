@@ -114,8 +114,8 @@ def test_produce_acks_when_of_a_version_without_transactions_then_read_all_the_s
     assert head is not None
 
     assert read_produce_acks(data, head, frame_bytes=len(data)) == acks
-    begun = data[: head.end_position + 1]
-    assert read_produce_acks(begun, head, frame_bytes=len(data)) is None
+    started = data[: head.end_position + 1]
+    assert read_produce_acks(started, head, frame_bytes=len(data)) is None
 
 
 def test_produce_acks_when_tags_come_without_end_then_corrupt_before_they_are_looked_at() -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from rlmm.cache.partition_changes import PartitionChanges
 from rlmm.record_keys import partition_subject
-from rlmm.spi import PartitionPlace
+from rlmm.spi import PartitionKey
 from rsm.segment.ids import TopicIdPartition
 
 ID = UUID(int=7)
@@ -16,8 +16,8 @@ def _subject(partition: int) -> bytes:
     return partition_subject(TopicIdPartition(topic_id=ID, topic="orders", partition=partition))
 
 
-def _place(partition: int) -> PartitionPlace:
-    return PartitionPlace(ID, partition)
+def _partition_key(partition: int) -> PartitionKey:
+    return PartitionKey(ID, partition)
 
 
 def test_changes_when_asked_again_then_are_those_since() -> None:
@@ -27,17 +27,17 @@ def test_changes_when_asked_again_then_are_those_since() -> None:
     changes.changed([_subject(2), _subject(3)])
     second = changes.since(first.count)
 
-    assert first.places == frozenset({_place(1), _place(2)})
-    assert second.places == frozenset({_place(2), _place(3)})
-    assert changes.since(second.count).places == frozenset()
+    assert first.partition_keys == frozenset({_partition_key(1), _partition_key(2)})
+    assert second.partition_keys == frozenset({_partition_key(2), _partition_key(3)})
+    assert changes.since(second.count).partition_keys == frozenset()
 
 
 def test_changes_when_more_than_are_remembered_then_it_may_be_any() -> None:
     changes = PartitionChanges(remembered_count=2)
     changes.changed(map(_subject, range(3)))
 
-    assert changes.since(0).places is None
-    assert changes.since(1).places == frozenset({_place(1), _place(2)})
+    assert changes.since(0).partition_keys is None
+    assert changes.since(1).partition_keys == frozenset({_partition_key(1), _partition_key(2)})
 
 
 def test_changes_when_all_was_dropped_then_it_may_be_any() -> None:
@@ -48,5 +48,5 @@ def test_changes_when_all_was_dropped_then_it_may_be_any() -> None:
 
     dropped = changes.since(seen.count)
 
-    assert dropped.places is None
-    assert changes.since(dropped.count).places == frozenset()
+    assert dropped.partition_keys is None
+    assert changes.since(dropped.count).partition_keys == frozenset()

@@ -77,7 +77,7 @@ def _break_tables(directory: Path) -> None:
 @pytest.mark.parametrize(
     "damage", [_break_current, _cut_manifest, _lose_manifest, _lose_tables, _break_tables]
 )
-def test_store_when_its_directory_is_damaged_then_is_begun_anew(
+def test_store_when_its_directory_is_damaged_then_is_started_anew(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     directory = written(tmp_path / "cache")
@@ -102,19 +102,19 @@ def test_store_when_found_damaged_while_running_then_the_next_start_begins_anew(
     assert rows_after_opening(directory) == (None, "found damaged while it was in use")
 
 
-def test_store_when_a_read_finds_damage_then_fails_until_it_is_begun_anew(tmp_path: Path) -> None:
+def test_store_when_a_read_finds_damage_then_fails_until_it_is_started_anew(tmp_path: Path) -> None:
     """Whoever answers from it is told before anybody can read that it is empty."""
     store = RocksDbStore(with_a_damaged_block(tmp_path / "cache"))
     with pytest.raises(CorruptError):
         store.get(*ROW)
     found_before: list[object] = [store.failure()]
 
-    def before_anew() -> None:
+    def before_restart() -> None:
         with pytest.raises(RetriableError):
             store.get(*ROW)
         found_before.append("told")
 
-    store.reopen(before_anew)
+    store.reopen(before_restart)
 
     assert "Corruption" in str(found_before[0])
     assert found_before[1:] == ["told"]
@@ -132,7 +132,7 @@ def with_a_damaged_block(directory: Path) -> Path:
     return directory
 
 
-def test_store_when_of_a_version_with_other_tables_then_is_begun_anew(tmp_path: Path) -> None:
+def test_store_when_of_a_version_with_other_tables_then_is_started_anew(tmp_path: Path) -> None:
     """Scenario 36: the topic holds all that was in it, so an upgrade needs no migration."""
     directory = written(tmp_path / "cache")
     families = {name: Options(raw_mode=True) for name in (*(t.value for t in Table), "by_name")}
@@ -164,14 +164,14 @@ def test_store_when_another_holds_the_directory_then_waits_until_it_leaves(
 
 
 def test_store_when_the_place_is_a_file_then_is_left_alone(tmp_path: Path) -> None:
-    place = tmp_path / "cache"
-    place.write_text("somebody's")
+    partition_key = tmp_path / "cache"
+    partition_key.write_text("somebody's")
 
-    store = RocksDbStore(place)
+    store = RocksDbStore(partition_key)
 
     assert store.failure()
     assert store.size() == StoreSize()
-    assert place.read_text() == "somebody's"
+    assert partition_key.read_text() == "somebody's"
 
 
 def test_store_when_closed_then_releases_its_lock(tmp_path: Path) -> None:

@@ -32,32 +32,34 @@ LETTERS = st.builds(
 
 
 @given(LETTERS)
-def test_letter_when_encoded_and_decoded_then_is_the_same(letter: DeadLetter) -> None:
+def test_letter_when_encoded_and_decoded_then_is_the_same(dead_letter: DeadLetter) -> None:
     """Scenario 73, R22."""
-    record = encode(letter)
+    record = encode(dead_letter)
 
-    assert decode(record.value) == letter
+    assert decode(record.value) == dead_letter
     assert record.key == segment_subject(METADATA.segment_id)
 
 
 @given(LETTERS)
-def test_letter_when_read_by_others_then_names_its_objects(letter: DeadLetter) -> None:
-    message = pb.DeadLetter.FromString(encode(letter).value)
+def test_letter_when_read_by_others_then_names_its_objects(dead_letter: DeadLetter) -> None:
+    message = pb.DeadLetter.FromString(encode(dead_letter).value)
 
     assert (
-        tuple(message.object_keys) == letter.object_keys == tuple(o.key for o in METADATA.objects)
+        tuple(message.object_keys)
+        == dead_letter.object_keys
+        == tuple(o.key for o in METADATA.objects)
     )
 
 
 @given(LETTERS, st.uuids(), TIMES)
 def test_end_of_deletion_when_made_of_a_letter_then_is_the_event_of_its_segment(
-    letter: DeadLetter, event_id: UUID, now_ms: int
+    dead_letter: DeadLetter, event_id: UUID, now_ms: int
 ) -> None:
     """Scenario 74."""
     finished = METADATA.in_state(DELETE_FINISHED, event_timestamp_ms=now_ms)
 
     record = end_of_deletion(
-        letter, encode(letter).value, event_id=event_id, event_timestamp_ms=now_ms
+        dead_letter, encode(dead_letter).value, event_id=event_id, event_timestamp_ms=now_ms
     )
 
     assert record == encode_event(SegmentEvent(event_id=event_id, metadata=finished))
@@ -70,8 +72,8 @@ def test_letter_when_bytes_are_arbitrary_then_is_corrupt(value: bytes) -> None:
 
 
 @given(LETTERS)
-def test_letter_when_of_a_newer_version_then_is_unsupported(letter: DeadLetter) -> None:
-    message = pb.DeadLetter.FromString(encode(letter).value)
+def test_letter_when_of_a_newer_version_then_is_unsupported(dead_letter: DeadLetter) -> None:
+    message = pb.DeadLetter.FromString(encode(dead_letter).value)
     message.min_fold_version = 99
 
     with pytest.raises(UnsupportedError):

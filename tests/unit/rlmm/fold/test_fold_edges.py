@@ -109,8 +109,8 @@ def test_copy_when_its_deadline_is_beyond_time_then_it_is_the_last_millisecond(
 
 
 def test_segment_when_its_deletion_finishes_at_last_then_is_dead_lettered_still() -> None:
-    begun: list[Event] = [claim(), *life(SEGMENT)[:3], dead_lettered(SEGMENT)]
-    log = log_of(*begun, step(SEGMENT, DELETE_FINISHED))
+    started: list[Event] = [claim(), *life(SEGMENT)[:3], dead_lettered(SEGMENT)]
+    log = log_of(*started, step(SEGMENT, DELETE_FINISHED))
 
     record = folded(log).segment(SEGMENT.segment_id)
 

@@ -150,7 +150,7 @@ def test_lease_when_taken_again_then_the_last_record_holds() -> None:
         (80, 1_900),
         (70, 1_100),
     ]
-    assert [held.lease_id.int for held in state.leases_held(1_100)] == [1]
+    assert [held.lease_id.int for held in state.active_leases(1_100)] == [1]
 
 
 def test_lease_when_tombstoned_then_is_gone() -> None:

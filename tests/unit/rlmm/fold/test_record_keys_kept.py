@@ -97,19 +97,19 @@ def test_record_of_a_partition_when_tombstoned_then_its_key_is_forgotten(
 
 def test_records_of_a_segment_when_folded_then_accepted_and_refused_ones_are_kept_apart() -> None:
     steps = life(SEGMENT)[:3]
-    letter, late = dead_lettered(SEGMENT), step(SEGMENT, FINISHED)
-    log = log_of(claim(), *steps, letter, late)
+    dead_letter, late = dead_lettered(SEGMENT), step(SEGMENT, FINISHED)
+    log = log_of(claim(), *steps, dead_letter, late)
 
-    accepted = [*(event.event_id.bytes for event in steps), letter.event_id.bytes]
+    accepted = [*(event.event_id.bytes for event in steps), dead_letter.event_id.bytes]
     assert event_ids(log, accepted=True) == sorted(accepted)
     assert event_ids(log, accepted=False) == [late.event_id.bytes]
 
 
 @pytest.mark.parametrize("events", [[], [step(SEGMENT, STARTED)]])
 def test_dead_letter_when_refused_then_is_kept(events: list[Event]) -> None:
-    letter = dead_lettered(SEGMENT)
+    dead_letter = dead_lettered(SEGMENT)
 
-    assert event_ids(log_of(*events, letter), accepted=False) == [letter.event_id.bytes]
+    assert event_ids(log_of(*events, dead_letter), accepted=False) == [dead_letter.event_id.bytes]
 
 
 def test_segment_when_a_record_is_tombstoned_then_the_others_are_kept() -> None:

@@ -112,9 +112,9 @@ def test_deletion_when_by_a_restarted_process_of_the_same_epoch_then_is_refused(
 
 def test_copy_when_finished_by_an_older_leader_then_is_accepted() -> None:
     """Scenario 6: the end of a copy begun earlier is not fenced."""
-    begun: list[Event] = [claim(writer(0)), step(SEGMENT, STARTED)]
+    started: list[Event] = [claim(writer(0)), step(SEGMENT, STARTED)]
 
-    assert state_after(*begun, claim(writer(1)), step(SEGMENT, FINISHED)) is FINISHED
+    assert state_after(*started, claim(writer(1)), step(SEGMENT, FINISHED)) is FINISHED
 
 
 def test_deletion_when_finished_by_anyone_then_is_accepted() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from rlmm.codec import encode
 from rlmm.follow.follower import DELETE_RETENTION_MS
-from rlmm.spi import PartitionPlace
+from rlmm.spi import PartitionKey
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.metadata import SegmentState
 from tests.follower_world import SETTINGS, World
@@ -51,7 +51,7 @@ def test_segment_when_deleted_and_forgotten_in_one_batch_then_its_partition_has_
 
     changed = world.cache.changes.since(before.count)
     assert world.cache.segments(ORDERS, states=list(SegmentState)) == []
-    assert changed.places == frozenset({PartitionPlace(ORDERS.topic_id, ORDERS.partition)})
+    assert changed.partition_keys == frozenset({PartitionKey(ORDERS.topic_id, ORDERS.partition)})
 
 
 def test_follower_when_the_topic_is_unreachable_at_start_then_recovers_by_itself() -> None:
@@ -84,7 +84,7 @@ def test_follower_when_the_topic_has_a_wrong_shape_then_says_so_until_mended() -
 
 
 def test_follower_when_reading_fails_then_stays_ready_and_loses_no_record() -> None:
-    """Scenario 34: what is known stays true while the topic can't be reached."""
+    """Scenario 34: what is known stays true while the topic cannot be reached."""
     world = World()
     world.step(2)
     world.write(step(SEGMENT, FINISHED))
@@ -219,7 +219,7 @@ def test_follower_when_much_is_missing_at_first_then_the_cache_knows_until_it_is
 
 
 def test_follower_when_the_cache_fails_meanwhile_then_it_is_told_again() -> None:
-    """A store that was opened anew has forgotten what it was told."""
+    """A store that was opened again has forgotten what it was told."""
     world = World()
     world.write(*[registration() for _ in range(3)])
     world.step()

@@ -118,7 +118,7 @@ def test_metadata_partition_when_another_of_its_partitions_is_hosted_then_is_kep
 
 
 def test_partition_when_hosted_again_then_is_read_from_its_beginning() -> None:
-    """Nothing that was dropped is merged with what is read anew."""
+    """Nothing that was dropped is merged with what is read again."""
     world = new_world()
     write(world, stored(ONE))
     world.assignment.add([ONE])
@@ -171,7 +171,7 @@ def test_partition_when_its_end_cannot_be_asked_then_the_others_are_followed_on(
     assert len(world.cache.segments(TWO)) == 1
 
 
-def test_partition_when_the_cache_is_begun_anew_then_does_not_answer_meanwhile() -> None:
+def test_partition_when_the_cache_is_started_anew_then_does_not_answer_meanwhile() -> None:
     """Scenario 37: an empty cache must not look like an empty store."""
     world = new_world()
     world.assignment.add([ONE])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from rlmm.positions import TopicIdentity
 from rlmm.record_keys import RecordKind, parse_record_key
-from rlmm.spi import NotReady
+from rlmm.spi import UnreadyReason
 from rsm.segment.errors import RetriableError
 from tests.follower_world import SETTINGS, World
 from tests.metadata_builder import (
@@ -96,7 +96,7 @@ def test_cache_when_it_cannot_be_written_then_is_not_ready_and_tells_how_far_beh
 
     world.step()
 
-    assert world.follower.readiness.reason == "the cache can't be used: no space left"
+    assert world.follower.readiness.reason == "the cache cannot be used: no space left"
     assert world.follower.metrics().lag_events_count == 2
 
 
@@ -274,6 +274,6 @@ def test_cache_when_the_disk_is_full_at_the_start_then_is_ready_once_there_is_sp
 
     world.step(3)
 
-    assert (readiness.ready, readiness.kind) == (False, NotReady.CACHE)
+    assert (readiness.ready, readiness.kind) == (False, UnreadyReason.CACHE)
     assert world.ready
     assert len(world.cache.segments(ORDERS)) == 1

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from rlmm.native.audit import NativeAudit, NativeFinding, NativeFindingKind, NativePlace
+from rlmm.native.audit import NativeAudit, NativeFinding, NativeFindingKind, NativePosition
 from rlmm.native.records import (
     NativePartitionDeleteState,
     NativeRecord,
@@ -30,7 +30,7 @@ PARTITION_MARKED = NativePartitionDeleteState.DELETE_PARTITION_MARKED
 PARTITION_DELETED = NativePartitionDeleteState.DELETE_PARTITION_FINISHED
 
 
-def begun(number: int, first_offset: int, last_offset: int) -> NativeRecord:
+def started(number: int, first_offset: int, last_offset: int) -> NativeRecord:
     facts = NativeSegmentFacts(
         start_offset=first_offset,
         end_offset=last_offset,
@@ -63,19 +63,19 @@ def partition_delete(state: NativePartitionDeleteState) -> NativeRecord:
 
 
 def stored(number: int, first_offset: int, last_offset: int) -> tuple[NativeRecord, ...]:
-    return begun(number, first_offset, last_offset), update(number, FINISHED)
+    return started(number, first_offset, last_offset), update(number, FINISHED)
 
 
-def place(offset: int) -> NativePlace:
+def native_position(offset: int) -> NativePosition:
     """The record at an offset, written as many milliseconds after 1970."""
     position = MetadataPosition(partition=0, offset=offset)
-    return NativePlace(position=position, append_time_ms=offset)
+    return NativePosition(position=position, append_time_ms=offset)
 
 
 def audited(*records: NativeRecord) -> NativeAudit:
     audit = NativeAudit()
     for offset, record in enumerate(records):
-        audit.add(record, place(offset))
+        audit.add(record, native_position(offset))
     return audit
 
 
@@ -89,7 +89,7 @@ def of_segment(
     segment: RemoteLogSegmentId = segment_id(number)
     return NativeFinding(
         kind=kind,
-        place=place(offset),
+        native_position=native_position(offset),
         topic_id_partition=ORDERS,
         segment_id=segment,
         offsets=offsets,
@@ -104,7 +104,7 @@ def of_segment(
         (*stored(2, 10, 19), *stored(1, 0, 9)),
         (*stored(1, 0, 9), *stored(2, 5, 19), *stored(3, 7, 8), *stored(4, 20, 29)),
         (*stored(1, 0, 9), update(1, DELETING), update(1, DELETED), *stored(2, 20, 29)),
-        (begun(1, 0, 9), update(1, DELETING), update(1, DELETED)),
+        (started(1, 0, 9), update(1, DELETING), update(1, DELETED)),
         (*stored(1, 0, 9), partition_delete(PARTITION_MARKED), partition_delete(PARTITION_DELETED)),
         (update(1, DELETED),),
     ],
@@ -126,20 +126,20 @@ def test_records_when_all_is_in_order_then_nothing_is_found(
 
 
 def test_copy_when_never_ended_then_found_at_its_beginning() -> None:
-    (finding,) = found(*stored(1, 0, 9), begun(2, 10, 19))
+    (finding,) = found(*stored(1, 0, 9), started(2, 10, 19))
 
     offsets = OffsetRange(start_offset=10, end_offset=20)
     assert finding == of_segment(NativeFindingKind.DANGLING_COPY, 2, 2, offsets)
 
 
-def test_deletion_when_never_ended_then_found_where_it_began() -> None:
+def test_deletion_when_never_ended_then_found_where_it_started() -> None:
     (finding,) = found(*stored(1, 0, 9), update(1, DELETING))
 
     offsets = OffsetRange(start_offset=0, end_offset=10)
     assert finding == of_segment(NativeFindingKind.DANGLING_DELETE, 1, 2, offsets)
 
 
-def test_update_when_its_segment_was_never_begun_then_found_without_offsets() -> None:
+def test_update_when_its_segment_was_never_started_then_found_without_offsets() -> None:
     (finding,) = found(update(1, FINISHED))
 
     assert finding == of_segment(NativeFindingKind.UNKNOWN_SEGMENT, 1, 0, None)
@@ -150,7 +150,7 @@ def test_stored_segments_when_apart_then_the_gap_is_found_at_the_one_behind_it()
 
     assert finding == NativeFinding(
         kind=NativeFindingKind.GAP,
-        place=place(3),
+        native_position=native_position(3),
         topic_id_partition=ORDERS,
         offsets=OffsetRange(start_offset=10, end_offset=15),
     )
@@ -160,26 +160,28 @@ def test_partition_deletion_when_never_ended_then_it_alone_is_found() -> None:
     (finding,) = found(*stored(1, 0, 9), *stored(2, 15, 19), partition_delete(PARTITION_MARKED))
 
     assert finding == NativeFinding(
-        kind=NativeFindingKind.DANGLING_PARTITION_DELETE, place=place(4), topic_id_partition=ORDERS
+        kind=NativeFindingKind.DANGLING_PARTITION_DELETE,
+        native_position=native_position(4),
+        topic_id_partition=ORDERS,
     )
 
 
 def test_copy_when_younger_than_the_cut_off_then_is_not_judged() -> None:
-    assert found(begun(1, 0, 9), cut_off_ms=0) == []
+    assert found(started(1, 0, 9), cut_off_ms=0) == []
 
 
 def test_segment_when_its_offsets_are_no_range_then_is_left_out_as_corrupt() -> None:
     audit = audited(*stored(1, 0, 9))
 
     with pytest.raises(CorruptError, match="not a segment's offsets"):
-        audit.add(begun(2, 9, 5), place(2))
+        audit.add(started(2, 9, 5), native_position(2))
 
     assert audit.segments_count() == 1
 
 
 def test_same_topic_when_recreated_then_is_another_partition() -> None:
     other = segment_id(2, type(ORDERS)(topic_id=UUID(int=7), topic="orders", partition=0))
-    behind = begun(2, 15, 19)
+    behind = started(2, 15, 19)
     assert isinstance(behind, RemoteLogSegmentMetadataRecord)
     elsewhere = RemoteLogSegmentMetadataRecord(segment_id=other, facts=behind.facts)
     ended = RemoteLogSegmentMetadataUpdateRecord(

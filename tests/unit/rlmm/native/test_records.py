@@ -102,7 +102,9 @@ def test_native_record_when_cut_short_or_longer_then_is_corrupt(value: bytes) ->
     data=st.one_of(
         st.binary(max_size=200),
         st.builds(
-            lambda value, place, byte: value[:place] + bytes((byte,)) + value[place + 1 :],
+            lambda value, native_position, byte: (
+                value[:native_position] + bytes((byte,)) + value[native_position + 1 :]
+            ),
             st.sampled_from([_DELETE, _UPDATE, _SEGMENT]),
             st.integers(0, 80),
             st.integers(0, 255),

@@ -52,7 +52,7 @@ def test_held_bytes_when_large_then_whole_units_unless_the_cache_is_small(
     budget_bytes: int, length_bytes: int, expected: int
 ) -> None:
     """What fits into a small cache is not to be refused for a unit that is not filled."""
-    assert ChunkBuffers(budget_bytes=budget_bytes).held_bytes(length_bytes) == expected
+    assert ChunkBuffers(budget_bytes=budget_bytes).buffered_bytes(length_bytes) == expected
 
 
 def test_buffer_when_nobody_has_it_any_more_then_the_next_one_of_its_size() -> None:
@@ -191,8 +191,8 @@ def test_buffers_at_random_then_no_two_share_memory_and_no_more_is_kept_than_may
             buffer = buffers.take(size_bytes)
             buffer[0] = buffer[-1] = number
             held.append((buffer, number))
-        places = sorted((address_of(buffer), len(buffer)) for buffer, _ in held)
-        assert all(start + size <= after for (start, size), (after, _) in pairwise(places))
+        locations = sorted((address_of(buffer), len(buffer)) for buffer, _ in held)
+        assert all(start + size <= after for (start, size), (after, _) in pairwise(locations))
         assert buffers.free_bytes <= 8 * MIB
 
     assert all(buffer[0] == buffer[-1] == number for buffer, number in held)

@@ -64,7 +64,7 @@ def test_read_when_one_of_several_fails_then_the_others_are_not_kept_in_use() ->
         reading.result(0)
 
     world.take(3, 4)
-    assert world.cache.state().held_bytes == 20
+    assert world.cache.state().buffered_bytes == 20
 
 
 def test_read_when_one_waiter_gives_up_then_the_read_goes_on_for_the_others() -> None:
@@ -172,7 +172,7 @@ def test_read_when_executor_is_shut_down_then_retriable() -> None:
     with pytest.raises(RetriableError, match="any more"):
         world.read(1).result(0)
 
-    assert world.cache.state().held_bytes == 0
+    assert world.cache.state().buffered_bytes == 0
 
 
 def test_read_when_pending_read_is_cancelled_by_shutdown_then_retriable() -> None:
@@ -301,11 +301,11 @@ def test_forget_when_chunks_are_in_memory_then_they_go_and_others_stay() -> None
     world = World()
     world.take(1, 2)
     world.cache.forget({"another"})
-    before = world.cache.state().held_bytes
+    before = world.cache.state().buffered_bytes
 
     world.cache.forget({key(1).name})
 
-    assert (before, world.cache.state().held_bytes, world.cache.names()) == (20, 0, frozenset())
+    assert (before, world.cache.state().buffered_bytes, world.cache.names()) == (20, 0, frozenset())
 
 
 def test_forget_when_a_chunk_is_used_then_it_goes_with_its_last_user() -> None:
@@ -318,11 +318,11 @@ def test_forget_when_a_chunk_is_used_then_it_goes_with_its_last_user() -> None:
     world.cache.forget({key(1).name})
     held = []
     for lease in leases:
-        held.append((lease.values, world.cache.state().held_bytes))
+        held.append((lease.values, world.cache.state().buffered_bytes))
         lease.release()
 
     assert held == [(("chunk 1",), 10)] * 2
-    assert world.cache.state().held_bytes == 0
+    assert world.cache.state().buffered_bytes == 0
 
 
 def test_forget_when_a_chunk_is_being_read_then_who_waits_gets_it() -> None:
@@ -334,12 +334,12 @@ def test_forget_when_a_chunk_is_being_read_then_who_waits_gets_it() -> None:
 
     world.cache.forget({key(1).name})
     world.held.run_all()
-    held_bytes = world.cache.state().held_bytes
+    buffered_bytes = world.cache.state().buffered_bytes
     with reading.result(0) as lease:
         values = lease.values
 
-    assert (values, held_bytes) == (("chunk 2",), 10)
-    assert world.cache.state().held_bytes == 0
+    assert (values, buffered_bytes) == (("chunk 2",), 10)
+    assert world.cache.state().buffered_bytes == 0
 
 
 def test_discard_when_asked_for_again_then_read_again() -> None:
@@ -376,7 +376,7 @@ def test_cache_when_used_in_any_order_then_the_budget_holds_and_all_get_theirs(
         elif act == "cancel" and pending:
             pending.pop(data.draw(st.integers(0, len(pending) - 1)))[0].cancel()
         leases += taken(pending)
-        assert world.cache.state().held_bytes <= 30
+        assert world.cache.state().buffered_bytes <= 30
     world.errors.clear()
     while pending or leases:
         world.held.run_all()
@@ -428,7 +428,7 @@ def test_cache_when_used_by_threads_then_bounded_reads_and_nothing_left_in_use()
     assert done == [100] * 8
     state = world.cache.state()
     assert state.reading_count == state.waiting_count == 0
-    assert state.held_bytes <= 60
+    assert state.buffered_bytes <= 60
 
 
 def test_read_when_cancelled_while_queued_then_raises_cancelled() -> None:

@@ -203,7 +203,7 @@ def test_read_when_the_budget_is_any_then_it_is_kept_and_the_last_used_stay(
         assert storage.read_range("a", span(start, start + 43)) == CONTENT[start : start + 43]
 
         held = sum(path.stat().st_size for path in directory.iterdir())
-        assert held == chunks.held_bytes <= budget_bytes
+        assert held == chunks.buffered_bytes <= budget_bytes
     inner.reads.clear()
     for start in list(dict.fromkeys(reversed(asked)))[: budget_bytes // 50]:
         storage.read_range("a", span(start, start + 43))
@@ -222,7 +222,7 @@ def test_open_when_more_is_there_than_the_budget_then_the_oldest_go_and_halves_t
 
     chunks = opened(directory, clock, budget_bytes=100)
 
-    assert chunks.held_bytes == 100
+    assert chunks.buffered_bytes == 100
     assert len(list(directory.iterdir())) == 2
     assert chunks.get("a", span(3, 46)) == CONTENT[3:46]
 
@@ -254,7 +254,7 @@ def test_forget_when_an_earlier_process_left_files_then_they_go(
 
     again.forget("a")
 
-    assert (again.keys(), again.held_bytes, list(directory.iterdir())) == ((), 0, [])
+    assert (again.keys(), again.buffered_bytes, list(directory.iterdir())) == ((), 0, [])
 
 
 def test_open_when_files_of_version_0_1_0_are_there_then_they_go(
@@ -267,7 +267,7 @@ def test_open_when_files_of_version_0_1_0_are_there_then_they_go(
 
     chunks = opened(directory, clock)
 
-    assert (chunks.held_bytes, list(directory.iterdir())) == (0, [])
+    assert (chunks.buffered_bytes, list(directory.iterdir())) == (0, [])
 
 
 def test_read_when_kept_then_other_users_of_the_host_can_not_read_it(
@@ -314,5 +314,5 @@ def test_open_when_other_files_are_there_then_they_stay_and_do_not_count(
 
     chunks = opened(directory, clock, budget_bytes=100)
 
-    assert chunks.held_bytes == 0
+    assert chunks.buffered_bytes == 0
     assert set(directory.iterdir()) == others

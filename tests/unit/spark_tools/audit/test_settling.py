@@ -20,7 +20,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.storage.chunk_storage import ChunkInfo
 from spark_tools.audit.findings import Finding, FindingKind
 from spark_tools.audit.objects import Age
-from spark_tools.audit.settling import Settled, settle
+from spark_tools.audit.settling import SettledFindings, settle
 from spark_tools.quarantine import quarantined_name
 from spark_tools.snapshot import MetadataSnapshot
 from tests.metadata_builder import FINISHED, ORDERS, STARTED, claim, life, segment_metadata, step
@@ -85,7 +85,7 @@ def settled(
     there: tuple[str, ...] = (),
     age_ms: int = 0,
     length_bytes: int = 10,
-) -> Settled:
+) -> SettledFindings:
     """By a second look that found these objects."""
     sightings: Mapping[str, ChunkInfo] = {
         name: ChunkInfo(name=name, length_bytes=length_bytes, last_modified_ms=age_ms)
@@ -94,7 +94,7 @@ def settled(
     return settle(metadata, suspicions, sightings, AGE, KEYS)
 
 
-def found(by: Settled) -> list[tuple[str, str]]:
+def found(by: SettledFindings) -> list[tuple[str, str]]:
     """Kind and object of findings that are of objects."""
     return [(each.kind, each.object_key) for each in by.findings if each.object_key]
 

@@ -12,7 +12,7 @@ from rlmm.partition_state import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.ranges import OffsetRange
 from spark_tools.export.file_ranges import FileRange, WrittenFiles
-from spark_tools.export.losses import Losses, add_lines
+from spark_tools.export.losses import ExportLosses, add_lines
 from spark_tools.export.manifest import Manifest
 from spark_tools.export.ranges import ExportedRange
 from spark_tools.export.skipped import SkipCause, SkippedRange, SkippedRanges
@@ -45,11 +45,11 @@ def unreadable(start: int, end: int) -> SkippedRange:
     return SkippedRange.of(ORDERS, offsets(start, end), SkipCause.UNREADABLE, "away")
 
 
-def losses(directory: Path, exported: list[ExportedRange]) -> Losses:
-    return Losses(SkippedRanges(LocalFiles(directory)), exported)
+def losses(directory: Path, exported: list[ExportedRange]) -> ExportLosses:
+    return ExportLosses(SkippedRanges(LocalFiles(directory)), exported)
 
 
-def expired(found: Losses, partition: StoredPartition, start: int, end: int) -> list[str]:
+def expired(found: ExportLosses, partition: StoredPartition, start: int, end: int) -> list[str]:
     ranges = found.expired_now([partition], [planned(start, end)], lambda _: True)
     return [f"{each.offsets} {each.cause}" for each in ranges]
 
@@ -171,7 +171,7 @@ def test_add_lines_when_killed_at_any_point_then_what_they_lack_is_reported_when
         written = attempted(LocalFiles(directory), attempt)
         files = LocalFiles(directory, changes)
         exported: list[ExportedRange] = []
-        found = Losses(SkippedRanges(files), exported)
+        found = ExportLosses(SkippedRanges(files), exported)
         try:
             for line in add_lines(Manifest(files), found, written, FORMAT, attempt):
                 exported.append(line)  # noqa: PERF402 - it may be killed between

@@ -12,7 +12,7 @@ import pytest
 
 from rlmm.codec import decode
 from rlmm.events.values import ReadLeaseTaken
-from rlmm.topic.event_topic import EventTopic, Published
+from rlmm.topic.event_topic import EventTopic, PublishedPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import RetriableError
 from rsm.segment.ranges import OffsetRange
@@ -44,7 +44,7 @@ class RefusingTopic(MemoryTopic):
     refuses = False
     refused_count = 0
 
-    def publish(self, partition: int, key: bytes, value: bytes | None) -> Published:
+    def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         if self.refuses:
             self.refused_count += 1
             raise RetriableError("no broker")

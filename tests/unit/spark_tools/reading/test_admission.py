@@ -46,7 +46,7 @@ def test_ends_when_both_are_limited_then_by_the_lower() -> None:
     assert admitted_ends(TWO, limits) == {"a": 6, "b": 102}
 
 
-def test_ends_when_a_part_is_taken_whole_then_the_next_is_begun() -> None:
+def test_ends_when_a_part_is_taken_whole_then_the_next_is_started() -> None:
     waiting = {"a": backlog(0, (10, 100), (10, 1_000))}
 
     assert admitted_ends(waiting, TriggerLimits(max_bytes=600)) == {"a": 15}

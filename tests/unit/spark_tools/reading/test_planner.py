@@ -61,7 +61,7 @@ def leases(*, keeps: bool = True) -> PlanLeases:
 
 
 def leased(metadata: MetadataSnapshot, tip: TopicIdPartition = ORDERS) -> list[OffsetRange]:
-    return [lease.offsets for lease in metadata.leases_held(tip)]
+    return [lease.offsets for lease in metadata.active_leases(tip)]
 
 
 def test_pieces_when_partitions_are_assigned_then_only_they_are_read_and_leased() -> None:
@@ -79,7 +79,7 @@ def test_pieces_when_planned_then_the_lease_names_who_reads_and_for_how_long() -
 
     Planner(BOTH, metadata, {}, leases()).tasks(options(leaseMs="7000"))
 
-    (lease,) = metadata.leases_held(ORDERS)
+    (lease,) = metadata.active_leases(ORDERS)
     assert lease.holder.startswith("spark:")
     assert lease.expires_ms == ManualClock().wall_ms() + 7_000
 

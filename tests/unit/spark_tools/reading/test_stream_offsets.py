@@ -66,11 +66,11 @@ def test_latest_when_a_partition_is_new_then_from_its_beginning() -> None:
 def test_initial_when_nothing_is_stored_yet_then_begins_with_what_comes_first() -> None:
     """The log of a topic that is tiered late begins above 0; that is no hole to wait before."""
     latest = ReadOptions.of({"subscribe": "orders", "startingOffsets": "latest"})
-    begun = initial_offsets([stored()], OPTIONS)
+    started = initial_offsets([stored()], OPTIONS)
 
-    assert begun == initial_offsets([stored()], latest) == {}
-    assert latest_offsets([stored(log_start=1_000)], begun) == {}
-    assert latest_offsets([stored((1_000, 2_000), log_start=1_000)], begun) == {
+    assert started == initial_offsets([stored()], latest) == {}
+    assert latest_offsets([stored(log_start=1_000)], started) == {}
+    assert latest_offsets([stored((1_000, 2_000), log_start=1_000)], started) == {
         "orders": {"0": 2_000}
     }
 

@@ -32,8 +32,8 @@ from spark_tools.connection import StoreConnection
 from spark_tools.record_writer import OutgoingRecord
 from spark_tools.repair.carrying_out import OUTCOMES, RepairTerms, carry_out, rehearse
 from spark_tools.repair.outcomes import OutcomeTopics
-from spark_tools.repair.proof import Judgement, MetadataSource, Verdict
-from spark_tools.repair.rulings import LetterPlace, Rulings
+from spark_tools.repair.proof import Decision, Judgement, MetadataSource
+from spark_tools.repair.rulings import DeadLetterLocation, Rulings
 from tests.metadata_builder import DELETE_FINISHED, DELETE_STARTED, FINISHED, segment_metadata
 from tests.twins.clock import FakeClock
 
@@ -50,7 +50,7 @@ def named(
     return StoredObject(key=ObjectKeys().build(name))
 
 
-def letter(number: int, *, attempts: int = 5, repair_attempts: int = 0) -> DeadLetter:
+def dead_letter(number: int, *, attempts: int = 5, repair_attempts: int = 0) -> DeadLetter:
     return DeadLetter(
         metadata=segment(number),
         reason="refused",
@@ -84,7 +84,7 @@ class World:
         self,
         values: Sequence[bytes | None],
         states: dict[RemoteLogSegmentMetadata, SegmentState | None],
-        judged: dict[LetterPlace, Judgement] | None = None,
+        judged: dict[DeadLetterLocation, Judgement] | None = None,
     ) -> list[dict[str, Any]]:
         """What comes back of letters at the offsets from 0 on; `written` are the records."""
         given = rulings(states, judged)
@@ -96,7 +96,7 @@ class World:
 
 def rulings(
     states: dict[RemoteLogSegmentMetadata, SegmentState | None],
-    judged: dict[LetterPlace, Judgement] | None = None,
+    judged: dict[DeadLetterLocation, Judgement] | None = None,
     newer: dict[bytes, int] | None = None,
     leases: tuple[ReadLease, ...] = (),
 ) -> Rulings:
@@ -138,7 +138,7 @@ def world(tmp_path: Path) -> World:
     topics = OutcomeTopics(
         metadata_topic="metadata",
         metadata_partition_count=7,
-        letter_topic="letters",
+        dead_letter_topic="letters",
         parking_topic="parked",
         max_attempts=7,
     )
@@ -149,7 +149,7 @@ def world(tmp_path: Path) -> World:
 def test_carry_out_when_proved_then_objects_go_and_the_end_is_published(world: World) -> None:
     """Scenario 74: what is absent already counts as done."""
     world.put(segment(1))
-    values = [encode(letter(number)).value for number in (1, 2)]
+    values = [encode(dead_letter(number)).value for number in (1, 2)]
 
     rows = world.outcomes(values, dict.fromkeys((segment(1), segment(2)), DELETE_STARTED))
 
@@ -169,7 +169,7 @@ def test_carry_out_when_there_are_several_parts_then_each_letter_once_and_in_ord
     """Parts are under way at once; what is not there any more counts as deleted."""
     numbers = range(1, 6_502)
     world.put(segment(1), segment(1_000), segment(1_001), segment(6_501))
-    values = [encode(letter(number)).value for number in numbers]
+    values = [encode(dead_letter(number)).value for number in numbers]
 
     rows = world.outcomes(values, {segment(each): DELETE_STARTED for each in numbers})
 
@@ -180,11 +180,11 @@ def test_carry_out_when_there_are_several_parts_then_each_letter_once_and_in_ord
 
 def test_carry_out_when_not_itemized_then_counts_alone(world: World) -> None:
     world.terms = replace(world.terms, itemized=False)
-    values = [encode(letter(number)).value for number in (1, 2)] + [b"\xff"]
+    values = [encode(dead_letter(number)).value for number in (1, 2)] + [b"\xff"]
 
     rows = world.outcomes(values, dict.fromkeys((segment(1), segment(2)), DELETE_STARTED))
 
-    assert [(row["outcome"], row["letters"], row["segment"]) for row in rows] == [
+    assert [(row["outcome"], row["dead_letters"], row["segment"]) for row in rows] == [
         ("repaired", 2, None),
         ("unreadable", 1, None),
     ]
@@ -197,7 +197,7 @@ def test_carry_out_when_records_are_not_acknowledged_then_it_fails(world: World)
         assert len(list(records)) == 1
         raise RetriableError("no answer in time")
 
-    batches = [received([encode(letter(1)).value])]
+    batches = [received([encode(dead_letter(1)).value])]
     given = rulings({segment(1): DELETE_STARTED})
 
     with pytest.raises(RetriableError):
@@ -210,7 +210,7 @@ def test_carry_out_when_a_task_that_failed_is_done_again_then_as_if_done_once(
     """Scenario 74: what is deleted already is told of, what is not has one attempt more."""
     bad = replace(segment(2), objects=(StoredObject(key="segments/../x.log"),))
     world.put(segment(1))
-    values = [encode(letter(1)).value, encode(replace(letter(2), metadata=bad)).value]
+    values = [encode(dead_letter(1)).value, encode(replace(dead_letter(2), metadata=bad)).value]
     states: dict[RemoteLogSegmentMetadata, SegmentState | None]
     states = {segment(1): DELETE_STARTED, bad: DELETE_STARTED}
 
@@ -225,7 +225,7 @@ def test_carry_out_when_a_task_that_failed_is_done_again_then_as_if_done_once(
     assert world.names() == set()
     assert [row["outcome"] for row in rows] == ["repaired", "failed"]
     assert [record.topic for record in world.written] == ["metadata", "letters"] * 2
-    assert {decode(world.written[place].value).attempts for place in (1, 3)} == {6}
+    assert {decode(world.written[location].value).attempts for location in (1, 3)} == {6}
 
 
 @pytest.mark.parametrize("is_acknowledged", [True, False])
@@ -241,7 +241,7 @@ def test_carry_out_when_it_ends_then_garbage_is_collected_as_before(
             raise RetriableError("no answer in time")
 
     before, frozen_count = gc.get_threshold(), gc.get_freeze_count()
-    batches = [received([encode(letter(1)).value])]
+    batches = [received([encode(dead_letter(1)).value])]
     given = rulings({segment(1): DELETE_STARTED})
 
     with suppress(RetriableError):
@@ -253,7 +253,7 @@ def test_carry_out_when_it_ends_then_garbage_is_collected_as_before(
 def test_carry_out_when_swept_then_nothing_is_published(world: World) -> None:
     world.put(segment(1))
 
-    (row,) = world.outcomes([encode(letter(1)).value], {segment(1): DELETE_FINISHED})
+    (row,) = world.outcomes([encode(dead_letter(1)).value], {segment(1): DELETE_FINISHED})
 
     assert (row["outcome"], world.written) == ("repaired", [])
     assert world.names() == set()
@@ -265,7 +265,7 @@ def test_carry_out_when_not_proved_then_kept_and_parked_with_the_reason(
 ) -> None:
     """R22: alive, unknown without proof, or of another segment than the driver was told of."""
     world.put(segment(1))
-    value = encode(letter(1)).value
+    value = encode(dead_letter(1)).value
 
     (row,) = world.outcomes([value], {} if state == "not asked for" else {segment(1): state})
 
@@ -299,7 +299,7 @@ def test_carry_out_when_somebody_reads_it_then_kept_and_back_as_it_was(
         holder="a Spark job",
     )
     given = rulings({segment(1): state}, leases=(lease,))
-    sent = encode(letter(1))
+    sent = encode(dead_letter(1))
 
     (batch,) = carry_out(
         [received([sent.value])], world.terms, given, FakeClock(), world.written.extend
@@ -323,7 +323,7 @@ def test_carry_out_when_a_letter_names_another_segments_object_then_kept(
     alive = replace(segment(2), objects=(named(segment(2)),))
     world.put(alive)
     forged = replace(segment(1), objects=(named(segment(1)), *alive.objects))
-    value = encode(replace(letter(1), metadata=forged)).value
+    value = encode(replace(dead_letter(1), metadata=forged)).value
 
     (row,) = world.outcomes([value], {segment(1): state})
 
@@ -338,7 +338,7 @@ def test_carry_out_when_a_letter_names_its_own_objects_then_they_go(
 ) -> None:
     own = replace(segment(1), objects=(named(segment(1), "log", base_offset),))
     world.put(own)
-    value = encode(replace(letter(1), metadata=own)).value
+    value = encode(replace(dead_letter(1), metadata=own)).value
 
     (row,) = world.outcomes([value], {own: DELETE_STARTED})
 
@@ -353,7 +353,7 @@ def test_carry_out_when_a_letter_names_fewer_objects_than_the_metadata_then_kept
     """R22: DELETE_SEGMENT_FINISHED says that all of them are gone."""
     world.put(segment(1))
     short = replace(segment(1), objects=segment(1).objects[-1:] * 2 * count)
-    value = encode(replace(letter(1), metadata=short)).value
+    value = encode(replace(dead_letter(1), metadata=short)).value
 
     (row,) = world.outcomes([value], {segment(1): state})
 
@@ -369,7 +369,7 @@ def test_carry_out_when_a_name_says_nothing_then_it_goes_only_if_the_metadata_li
     ours = replace(segment(1), objects=(StoredObject(key="elsewhere/ours"),))
     anybodys = replace(segment(2), objects=(StoredObject(key="elsewhere/anybodys"),))
     world.put(ours, anybodys)
-    values = [encode(replace(letter(1), metadata=each)).value for each in (ours, anybodys)]
+    values = [encode(replace(dead_letter(1), metadata=each)).value for each in (ours, anybodys)]
 
     rows = world.outcomes(values, {ours: state, segment(2): state})
 
@@ -384,7 +384,7 @@ def test_judgement_when_gone_and_its_names_say_nothing_then_refused(
 ) -> None:
     """R22: nothing is left that would list them."""
     proved = replace(
-        letter(1),
+        dead_letter(1),
         metadata=replace(segment(1), objects=objects),
         delete_started=MetadataPosition(partition=0, offset=17),
         metadata_topic_id="topic-a",
@@ -392,12 +392,12 @@ def test_judgement_when_gone_and_its_names_say_nothing_then_refused(
 
     judgement = rulings({segment(1): None}).judgement((0, 0), proved)
 
-    assert judgement.verdict is Verdict.REFUSE
+    assert judgement.decision is Decision.REFUSE
 
 
 def test_carry_out_when_a_letter_is_of_a_newer_version_then_back_as_it_was(world: World) -> None:
     """R14: the job that can read it finds it where it was."""
-    message = pb.DeadLetter.FromString(encode(letter(1)).value)
+    message = pb.DeadLetter.FromString(encode(dead_letter(1)).value)
     message.min_fold_version = 9
     value = message.SerializeToString()
 
@@ -414,7 +414,7 @@ def test_carry_out_when_a_letter_waits_then_what_is_not_known_here_stays_in_it(
     world: World,
 ) -> None:
     """R14: fields are added without a new version."""
-    value = encode(letter(1)).value + b"\xfa\x07\x01x"  # field 127
+    value = encode(dead_letter(1)).value + b"\xfa\x07\x01x"  # field 127
     newer = {partition_subject(segment(1).topic_id_partition): 9}
     given = rulings({segment(1): DELETE_STARTED}, newer=newer)
 
@@ -428,29 +428,29 @@ def test_judgement_when_the_metadata_needs_newer_rules_then_it_waits() -> None:
     one = segment(1)
     newer = {partition_subject(one.topic_id_partition): 9}
 
-    judgement = rulings({one: DELETE_STARTED}, newer=newer).judgement((0, 0), letter(1))
+    judgement = rulings({one: DELETE_STARTED}, newer=newer).judgement((0, 0), dead_letter(1))
 
-    assert (judgement.verdict, "version 9" in judgement.reason) == (Verdict.WAIT, True)
+    assert (judgement.decision, "version 9" in judgement.reason) == (Decision.WAIT, True)
 
 
 def test_judgement_when_gone_behind_its_own_deletion_then_swept() -> None:
     """R22: of the letter's own topic, and read to behind what the letter names."""
     proved = replace(
-        letter(1),
+        dead_letter(1),
         delete_started=MetadataPosition(partition=0, offset=17),
         metadata_topic_id="topic-a",
     )
 
     judgement = rulings({segment(1): None}).judgement((0, 0), proved)
 
-    assert judgement.verdict is Verdict.SWEEP
+    assert judgement.decision is Decision.SWEEP
 
 
 def test_carry_out_when_unreadable_or_superseded_then_nothing_is_deleted(world: World) -> None:
     """Scenario 79."""
     world.put(segment(1))
-    values = [b"\xff\xff no letter", None, encode(letter(1)).value]
-    superseded = {(0, 2): Judgement(verdict=Verdict.SUPERSEDED)}
+    values = [b"\xff\xff no letter", None, encode(dead_letter(1)).value]
+    superseded = {(0, 2): Judgement(decision=Decision.SUPERSEDED)}
 
     rows = world.outcomes(values, {segment(1): DELETE_STARTED}, superseded)
 
@@ -465,7 +465,7 @@ def test_carry_out_when_the_store_refuses_then_back_with_an_attempt_more_until_g
     keys = [StoredObject(key=key) for key in ("segments/../x.log", "segments/x.meta")]
     bad = replace(segment(1), objects=tuple(keys))  # a name that the store refuses
     values = [
-        encode(replace(letter(1, attempts=50, repair_attempts=count), metadata=bad)).value
+        encode(replace(dead_letter(1, attempts=50, repair_attempts=count), metadata=bad)).value
         for count in (5, 6)
     ]
 
@@ -481,15 +481,17 @@ def test_carry_out_when_the_store_refuses_then_back_with_an_attempt_more_until_g
 
 def test_rehearse_when_asked_then_counts_outcomes_and_changes_nothing(world: World) -> None:
     """By the names that they have when they come true."""
-    values = [encode(letter(number)).value for number in (1, 2, 3, 1)] + [b"\xff", None]
+    values = [encode(dead_letter(number)).value for number in (1, 2, 3, 1)] + [b"\xff", None]
     states: dict[RemoteLogSegmentMetadata, SegmentState | None]
     states = {segment(1): DELETE_STARTED, segment(2): DELETE_FINISHED, segment(3): FINISHED}
     world.put(*states)
-    judged = {(0, 0): Judgement(verdict=Verdict.SUPERSEDED)}
+    judged = {(0, 0): Judgement(decision=Decision.SUPERSEDED)}
 
     (batch,) = rehearse([received(values)], rulings(states, judged))
 
     assert len(world.names()) == 6
-    found = dict(zip(*(batch.column(n).to_pylist() for n in ("outcome", "letters")), strict=True))
+    found = dict(
+        zip(*(batch.column(n).to_pylist() for n in ("outcome", "dead_letters")), strict=True)
+    )
     assert found == {"repaired": 2, "refused": 1, "superseded": 1, "unreadable": 1}
     assert found == Counter(row["outcome"] for row in world.outcomes(values, states, judged))

@@ -26,8 +26,8 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredO
 from rsm.segment.ranges import OffsetRange
 from spark_tools.repair.judging import rule
 from spark_tools.repair.orphan_judging import OrphanTerms
-from spark_tools.repair.proof import Verdict
-from spark_tools.repair.rulings import LetterPlace, Rulings
+from spark_tools.repair.proof import Decision
+from spark_tools.repair.rulings import DeadLetterLocation, Rulings
 from spark_tools.snapshot import LeaseTerms, MetadataSnapshot
 from tests.metadata_builder import (
     DELETE_STARTED,
@@ -81,7 +81,7 @@ def metadata(log: MemoryLog) -> Iterator[MetadataSnapshot]:
         yield MetadataSnapshot(manager, cache, partial(topic.ensure, create=False))
 
 
-def letter(segment: RemoteLogSegmentMetadata) -> DeadLetter:
+def dead_letter(segment: RemoteLogSegmentMetadata) -> DeadLetter:
     return DeadLetter(
         metadata=segment, reason="refused", attempts=5, first_attempt_ms=1, last_attempt_ms=2
     )
@@ -89,8 +89,8 @@ def letter(segment: RemoteLogSegmentMetadata) -> DeadLetter:
 
 def ruled(
     metadata: MetadataSnapshot,
-    rows: dict[LetterPlace, tuple[bytes | None, bytes | None]],
-    misplaced: Collection[LetterPlace] = (),
+    rows: dict[DeadLetterLocation, tuple[bytes | None, bytes | None]],
+    misplaced: Collection[DeadLetterLocation] = (),
 ) -> Rulings:
     """On letters whose keys and, where the driver is to read them, values are these."""
     records = [
@@ -115,8 +115,10 @@ def test_rule_when_told_keys_then_the_states_that_the_metadata_has(
 
     states: list[SegmentState | None] = [FINISHED, DELETE_STARTED, None]
     assert found.states == dict(zip(map(subject, segments), states, strict=True))
-    verdicts = [found.judgement((0, n), letter(each)).verdict for n, each in enumerate(segments)]
-    assert verdicts == [Verdict.REFUSE, Verdict.DELETE, Verdict.REFUSE]
+    out_of_range_cache = [
+        found.judgement((0, n), dead_letter(each)).decision for n, each in enumerate(segments)
+    ]
+    assert out_of_range_cache == [Decision.REFUSE, Decision.DELETE, Decision.REFUSE]
 
 
 def test_rule_when_names_say_nothing_then_only_those_that_the_metadata_lists_may_go(
@@ -129,11 +131,11 @@ def test_rule_when_names_say_nothing_then_only_those_that_the_metadata_lists_may
 
     assert found.listed == {subject(DYING): frozenset(each.key for each in DYING.objects)}
     assert found.objects_count == {subject(s): len(s.objects) for s in (DYING, DYING_TOO)}
-    verdicts = [
-        found.judgement((0, n), letter(each)).verdict
+    out_of_range_cache = [
+        found.judgement((0, n), dead_letter(each)).decision
         for n, each in ((0, DYING), (0, forged), (1, DYING_TOO))
     ]
-    assert verdicts == [Verdict.DELETE, Verdict.REFUSE, Verdict.DELETE]
+    assert out_of_range_cache == [Decision.DELETE, Decision.REFUSE, Decision.DELETE]
 
 
 def test_rule_when_a_record_can_not_be_read_then_gone_is_no_proof(
@@ -142,84 +144,90 @@ def test_rule_when_a_record_can_not_be_read_then_gone_is_no_proof(
     """R22: what is unknown may stand in what could not be read."""
     partition = metadata_partition(UNKNOWN.topic_id_partition, 3)
     gone = replace(
-        letter(UNKNOWN),
+        dead_letter(UNKNOWN),
         delete_started=MetadataPosition(partition=partition, offset=0),
         metadata_topic_id=metadata.identity.topic_id,
     )
-    rows: dict[LetterPlace, tuple[bytes | None, bytes | None]]
+    rows: dict[DeadLetterLocation, tuple[bytes | None, bytes | None]]
     rows = {(0, 0): (subject(UNKNOWN), None)}
     proved = ruled(metadata, rows).judgement((0, 0), gone)
     log.append(partition, b"\xff what is this", b"\xff")
 
     judgement = ruled(metadata, rows).judgement((0, 0), gone)
 
-    assert (proved.verdict, judgement.verdict) == (Verdict.SWEEP, Verdict.WAIT)
-    assert "can't be read whole" in judgement.reason
+    assert (proved.decision, judgement.decision) == (Decision.SWEEP, Decision.WAIT)
+    assert "cannot be read whole" in judgement.reason
 
 
 def test_rule_when_somebody_reads_a_segment_then_its_letter_waits(
     metadata: MetadataSnapshot,
 ) -> None:
     """R13: for as long as the lease is held, and only where it is on."""
-    rows: dict[LetterPlace, tuple[bytes | None, bytes | None]]
+    rows: dict[DeadLetterLocation, tuple[bytes | None, bytes | None]]
     rows = {(0, 0): (subject(DYING), None)}
     terms = LeaseTerms(holder="a Spark job", duration_ms=60_000)
-    verdicts = []
+    out_of_range_cache = []
 
     for start_offset, end_offset in ((100, 200), (99, 100)):
         offsets = OffsetRange(start_offset=start_offset, end_offset=end_offset)
         metadata.take_lease(DYING.topic_id_partition, offsets, terms)
-        verdicts.append(ruled(metadata, rows).judgement((0, 0), letter(DYING)).verdict)
+        out_of_range_cache.append(
+            ruled(metadata, rows).judgement((0, 0), dead_letter(DYING)).decision
+        )
 
-    assert verdicts == [Verdict.DELETE, Verdict.WAIT]
+    assert out_of_range_cache == [Decision.DELETE, Decision.WAIT]
 
 
 def test_rule_when_the_key_is_not_a_segments_then_the_letter_tells(
     metadata: MetadataSnapshot,
 ) -> None:
     """Letters that somebody wrote without a key, and what is no letter."""
-    told = letter(DYING)
+    told = dead_letter(DYING)
 
     found = ruled(metadata, {(0, 0): (None, encode(told).value), (0, 1): (b"key", b"\xff")})
 
-    assert found.judgement((0, 0), told).verdict is Verdict.DELETE
+    assert found.judgement((0, 0), told).decision is Decision.DELETE
     assert found.states.keys() == {subject(DYING)}
 
 
 def test_rule_when_there_are_several_of_a_segment_then_the_last_has_the_say(
     metadata: MetadataSnapshot,
 ) -> None:
-    places: list[LetterPlace] = [(0, 7), (0, 5), (0, 9)]
+    locations: list[DeadLetterLocation] = [(0, 7), (0, 5), (0, 9)]
 
-    found = ruled(metadata, dict.fromkeys(places, (subject(DYING), None)))
+    found = ruled(metadata, dict.fromkeys(locations, (subject(DYING), None)))
 
-    verdicts = {place: found.judgement(place, letter(DYING)).verdict for place in places}
-    assert verdicts == {
-        (0, 7): Verdict.SUPERSEDED,
-        (0, 5): Verdict.SUPERSEDED,
-        (0, 9): Verdict.DELETE,
+    out_of_range_cache = {
+        location: found.judgement(location, dead_letter(DYING)).decision for location in locations
+    }
+    assert out_of_range_cache == {
+        (0, 7): Decision.SUPERSEDED,
+        (0, 5): Decision.SUPERSEDED,
+        (0, 9): Decision.DELETE,
     }
 
 
 @pytest.mark.parametrize("misplaced", [[(0, 9)], [(0, 9), (0, 5)], [(0, 5), (0, 7), (0, 9)]])
 def test_rule_when_the_last_is_not_in_order_then_it_supersedes_nothing(
-    metadata: MetadataSnapshot, misplaced: list[LetterPlace]
+    metadata: MetadataSnapshot, misplaced: list[DeadLetterLocation]
 ) -> None:
-    """Scenario 79: what can't be read, or is another segment's, says nothing of this one."""
-    places: list[LetterPlace] = [(0, 7), (0, 5), (0, 9)]
+    """Scenario 79: what cannot be read, or is another segment's, says nothing of this one."""
+    locations: list[DeadLetterLocation] = [(0, 7), (0, 5), (0, 9)]
 
-    found = ruled(metadata, dict.fromkeys(places, (subject(DYING), None)), misplaced)
+    found = ruled(metadata, dict.fromkeys(locations, (subject(DYING), None)), misplaced)
 
-    in_order = sorted(set(places) - set(misplaced))
+    in_order = sorted(set(locations) - set(misplaced))
     assert set(found.judged) == set(in_order[:-1])
-    verdicts = [found.judgement(place, letter(DYING)).verdict for place in in_order[-1:]]
-    assert verdicts == [Verdict.DELETE] * len(in_order[-1:])
+    out_of_range_cache = [
+        found.judgement(location, dead_letter(DYING)).decision for location in in_order[-1:]
+    ]
+    assert out_of_range_cache == [Decision.DELETE] * len(in_order[-1:])
 
 
 def test_rule_when_no_key_comes_twice_then_no_letter_is_looked_at(
     metadata: MetadataSnapshot,
 ) -> None:
-    def never(_rulings: Rulings, keys: Collection[bytes]) -> Collection[LetterPlace]:
+    def never(_rulings: Rulings, keys: Collection[bytes]) -> Collection[DeadLetterLocation]:
         raise AssertionError(keys)
 
     rows = [{"partition": 0, "offset": 1, "key": subject(DYING), "value": None}]
@@ -227,7 +235,7 @@ def test_rule_when_no_key_comes_twice_then_no_letter_is_looked_at(
 
     found = rule([batch], metadata, ORPHANS, never)
 
-    assert found.judgement((0, 1), letter(DYING)).verdict is Verdict.DELETE
+    assert found.judgement((0, 1), dead_letter(DYING)).decision is Decision.DELETE
 
 
 def test_rule_when_several_segments_have_several_letters_then_each_ones_last_has_the_say(
@@ -235,7 +243,7 @@ def test_rule_when_several_segments_have_several_letters_then_each_ones_last_has
 ) -> None:
     keys = {(0, n): subject(DYING if n % 2 else DYING_TOO) for n in range(6)}
 
-    found = ruled(metadata, {place: (key, None) for place, key in keys.items()})
+    found = ruled(metadata, {location: (key, None) for location, key in keys.items()})
 
     assert set(found.judged) == {(0, 0), (0, 1), (0, 2), (0, 3)}
 
@@ -258,6 +266,6 @@ def test_rule_when_a_record_needs_newer_rules_then_the_partitions_letters_wait(
 
     found = ruled(metadata, {(0, 0): (subject(DYING), None)})
 
-    judgement = found.judgement((0, 0), letter(DYING))
-    assert judgement.verdict is Verdict.WAIT
+    judgement = found.judgement((0, 0), dead_letter(DYING))
+    assert judgement.decision is Decision.WAIT
     assert "version 99" in judgement.reason

@@ -7,13 +7,13 @@ import pyarrow as pa
 from rlmm.dead_letters.dead_letter import DeadLetter, encode
 from rlmm.record_keys import segment_subject
 from rsm.layout.keys import ObjectKeys
-from spark_tools.repair.misplaced import PLACES, find_misplaced
+from spark_tools.repair.misplaced import LOCATIONS, find_misplaced
 from spark_tools.repair.proof import MetadataSource
 from spark_tools.repair.rulings import Rulings
 from tests.metadata_builder import DELETE_STARTED, segment_metadata
 
 
-def letter(number: int) -> DeadLetter:
+def dead_letter(number: int) -> DeadLetter:
     return DeadLetter(
         metadata=segment_metadata(number, state=DELETE_STARTED),
         reason="refused",
@@ -24,7 +24,7 @@ def letter(number: int) -> DeadLetter:
 
 
 def subject(number: int) -> bytes:
-    return segment_subject(letter(number).metadata.segment_id)
+    return segment_subject(dead_letter(number).metadata.segment_id)
 
 
 def rulings() -> Rulings:
@@ -36,21 +36,21 @@ def rulings() -> Rulings:
         states=dict.fromkeys(subjects, DELETE_STARTED),
         newer={},
         leases={},
-        listed=dict.fromkeys(subjects, frozenset(letter(1).object_keys)),
-        objects_count=dict.fromkeys(subjects, len(letter(1).object_keys)),
+        listed=dict.fromkeys(subjects, frozenset(dead_letter(1).object_keys)),
+        objects_count=dict.fromkeys(subjects, len(dead_letter(1).object_keys)),
         judged={},
     )
 
 
 def test_find_when_a_record_is_no_letter_of_its_key_or_refused_then_its_place() -> None:
     """Scenario 79: and of other keys nothing."""
-    short = replace(letter(1), metadata=replace(letter(1).metadata, objects=()))
+    short = replace(dead_letter(1), metadata=replace(dead_letter(1).metadata, objects=()))
     records = [
-        (subject(1), encode(letter(1)).value),
+        (subject(1), encode(dead_letter(1)).value),
         (subject(1), b"\xff no letter"),
-        (subject(1), encode(letter(2)).value),
+        (subject(1), encode(dead_letter(2)).value),
         (subject(2), b"\xff no letter"),
-        (None, encode(letter(1)).value),
+        (None, encode(dead_letter(1)).value),
         (subject(1), encode(short).value),
     ]
     rows = [
@@ -61,6 +61,6 @@ def test_find_when_a_record_is_no_letter_of_its_key_or_refused_then_its_place() 
 
     found = list(find_misplaced(batches, rulings(), {subject(1)}))
 
-    assert all(each.schema.equals(PLACES) for each in found)
-    places = [(row["partition"], row["offset"]) for each in found for row in each.to_pylist()]
-    assert places == [(3, 1), (3, 2), (3, 5)]
+    assert all(each.schema.equals(LOCATIONS) for each in found)
+    locations = [(row["partition"], row["offset"]) for each in found for row in each.to_pylist()]
+    assert locations == [(3, 1), (3, 2), (3, 5)]

@@ -13,7 +13,7 @@ import pytest
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment, encode
+from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment, encode
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import metadata_partition
 from rlmm.spi import MetadataPosition
@@ -22,7 +22,7 @@ from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.errors import RetriableError
 from spark_tools.repair.judging import rule
 from spark_tools.repair.orphan_judging import SIGHTING_MAX_AGE_MS, OrphanTerms
-from spark_tools.repair.proof import Verdict
+from spark_tools.repair.proof import Decision
 from spark_tools.snapshot import MetadataSnapshot
 from tests.metadata_builder import (
     FINISHED,
@@ -55,11 +55,11 @@ class World:
             assert self.manager.publish(event).accepted
         self.snapshot = MetadataSnapshot(self.manager, cache, partial(topic.ensure, create=False))
 
-    def letter(self) -> OrphanLetter:
+    def dead_letter(self) -> OrphanDeadLetter:
         """About an object of offset 7 of a segment that nobody knows: all is proved."""
         partition = metadata_partition(ORDERS, PARTITIONS)
         offset = self.snapshot.positions()[partition]
-        return OrphanLetter(
+        return OrphanDeadLetter(
             object_key=OURS,
             length_bytes=3,
             last_modified_ms=1_999,
@@ -70,14 +70,16 @@ class World:
             metadata_topic_id=self.snapshot.identity.topic_id,
         )
 
-    def judged(self, *letters: OrphanLetter) -> list[tuple[Verdict, str]]:
-        found = rule([asked(*letters)], self.snapshot, TERMS, lambda _rulings, _keys: ())
-        judgements = [found.judgement((0, at), letter) for at, letter in enumerate(letters)]
-        return [(each.verdict, each.reason) for each in judgements]
+    def judged(self, *dead_letters: OrphanDeadLetter) -> list[tuple[Decision, str]]:
+        found = rule([asked(*dead_letters)], self.snapshot, TERMS, lambda _rulings, _keys: ())
+        judgements = [
+            found.judgement((0, at), dead_letter) for at, dead_letter in enumerate(dead_letters)
+        ]
+        return [(each.decision, each.reason) for each in judgements]
 
 
-def asked(*letters: OrphanLetter) -> pa.RecordBatch:
-    records = [encode(letter) for letter in letters]
+def asked(*dead_letters: OrphanDeadLetter) -> pa.RecordBatch:
+    records = [encode(dead_letter) for dead_letter in dead_letters]
     rows = [
         {"partition": 0, "offset": offset, "key": each.key, "value": each.value}
         for offset, each in enumerate(records)
@@ -94,84 +96,84 @@ def world() -> Iterator[World]:
 
 def test_judge_when_all_is_proved_then_the_orphan_goes(world: World) -> None:
     """R22: an orphan's own proof."""
-    assert world.judged(world.letter()) == [(Verdict.SWEEP, "")]
+    assert world.judged(world.dead_letter()) == [(Decision.SWEEP, "")]
 
 
 def test_judge_when_anything_is_not_proved_then_refused(world: World) -> None:
     """R22: source, topic, position, sightings, grace and name, each by itself."""
-    letter = world.letter()
-    read_to = letter.read_to
+    dead_letter = world.dead_letter()
+    read_to = dead_letter.read_to
     wrong = {
-        "not seen twice": replace(letter, last_seen_ms=5_000),
-        "too long ago: audit again": replace(letter, last_seen_ms=5_999),
-        "topic is another": replace(letter, metadata_topic_id="elsewhere"),
-        "ends before": replace(letter, read_to=read_to._replace(offset=read_to.offset + 1)),
+        "not seen twice": replace(dead_letter, last_seen_ms=5_000),
+        "too long ago: audit again": replace(dead_letter, last_seen_ms=5_999),
+        "topic is another": replace(dead_letter, metadata_topic_id="elsewhere"),
+        "ends before": replace(dead_letter, read_to=read_to._replace(offset=read_to.offset + 1)),
         "another metadata partition": replace(
-            letter, read_to=read_to._replace(partition=(read_to.partition + 1) % PARTITIONS)
+            dead_letter, read_to=read_to._replace(partition=(read_to.partition + 1) % PARTITIONS)
         ),
-        "not a name of ours": replace(letter, object_key="cold/readme"),
+        "not a name of ours": replace(dead_letter, object_key="cold/readme"),
     }
 
     for reason, each in wrong.items():
-        ((verdict, found),) = world.judged(each)
-        assert (verdict, reason in found) == (Verdict.REFUSE, True), (reason, found)
+        ((decision, found),) = world.judged(each)
+        assert (decision, reason in found) == (Decision.REFUSE, True), (reason, found)
 
 
 def test_judge_when_it_was_first_seen_in_the_first_millisecond_then_that_counts(
     world: World,
 ) -> None:
     """0 is no time: the letter does not say."""
-    seen, never = (replace(world.letter(), first_seen_ms=first_ms) for first_ms in (1, 0))
+    seen, never = (replace(world.dead_letter(), first_seen_ms=first_ms) for first_ms in (1, 0))
 
-    assert world.judged(seen) == [(Verdict.SWEEP, "")]
-    assert world.judged(never) == [(Verdict.REFUSE, "it was not seen twice")]
+    assert world.judged(seen) == [(Decision.SWEEP, "")]
+    assert world.judged(never) == [(Decision.REFUSE, "it was not seen twice")]
 
 
 def test_judge_when_it_was_registered_since_then_refused(world: World) -> None:
     """R22 and scenario 108: the letter was right when it was written."""
-    letter = world.letter()
+    dead_letter = world.dead_letter()
     assert world.manager.publish(step(segment_metadata(9), STARTED)).accepted
 
-    ((verdict, reason),) = world.judged(letter)
+    ((decision, reason),) = world.judged(dead_letter)
 
-    assert (verdict, "COPY_SEGMENT_STARTED" in reason) == (Verdict.REFUSE, True)
+    assert (decision, "COPY_SEGMENT_STARTED" in reason) == (Decision.REFUSE, True)
 
 
 def test_judge_when_it_is_too_young_then_it_waits(world: World) -> None:
     """R22: time cures it."""
-    young = replace(world.letter(), last_modified_ms=2_000)
+    young = replace(world.dead_letter(), last_modified_ms=2_000)
 
-    assert world.judged(young) == [(Verdict.WAIT, "it is too young to be judged")]
+    assert world.judged(young) == [(Decision.WAIT, "it is too young to be judged")]
 
 
 def test_judge_when_the_metadata_is_not_whole_then_it_waits(world: World) -> None:
     """R14, R22 and scenario 107."""
-    letter = world.letter()
+    dead_letter = world.dead_letter()
     world.log.append(0, b"\xff what is this", b"\xff")
 
-    ((verdict, reason),) = world.judged(letter)
+    ((decision, reason),) = world.judged(dead_letter)
 
-    assert (verdict, "read whole" in reason) == (Verdict.WAIT, True)
+    assert (decision, "read whole" in reason) == (Decision.WAIT, True)
 
 
 def test_judge_when_the_metadata_topic_is_made_anew_then_nothing_is_judged(world: World) -> None:
     """R22: the same topic."""
-    letter = world.letter()
+    dead_letter = world.dead_letter()
     world.log.recreate("topic-2")
 
     with pytest.raises(RetriableError):
-        world.judged(letter)
+        world.judged(dead_letter)
 
 
 def test_judge_when_there_are_several_about_an_object_then_the_last_one_counts(
     world: World,
 ) -> None:
     """What it says of the object is what it was last seen as."""
-    earlier = replace(world.letter(), attempts=5)
+    earlier = replace(world.dead_letter(), attempts=5)
 
-    verdicts = [verdict for verdict, _ in world.judged(earlier, world.letter())]
+    out_of_range_cache = [decision for decision, _ in world.judged(earlier, world.dead_letter())]
 
-    assert verdicts == [Verdict.SUPERSEDED, Verdict.SWEEP]
+    assert out_of_range_cache == [Decision.SUPERSEDED, Decision.SWEEP]
 
 
 def test_sighting_when_older_than_a_week_then_is_too_old() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
 from rlmm.spi import MetadataPosition
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.errors import RetriableError
@@ -16,10 +16,10 @@ KEYS = ObjectKeys(prefix="cold")
 NOW_MS = 7_000
 
 
-def letter(
+def dead_letter(
     name: str = "cold/a", *, length_bytes: int = 4, treatment: str = "delete"
-) -> OrphanLetter:
-    return OrphanLetter(
+) -> OrphanDeadLetter:
+    return OrphanDeadLetter(
         object_key=name,
         length_bytes=length_bytes,
         last_modified_ms=NOW_MS,
@@ -45,20 +45,20 @@ def names(storage: MemoryChunkStorage) -> list[str]:
 
 def test_remove_when_as_seen_then_gone_and_nothing_else(storage: MemoryChunkStorage) -> None:
     """R22, and 74: what is absent already counts as done."""
-    removals = remove_orphans(storage, [letter(), letter("cold/absent")], KEYS)
+    removals = remove_orphans(storage, [dead_letter(), dead_letter("cold/absent")], KEYS)
 
     assert [(each.refusal, each.failure) for each in removals] == [("", ""), ("", "")]
     assert names(storage) == ["cold/b"]
 
 
 def test_remove_when_another_object_is_there_then_refused(storage: MemoryChunkStorage) -> None:
-    """R22: registered or written anew since it was seen."""
-    (longer,) = remove_orphans(storage, [letter(length_bytes=5)], KEYS)
+    """R22: registered or written again since it was seen."""
+    (longer,) = remove_orphans(storage, [dead_letter(length_bytes=5)], KEYS)
 
     storage.delete("cold/b")
     younger = MemoryChunkStorage(wall_ms=lambda: NOW_MS + 1)
     younger.create_with_content("cold/b", BytesSource(content=b"dead"))
-    (written_anew,) = remove_orphans(younger, [letter("cold/b")], KEYS)
+    (written_anew,) = remove_orphans(younger, [dead_letter("cold/b")], KEYS)
 
     assert "not the object that was seen" in longer.refusal
     assert "not the object that was seen" in written_anew.refusal
@@ -70,7 +70,7 @@ def test_remove_when_to_be_quarantined_then_moved_and_again_does_no_harm(
     storage: MemoryChunkStorage,
 ) -> None:
     """Scenario 84."""
-    asked = letter(treatment="quarantine")
+    asked = dead_letter(treatment="quarantine")
     storage.create_with_content(
         "cold/quarantine/a", BytesSource(content=b"dead")
     )  # by a killed job
@@ -87,7 +87,7 @@ def test_remove_when_quarantined_then_it_keeps_its_attributes(storage: MemoryChu
     attributes = {"offload-format": "1"}
     storage.create_with_content("cold/c", BytesSource(content=b"dead"), attributes=attributes)
 
-    remove_orphans(storage, [letter("cold/c", treatment="quarantine")], KEYS)
+    remove_orphans(storage, [dead_letter("cold/c", treatment="quarantine")], KEYS)
 
     assert names(storage) == ["cold/a", "cold/b", "cold/quarantine/c"]
     assert storage.info("cold/quarantine/c").attributes == attributes
@@ -100,7 +100,7 @@ def test_remove_when_the_copy_in_quarantine_is_another_then_the_object_stays(
     storage.create_with_content("cold/c", BytesSource(content=b"dead"), attributes=attributes)
     storage.create_with_content("cold/quarantine/c", BytesSource(content=b"dead"))
 
-    (removal,) = remove_orphans(storage, [letter("cold/c", treatment="quarantine")], KEYS)
+    (removal,) = remove_orphans(storage, [dead_letter("cold/c", treatment="quarantine")], KEYS)
 
     assert "another object is in quarantine" in removal.failure
     assert "cold/c" in names(storage)
@@ -119,7 +119,7 @@ class Refusing(ChunkStorageWrapper):
 
 
 def test_remove_when_the_store_refuses_then_each_says_so(storage: MemoryChunkStorage) -> None:
-    removals = remove_orphans(Refusing(storage), [letter(), letter("cold/b")], KEYS)
+    removals = remove_orphans(Refusing(storage), [dead_letter(), dead_letter("cold/b")], KEYS)
 
     assert [each.failure for each in removals] == ["refused", "no answer"]
     assert names(storage) == ["cold/a", "cold/b"]

@@ -5,32 +5,38 @@ from __future__ import annotations
 import pytest
 
 from rlmm.dead_letters.dead_letter import DeadLetter, decode, encode
-from spark_tools.repair.letters import LETTER_MAX_BYTES, Unread, read_letter
+from spark_tools.repair.dead_letters import (
+    DEAD_LETTER_MAX_BYTES,
+    UnreadableDeadLetter,
+    read_dead_letter,
+)
 from spark_tools.repair.orphan_removal import Removal
 from spark_tools.repair.outcomes import (
     OutcomeTopics,
-    ReceivedLetter,
+    ReceivedDeadLetter,
     outcome_of,
     unreadable,
 )
-from spark_tools.repair.proof import Judgement, Verdict
+from spark_tools.repair.proof import Decision, Judgement
 from tests.metadata_builder import DELETE_STARTED, segment_metadata
 
 _KAFKAS_DEFAULT_BYTES = 1_000_000  # message.max.bytes of librdkafka; brokers take more
 TOPICS = OutcomeTopics(
     metadata_topic="metadata",
     metadata_partition_count=7,
-    letter_topic="letters",
+    dead_letter_topic="letters",
     parking_topic="parked",
     max_attempts=2,
 )
 
 
-def received(key: bytes | None, value: bytes) -> ReceivedLetter:
-    return ReceivedLetter(place=(3, 17), key=key, value=value, letter=read_letter(key, value))
+def received(key: bytes | None, value: bytes) -> ReceivedDeadLetter:
+    return ReceivedDeadLetter(
+        location=(3, 17), key=key, value=value, dead_letter=read_dead_letter(key, value)
+    )
 
 
-def letter() -> DeadLetter:
+def dead_letter() -> DeadLetter:
     return DeadLetter(
         metadata=segment_metadata(1, state=DELETE_STARTED),
         reason="refused",
@@ -44,7 +50,7 @@ def letter() -> DeadLetter:
     ("key", "value"),
     [
         (None, bytes(1_048_000)),
-        (b"key", encode(letter()).value + bytes(20_000_000)),
+        (b"key", encode(dead_letter()).value + bytes(20_000_000)),
         (bytes(5_000_000), b"value"),
     ],
 )
@@ -53,9 +59,9 @@ def test_unreadable_when_it_is_too_large_then_parked_cut_off_with_its_place(
 ) -> None:
     """Scenario 79: written whole it would be refused, and the job could never go on."""
     one = received(key, value)
-    assert isinstance(one.letter, Unread)
+    assert isinstance(one.dead_letter, UnreadableDeadLetter)
 
-    record = unreadable(one, one.letter, TOPICS).record
+    record = unreadable(one, one.dead_letter, TOPICS).record
 
     assert record is not None
     headers = dict(record.headers)
@@ -68,10 +74,10 @@ def test_unreadable_when_it_is_too_large_then_parked_cut_off_with_its_place(
 
 
 def test_unreadable_when_it_fits_then_parked_as_it_is() -> None:
-    one = received(None, b"\xff" * LETTER_MAX_BYTES)
-    assert isinstance(one.letter, Unread)
+    one = received(None, b"\xff" * DEAD_LETTER_MAX_BYTES)
+    assert isinstance(one.dead_letter, UnreadableDeadLetter)
 
-    record = unreadable(one, one.letter, TOPICS).record
+    record = unreadable(one, one.dead_letter, TOPICS).record
 
     assert record is not None
     assert (record.key, record.value) == (None, one.value)
@@ -80,15 +86,15 @@ def test_unreadable_when_it_fits_then_parked_as_it_is() -> None:
 
 def test_outcome_when_a_reason_is_long_then_what_is_written_has_its_beginning() -> None:
     """Reasons name objects, whose names are whatever a letter says."""
-    encoded, told = encode(letter()), "refused " * 200_000
+    encoded, told = encode(dead_letter()), "refused " * 200_000
     one = received(encoded.key, encoded.value)
     refused, proved = (
-        Judgement(verdict=Verdict.REFUSE, reason=told),
-        Judgement(verdict=Verdict.DELETE),
+        Judgement(decision=Decision.REFUSE, reason=told),
+        Judgement(decision=Decision.DELETE),
     )
 
-    parked = outcome_of(one, letter(), refused, None, TOPICS, 9).record
-    back = outcome_of(one, letter(), proved, Removal(failure=told), TOPICS, 9).record
+    parked = outcome_of(one, dead_letter(), refused, None, TOPICS, 9).record
+    back = outcome_of(one, dead_letter(), proved, Removal(failure=told), TOPICS, 9).record
 
     assert parked is not None
     assert dict(parked.headers)["reason"] == told[:1_000].encode()

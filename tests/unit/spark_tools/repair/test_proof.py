@@ -7,7 +7,7 @@ import pytest
 from rlmm.partitioner import metadata_partition
 from rlmm.spi import MetadataPosition
 from rsm.segment.metadata import SegmentState
-from spark_tools.repair.proof import MetadataSource, Verdict, judge
+from spark_tools.repair.proof import Decision, MetadataSource, judge
 from tests.metadata_builder import ORDERS
 
 PARTITIONS = 5
@@ -22,7 +22,7 @@ def judged(
     letter_of: str = "topic-a",
     position: int = 18,
     unread: Mapping[str, int] | None = None,
-) -> Verdict:
+) -> Decision:
     source = MetadataSource(
         topic_id="topic-a",
         partition_count=PARTITIONS,
@@ -35,41 +35,41 @@ def judged(
         delete_started=delete_started,
         metadata_topic_id=letter_of,
         source=source,
-    ).verdict
+    ).decision
 
 
 @pytest.mark.parametrize(
-    ("state", "verdict"),
+    ("state", "decision"),
     [
-        (SegmentState.COPY_SEGMENT_STARTED, Verdict.REFUSE),
-        (SegmentState.COPY_SEGMENT_FINISHED, Verdict.REFUSE),
-        (SegmentState.DELETE_SEGMENT_STARTED, Verdict.DELETE),
-        (SegmentState.DELETE_SEGMENT_FINISHED, Verdict.SWEEP),
+        (SegmentState.COPY_SEGMENT_STARTED, Decision.REFUSE),
+        (SegmentState.COPY_SEGMENT_FINISHED, Decision.REFUSE),
+        (SegmentState.DELETE_SEGMENT_STARTED, Decision.DELETE),
+        (SegmentState.DELETE_SEGMENT_FINISHED, Decision.SWEEP),
     ],
 )
 def test_judge_when_the_metadata_knows_the_segment_then_its_state_decides(
-    state: SegmentState, verdict: Verdict
+    state: SegmentState, decision: Decision
 ) -> None:
     """R22."""
     unread = {"corrupt": 1}
-    assert judged(state, delete_started=None, letter_of="", position=0, unread=unread) is verdict
+    assert judged(state, delete_started=None, letter_of="", position=0, unread=unread) is decision
 
 
 def test_judge_when_the_segment_is_gone_then_proof_only_from_behind_its_deletion() -> None:
     """R22: complete, of the same topic, and read to behind the letter's own deletion."""
-    assert judged(None) is Verdict.SWEEP
-    assert judged(None, position=17) is Verdict.REFUSE
-    assert judged(None, letter_of="topic-b") is Verdict.REFUSE
-    assert judged(None, letter_of="") is Verdict.REFUSE
-    assert judged(None, delete_started=None) is Verdict.REFUSE
+    assert judged(None) is Decision.SWEEP
+    assert judged(None, position=17) is Decision.REFUSE
+    assert judged(None, letter_of="topic-b") is Decision.REFUSE
+    assert judged(None, letter_of="") is Decision.REFUSE
+    assert judged(None, delete_started=None) is Decision.REFUSE
     elsewhere = MetadataPosition(partition=(OWN + 1) % PARTITIONS, offset=0)
-    assert judged(None, delete_started=elsewhere) is Verdict.REFUSE
+    assert judged(None, delete_started=elsewhere) is Decision.REFUSE
 
 
 @pytest.mark.parametrize("letter_of", ["topic-a", "topic-b", ""])
 def test_judge_when_the_metadata_is_not_whole_then_an_unknown_segment_waits(letter_of: str) -> None:
     """R14 and R22: a newer version may find it there, whatever else is not proved now."""
-    assert judged(None, letter_of=letter_of, unread={"newer_version": 1}) is Verdict.WAIT
+    assert judged(None, letter_of=letter_of, unread={"newer_version": 1}) is Decision.WAIT
 
 
 @pytest.mark.parametrize(("offset", "held"), [(16, True), (17, True), (18, False)])

@@ -1,4 +1,4 @@
-"""Removing from a store that can't be reached at all, or only refuses."""
+"""Removing from a store that cannot be reached at all, or only refuses."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Sequence
 import pytest
 
 from rlmm.dead_letters.dead_letter import DeadLetter, encode
-from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
 from rlmm.spi import MetadataPosition
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.errors import RetriableError
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
 from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
-from spark_tools.repair.letters import Letter
-from spark_tools.repair.outcomes import OutcomeTopics, ReceivedLetter, outcome_of
-from spark_tools.repair.proof import Judgement, Verdict
+from spark_tools.repair.dead_letters import AnyDeadLetter
+from spark_tools.repair.outcomes import OutcomeTopics, ReceivedDeadLetter, outcome_of
+from spark_tools.repair.proof import Decision, Judgement
 from spark_tools.repair.removal import remove
-from spark_tools.repair.rulings import LetterPlace
+from spark_tools.repair.rulings import DeadLetterLocation
 from tests.metadata_builder import DELETE_STARTED, segment_metadata
 
-PROVED = Judgement(verdict=Verdict.DELETE)
+PROVED = Judgement(decision=Decision.DELETE)
 TOPICS = OutcomeTopics(
     metadata_topic="metadata",
     metadata_partition_count=7,
-    letter_topic="letters",
+    dead_letter_topic="letters",
     parking_topic="parked",
     max_attempts=1,
 )
@@ -36,7 +36,7 @@ SEGMENT = DeadLetter(
     first_attempt_ms=1,
     last_attempt_ms=2,
 )
-ORPHAN = OrphanLetter(
+ORPHAN = OrphanDeadLetter(
     object_key="orphan",
     length_bytes=4,
     last_modified_ms=1,
@@ -70,8 +70,10 @@ def inner() -> MemoryChunkStorage:
     return MemoryChunkStorage(wall_ms=lambda: 1)
 
 
-def judged(*letters: Letter) -> dict[LetterPlace, tuple[Letter, Judgement]]:
-    return {(0, offset): (letter, PROVED) for offset, letter in enumerate(letters)}
+def judged(
+    *dead_letters: AnyDeadLetter,
+) -> dict[DeadLetterLocation, tuple[AnyDeadLetter, Judgement]]:
+    return {(0, offset): (dead_letter, PROVED) for offset, dead_letter in enumerate(dead_letters)}
 
 
 @pytest.mark.parametrize(("is_reachable", "outcome"), [(True, "given_up"), (False, "waiting")])
@@ -81,7 +83,9 @@ def test_remove_when_the_store_is_out_of_reach_then_it_is_no_attempt_of_a_letter
     """Else an outage of some batches would park every letter."""
     storage = Refusing(inner, is_reachable=is_reachable)
     encoded = encode(SEGMENT)
-    received = ReceivedLetter(place=(0, 0), key=encoded.key, value=encoded.value, letter=SEGMENT)
+    received = ReceivedDeadLetter(
+        location=(0, 0), key=encoded.key, value=encoded.value, dead_letter=SEGMENT
+    )
 
     removals = remove(storage, judged(SEGMENT, SEGMENT, ORPHAN), ObjectKeys())
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from rlmm.dead_letters.dead_letter import DeadLetter
-from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
 from rlmm.partition_state import ReadLease
 from rlmm.partitioner import metadata_partition
 from rlmm.record_keys import partition_subject, segment_subject
@@ -16,7 +16,7 @@ from rlmm.spi import MetadataPosition
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
 from rsm.segment.ranges import OffsetRange
-from spark_tools.repair.proof import Judgement, MetadataSource, Verdict
+from spark_tools.repair.proof import Decision, Judgement, MetadataSource
 from spark_tools.repair.rulings import Rulings
 from tests.metadata_builder import (
     DELETE_FINISHED,
@@ -48,7 +48,7 @@ SEGMENT, OTHER = segment_of(1), segment_of(2)
 SUBJECT = segment_subject(SEGMENT.segment_id)
 
 
-def letter(*objects: str) -> DeadLetter:
+def dead_letter(*objects: str) -> DeadLetter:
     """Of the segment; names its own objects if none are given."""
     named = tuple(StoredObject(key=key) for key in objects) or SEGMENT.objects
     return DeadLetter(
@@ -62,7 +62,7 @@ def letter(*objects: str) -> DeadLetter:
     )
 
 
-ORPHAN = OrphanLetter(
+ORPHAN = OrphanDeadLetter(
     object_key=name_of(SEGMENT, "log"),
     length_bytes=1,
     last_modified_ms=1,
@@ -96,19 +96,19 @@ def lease(start_offset: int, end_offset: int) -> ReadLease:
 
 
 @pytest.mark.parametrize(
-    ("state", "verdict"),
+    ("state", "decision"),
     [
-        (DELETE_STARTED, Verdict.DELETE),
-        (DELETE_FINISHED, Verdict.SWEEP),
-        (FINISHED, Verdict.REFUSE),
-        pytest.param(None, Verdict.SWEEP, id="removed, and that is proven"),
+        (DELETE_STARTED, Decision.DELETE),
+        (DELETE_FINISHED, Decision.SWEEP),
+        (FINISHED, Decision.REFUSE),
+        pytest.param(None, Decision.SWEEP, id="removed, and that is proven"),
     ],
 )
 def test_letter_when_its_segment_has_a_state_then_that_decides(
-    state: SegmentState | None, verdict: Verdict
+    state: SegmentState | None, decision: Decision
 ) -> None:
     """R22."""
-    assert rulings(state).judgement(PLACE, letter()).verdict is verdict
+    assert rulings(state).judgement(PLACE, dead_letter()).decision is decision
 
 
 @pytest.mark.parametrize(
@@ -118,37 +118,37 @@ def test_letter_when_its_segment_has_a_state_then_that_decides(
 def test_letter_when_its_segment_is_unknown_without_proof_then_refused(
     changes: dict[str, object],
 ) -> None:
-    unproven = replace(letter(), **changes)  # type: ignore[arg-type]  # field names are the test's own
+    unproven = replace(dead_letter(), **changes)  # type: ignore[arg-type]  # field names are the test's own
 
-    assert rulings(None).judgement(PLACE, unproven).verdict is Verdict.REFUSE
+    assert rulings(None).judgement(PLACE, unproven).decision is Decision.REFUSE
 
 
 def test_letter_when_the_metadata_cannot_be_read_whole_then_waits_whatever_it_names() -> None:
     """A newer version reads it, and then refuses what is another's."""
     unread = replace(rulings(None).source, unread={"newer_version": 1})
-    forged = letter(SEGMENT.objects[0].key, OTHER.objects[0].key)
+    forged = dead_letter(SEGMENT.objects[0].key, OTHER.objects[0].key)
 
     judgement = replace(rulings(None), source=unread).judgement(PLACE, forged)
 
-    assert judgement.verdict is Verdict.WAIT
+    assert judgement.decision is Decision.WAIT
 
 
 def test_letter_when_the_driver_judged_it_then_that_holds_at_its_place_only() -> None:
-    superseded = Judgement(verdict=Verdict.SUPERSEDED)
+    superseded = Judgement(decision=Decision.SUPERSEDED)
     found = replace(rulings(), judged={PLACE: superseded})
 
-    assert found.judgement(PLACE, letter()) is superseded
+    assert found.judgement(PLACE, dead_letter()) is superseded
     assert found.judgement(PLACE, ORPHAN) is superseded
-    assert found.judgement((3, 18), letter()).verdict is Verdict.DELETE
+    assert found.judgement((3, 18), dead_letter()).decision is Decision.DELETE
 
 
 def test_letter_when_the_driver_has_not_seen_it_then_refused() -> None:
     """A letter whose key is another segment's, and an orphan's below a segment's key."""
-    other = replace(letter(), metadata=OTHER)
+    other = replace(dead_letter(), metadata=OTHER)
 
     found = [rulings().judgement(PLACE, each) for each in (other, ORPHAN)]
 
-    assert [each.verdict for each in found] == [Verdict.REFUSE] * 2
+    assert [each.decision for each in found] == [Decision.REFUSE] * 2
     assert all(each.reason.startswith("not judged") for each in found)
 
 
@@ -168,9 +168,9 @@ def test_letter_when_it_names_other_objects_than_its_segments_then_refused(
     state: SegmentState, named: tuple[str, ...], reason: str
 ) -> None:
     """R22: nothing goes, not even what is the segment's own."""
-    judgement = rulings(state).judgement(PLACE, letter(*named))
+    judgement = rulings(state).judgement(PLACE, dead_letter(*named))
 
-    assert judgement.verdict is Verdict.REFUSE
+    assert judgement.decision is Decision.REFUSE
     assert reason in judgement.reason
 
 
@@ -178,38 +178,38 @@ def test_letter_when_the_metadata_lists_a_name_that_says_nothing_then_it_may_go(
     named = (SEGMENT.objects[0].key, "warm/7.log")
     found = replace(rulings(), listed={SUBJECT: frozenset({"warm/7.log"})})
 
-    assert found.judgement(PLACE, letter(*named)).verdict is Verdict.DELETE
+    assert found.judgement(PLACE, dead_letter(*named)).decision is Decision.DELETE
     elsewhere = replace(rulings(), listed={b"another": frozenset({"warm/7.log"})})
-    assert elsewhere.judgement(PLACE, letter(*named)).verdict is Verdict.REFUSE
+    assert elsewhere.judgement(PLACE, dead_letter(*named)).decision is Decision.REFUSE
 
 
 def test_letter_when_the_segment_is_removed_then_must_name_an_object() -> None:
     """How many there were nobody knows, but there is no segment without any."""
     unknown = replace(rulings(None), objects_count={})
-    empty = replace(letter(), metadata=replace(SEGMENT, objects=()))
+    empty = replace(dead_letter(), metadata=replace(SEGMENT, objects=()))
 
-    assert unknown.judgement(PLACE, letter(SEGMENT.objects[0].key)).verdict is Verdict.SWEEP
-    assert unknown.judgement(PLACE, empty).verdict is Verdict.REFUSE
+    assert unknown.judgement(PLACE, dead_letter(SEGMENT.objects[0].key)).decision is Decision.SWEEP
+    assert unknown.judgement(PLACE, empty).decision is Decision.REFUSE
 
 
 @pytest.mark.parametrize(
-    ("held", "verdict"),
+    ("held", "decision"),
     [
-        ([lease(0, 100), lease(200, 300)], Verdict.DELETE),
-        ([lease(0, 50), lease(0, 101)], Verdict.WAIT),
-        ([lease(199, 300)], Verdict.WAIT),
+        ([lease(0, 100), lease(200, 300)], Decision.DELETE),
+        ([lease(0, 50), lease(0, 101)], Decision.WAIT),
+        ([lease(199, 300)], Decision.WAIT),
     ],
 )
 def test_letter_when_somebody_reads_its_offsets_then_waits(
-    held: list[ReadLease], verdict: Verdict
+    held: list[ReadLease], decision: Decision
 ) -> None:
     """R13."""
     found = replace(rulings(), leases={partition_subject(ORDERS): tuple(held)})
 
-    judgement = found.judgement(PLACE, letter())
+    judgement = found.judgement(PLACE, dead_letter())
 
-    assert judgement.verdict is verdict
-    assert ("a Spark job" in judgement.reason) is (verdict is Verdict.WAIT)
+    assert judgement.decision is decision
+    assert ("a Spark job" in judgement.reason) is (decision is Decision.WAIT)
 
 
 def test_letter_when_its_segment_is_deleted_already_then_no_lease_keeps_what_is_left() -> None:
@@ -218,8 +218,8 @@ def test_letter_when_its_segment_is_deleted_already_then_no_lease_keeps_what_is_
     swept = replace(rulings(DELETE_FINISHED), leases=leases)
     refused = replace(rulings(FINISHED), leases=leases)
 
-    assert swept.judgement(PLACE, letter()).verdict is Verdict.SWEEP
-    assert refused.judgement(PLACE, letter()).verdict is Verdict.REFUSE
+    assert swept.judgement(PLACE, dead_letter()).decision is Decision.SWEEP
+    assert refused.judgement(PLACE, dead_letter()).decision is Decision.REFUSE
 
 
 @pytest.mark.parametrize("state", [DELETE_STARTED, DELETE_FINISHED, FINISHED, None])
@@ -227,9 +227,9 @@ def test_letter_when_a_record_needs_newer_rules_then_waits(state: SegmentState |
     """R14."""
     found = replace(rulings(state), newer={partition_subject(ORDERS): 99})
 
-    judgement = found.judgement(PLACE, letter())
+    judgement = found.judgement(PLACE, dead_letter())
 
-    assert judgement.verdict is Verdict.WAIT
+    assert judgement.decision is Decision.WAIT
     assert "version 99" in judgement.reason
     other = replace(rulings(), newer={b"another": 99})
-    assert other.judgement(PLACE, letter()).verdict is Verdict.DELETE
+    assert other.judgement(PLACE, dead_letter()).decision is Decision.DELETE

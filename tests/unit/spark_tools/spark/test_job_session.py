@@ -1,4 +1,4 @@
-"""What is told of a Spark that can't do its work; a stand-in says what Spark says then."""
+"""What is told of a Spark that cannot do its work; a stand-in says what Spark says then."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class SparkOf:
 def test_store_when_executors_can_not_reach_a_directory_then_told_which(tmp_path: Path) -> None:
     spark = cast("SparkSession", SparkOf("spark://cluster:7077"))
 
-    with pytest.raises(InvalidConfigError, match="can't reach a directory") as raised:
+    with pytest.raises(InvalidConfigError, match="cannot reach a directory") as raised:
         require_reachable(spark, FilesystemSettings(root=tmp_path))
 
     assert str(tmp_path) in str(raised.value)

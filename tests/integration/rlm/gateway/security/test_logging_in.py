@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.wire.api.fetch import FETCH, FetchRequest
 from tests.e2e.broker_host import BrokerHost
 from tests.integration.rlm.gateway.reading import assigned, read_from, to_the_end
@@ -75,7 +75,7 @@ def test_consumer_when_it_did_not_log_in_then_it_gets_nothing(
     gateway: RunningGateway, secured_topic: TieredTopic
 ) -> None:
     assert not _sees(gateway, secured_topic, {})
-    assert gateway.counts.closed[CloseReason.BROKER_CLOSED] > 0
+    assert gateway.counts.closed[DisconnectCause.BROKER_CLOSED] > 0
 
 
 def test_fetch_when_others_log_in_and_its_client_did_not_then_the_gateway_does_nothing_for_it(
@@ -86,7 +86,7 @@ def test_fetch_when_others_log_in_and_its_client_did_not_then_the_gateway_does_n
 
     with WireClient(gateway.bootstrap_servers) as client:
         client.send(FETCH, 11, FetchRequest(max_wait_ms=0, min_bytes=0))
-        wait_until(lambda: gateway.counts.closed[CloseReason.NOT_LOGGED_IN] == 1)
+        wait_until(lambda: gateway.counts.closed[DisconnectCause.NOT_LOGGED_IN] == 1)
 
 
 def test_consumer_when_its_session_ends_again_and_again_then_it_reads_on_by_logging_in_anew(
@@ -94,7 +94,7 @@ def test_consumer_when_its_session_ends_again_and_again_then_it_reads_on_by_logg
 ) -> None:
     """No request of the gateway's own comes between the messages of a login (KIP-368).
 
-    A client that logs in anew too late, on a machine that stalls, does so in one window, not all.
+    A client that logs in again too late, on a machine that stalls, does so in one window, not all.
     """
     settings = {**_PROTOCOL, **login("PLAIN"), "fetch.message.max.bytes": "100000"}
     reader = assigned(gateway.bootstrap_servers, secured_topic.name, settings=settings)
@@ -124,7 +124,7 @@ def test_consumer_when_it_may_not_read_a_topic_then_the_gateway_does_not_help_it
 
 def _reads_on(reader: Consumer, gateway: RunningGateway, topic: TieredTopic) -> bool:
     """Read all again and again for some sessions; whether the broker ended no connection."""
-    before = gateway.counts.closed[CloseReason.BROKER_CLOSED]
+    before = gateway.counts.closed[DisconnectCause.BROKER_CLOSED]
     ends_s = time.monotonic() + 2.5 * SESSION_MS / 1000
     rounds = 0
     while time.monotonic() < ends_s or rounds < 3:
@@ -132,7 +132,7 @@ def _reads_on(reader: Consumer, gateway: RunningGateway, topic: TieredTopic) -> 
         assert [message.value() for message in read] == topic.values[0]
         rounds += 1
         reader.assign([TopicPartition(topic.name, 0, 0)])
-    return gateway.counts.closed[CloseReason.BROKER_CLOSED] == before
+    return gateway.counts.closed[DisconnectCause.BROKER_CLOSED] == before
 
 
 def _sees(gateway: RunningGateway, secured_topic: TieredTopic, settings: dict[str, str]) -> bool:

@@ -16,7 +16,7 @@ from rlm.gateway.app.security import GatewayTls
 from rlm.gateway.endpoints.server_names import ServerNames
 from rlm.gateway.listener.server import ServerLimits
 from rlm.gateway.listener.tls import tls_towards_brokers, tls_towards_clients
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.wire.security.settings import SecuritySettings, TlsSettings
 from rsm.system_clock import SystemClock
 from tests.e2e.broker_host import BrokerHost
@@ -140,7 +140,7 @@ def test_gateway_when_clients_must_show_certificates_then_ends_those_that_do_not
         running_gateway(secured_host, tls=tls) as gateway,
         _connected(gateway, secured),  # of TLS 1.3 the client's side is done already
     ):
-        wait_until(lambda: gateway.counts.closed[CloseReason.TLS_HANDSHAKE_FAILED] == 1)
+        wait_until(lambda: gateway.counts.closed[DisconnectCause.TLS_HANDSHAKE_FAILED] == 1)
 
 
 def test_gateway_when_a_client_speaks_plain_text_then_its_connection_ends(
@@ -148,7 +148,7 @@ def test_gateway_when_a_client_speaks_plain_text_then_its_connection_ends(
 ) -> None:
     with socket.create_connection(_address(gateway), timeout=10.0) as connection:
         connection.sendall(_API_VERSIONS)
-        wait_until(lambda: gateway.counts.closed[CloseReason.TLS_HANDSHAKE_FAILED] == 1)
+        wait_until(lambda: gateway.counts.closed[DisconnectCause.TLS_HANDSHAKE_FAILED] == 1)
 
 
 def test_gateway_when_a_handshake_is_left_half_way_then_it_ends_in_time(
@@ -161,7 +161,7 @@ def test_gateway_when_a_handshake_is_left_half_way_then_it_ends_in_time(
             with _connected(gateway, secured) as other:
                 assert other.version() == "TLSv1.3"
             assert silent.recv(1) == b""
-        wait_until(lambda: gateway.counts.closed[CloseReason.TLS_HANDSHAKE_TIMEOUT] == 1)
+        wait_until(lambda: gateway.counts.closed[DisconnectCause.TLS_HANDSHAKE_TIMEOUT] == 1)
 
 
 def test_gateway_when_one_address_begins_handshakes_without_end_then_they_count_as_its_own(
@@ -175,8 +175,8 @@ def test_gateway_when_one_address_begins_handshakes_without_end_then_they_count_
         with ExitStack() as silent:
             for _ in range(5):
                 silent.enter_context(socket.create_connection(_address(gateway), timeout=60.0))
-            wait_until(lambda: closed[CloseReason.TOO_MANY_CONNECTIONS_OF_ADDRESS] == 2)
-            wait_until(lambda: closed[CloseReason.TLS_HANDSHAKE_TIMEOUT] == 3)
+            wait_until(lambda: closed[DisconnectCause.TOO_MANY_CONNECTIONS_OF_ADDRESS] == 2)
+            wait_until(lambda: closed[DisconnectCause.TLS_HANDSHAKE_TIMEOUT] == 3)
         for _ in range(4):
             with _connected(gateway, secured) as other:
                 assert other.version() == "TLSv1.3"
@@ -206,7 +206,7 @@ def test_gateway_when_the_broker_shows_another_name_then_no_client_is_connected(
     ) as gateway:
         with _connected(gateway, secured) as connection:
             assert connection.recv(1) == b""
-        wait_until(lambda: gateway.counts.closed[CloseReason.BROKER_UNREACHABLE] == 1)
+        wait_until(lambda: gateway.counts.closed[DisconnectCause.BROKER_UNREACHABLE] == 1)
 
 
 def test_client_when_it_asks_for_a_brokers_name_then_it_is_led_to_that_broker(
@@ -222,7 +222,7 @@ def test_client_when_it_asks_for_a_brokers_name_then_it_is_led_to_that_broker(
             assert connection.recv(4)
         with _connected(gateway, secured, server_name="b2.kafka.test") as connection:
             assert connection.recv(4) == b""
-        wait_until(lambda: gateway.counts.closed[CloseReason.BROKER_UNREACHABLE] == 1)
+        wait_until(lambda: gateway.counts.closed[DisconnectCause.BROKER_UNREACHABLE] == 1)
 
 
 def test_java_consumer_when_it_trusts_a_pem_file_then_reads_what_is_stored(

@@ -74,8 +74,8 @@ AGAIN = replace(FIRST, attempts=9)
 OTHER = replace(FIRST, metadata=remote(100, 200).metadata)
 
 
-def value(letter: DeadLetter) -> bytes:
-    content = encode(letter).value
+def value(dead_letter: DeadLetter) -> bytes:
+    content = encode(dead_letter).value
     assert content is not None
     return content
 
@@ -85,7 +85,7 @@ def test_letters_when_a_segment_has_several_then_the_newest_counts() -> None:
 
     found = read_dead_letters(topic, topic.clock, timeout_ms=10_000)
 
-    assert set(found.letters) == {AGAIN, OTHER}
+    assert set(found.dead_letters) == {AGAIN, OTHER}
     assert found.unreadable_count == 0
 
 
@@ -94,14 +94,14 @@ def test_letters_when_some_are_not_letters_then_the_others_are_read() -> None:
 
     found = read_dead_letters(topic, topic.clock, timeout_ms=10_000)
 
-    assert (found.letters, found.unreadable_count) == ((FIRST,), 1)
+    assert (found.dead_letters, found.unreadable_count) == ((FIRST,), 1)
 
 
 def test_letters_when_there_is_no_topic_then_none() -> None:
     topic = Letters()
     topic.missing = True
 
-    assert read_dead_letters(topic, topic.clock, timeout_ms=10_000).letters == ()
+    assert read_dead_letters(topic, topic.clock, timeout_ms=10_000).dead_letters == ()
 
 
 def test_letters_when_the_end_is_not_reached_in_time_then_an_error() -> None:
@@ -118,4 +118,4 @@ def test_read_when_letters_are_about_orphans_then_they_are_left_to_who_knows_the
 
     found = read_dead_letters(topic, topic.clock, timeout_ms=10_000)
 
-    assert (len(found.letters), found.unreadable_count) == (1, 0)
+    assert (len(found.dead_letters), found.unreadable_count) == (1, 0)

@@ -31,7 +31,7 @@ def lacks_it(code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> MetadataRespon
 
 
 def deleted(*answers: MetadataResponse | None, cluster_id: str = CLUSTER_ID) -> frozenset[UUID]:
-    """By these brokers' answers, from the first on; None: it can't be reached."""
+    """By these brokers' answers, from the first on; None: it cannot be reached."""
     brokers = {
         9001 + number: ScriptedBroker({"Metadata": _saying(answer)})
         for number, answer in enumerate(answers)
@@ -53,9 +53,9 @@ def test_topic_when_every_broker_lacks_it_then_deleted() -> None:
 def test_topic_when_created_anew_then_the_old_one_is_deleted() -> None:
     """Scenarios 38, 76."""
     (topic,) = HAS_IT.topics
-    anew = replace(HAS_IT, topics=(replace(topic, topic_id=UUID(int=8)),))
+    again = replace(HAS_IT, topics=(replace(topic, topic_id=UUID(int=8)),))
 
-    assert deleted(anew, anew) == {TOPIC_ID}
+    assert deleted(again, again) == {TOPIC_ID}
 
 
 def test_topic_when_one_broker_has_it_still_then_not_deleted() -> None:

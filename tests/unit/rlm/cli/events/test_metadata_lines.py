@@ -17,7 +17,7 @@ from rlm.cli.events.metadata_lines import (
 from rlmm.codec import encode
 from rlmm.consumer import ConsumedRecord
 from rlmm.events.values import Event, PausableTask
-from rlmm.native.audit import NativeFinding, NativeFindingKind, NativePlace
+from rlmm.native.audit import NativeFinding, NativeFindingKind, NativePosition
 from rlmm.record_keys import parse_record_key
 from rlmm.spi import MetadataPosition
 from rsm.segment.ids import id_to_text
@@ -90,10 +90,12 @@ def test_tombstone_when_shown_then_says_what_it_removes(event: Event) -> None:
 
 
 def test_finding_when_shown_then_has_its_place_and_the_last_offset() -> None:
-    place = NativePlace(position=MetadataPosition(partition=3, offset=17), append_time_ms=0)
+    native_position = NativePosition(
+        position=MetadataPosition(partition=3, offset=17), append_time_ms=0
+    )
     finding = NativeFinding(
         kind=NativeFindingKind.GAP,
-        place=place,
+        native_position=native_position,
         topic_id_partition=build.ORDERS,
         offsets=OffsetRange(start_offset=10, end_offset=15),
     )

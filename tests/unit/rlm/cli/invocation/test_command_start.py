@@ -19,15 +19,15 @@ def _do_nothing() -> None:
 
 
 def test_timeout_when_start_up_took_long_then_is_what_is_left() -> None:
-    began = CommandStart(monotonic_s=time.monotonic() - 10.0)
+    started = CommandStart(monotonic_s=time.monotonic() - 10.0)
 
-    assert less_start_up(_context(began), 30.0) == pytest.approx(20.0, abs=5.0)
+    assert less_start_up(_context(started), 30.0) == pytest.approx(20.0, abs=5.0)
 
 
 def test_timeout_when_start_up_took_all_of_it_then_is_a_moment() -> None:
-    began = CommandStart(monotonic_s=time.monotonic() - 10.0)
+    started = CommandStart(monotonic_s=time.monotonic() - 10.0)
 
-    assert less_start_up(_context(began), 1.0) == pytest.approx(0.1)
+    assert less_start_up(_context(started), 1.0) == pytest.approx(0.1)
 
 
 def test_timeout_when_start_is_not_known_then_is_all_of_it() -> None:

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from rlm.broker.cluster import ClusterView, PartitionView, TopicView
+from rlm.broker.cluster import ClusterView, PartitionReplicas, TopicView
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.named_topic import find_partition, find_topic
 from rsm.segment.errors import NotFoundError
@@ -13,7 +13,9 @@ TOPIC = TopicView(
     topic="orders",
     topic_id=UUID(int=1),
     is_internal=False,
-    partitions=(PartitionView(partition=0, leader_id=1, leader_epoch=0, replicas=(1,), isr=(1,)),),
+    partitions=(
+        PartitionReplicas(partition=0, leader_id=1, leader_epoch=0, replicas=(1,), isr=(1,)),
+    ),
 )
 VIEW = ClusterView(
     cluster_id="c", controller_id=1, brokers={}, topics={"orders": TOPIC}, refused={"gone": 3}

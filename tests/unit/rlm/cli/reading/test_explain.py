@@ -14,7 +14,7 @@ UNHEARD = "127.0.0.1:1"  # nobody listens there
 
 
 @pytest.mark.parametrize(
-    ("leader", "said"),
+    ("leader", "explained"),
     [
         (None, "the partition has no leader"),
         (1, "the manager of broker 1 does not answer"),
@@ -22,7 +22,7 @@ UNHEARD = "127.0.0.1:1"  # nobody listens there
     ],
 )
 def test_explanation_when_the_leaders_manager_says_nothing_then_why_and_what_to_do(
-    leader: int | None, said: str
+    leader: int | None, explained: str
 ) -> None:
     """It was silent where the leader has no live manager."""
     cluster = Cluster()
@@ -32,7 +32,7 @@ def test_explanation_when_the_leaders_manager_says_nothing_then_why_and_what_to_
         found = explained_by_leader(client, managers, leader, TIP, 5)
 
     assert isinstance(found, str)
-    assert said in found
+    assert explained in found
 
 
 def test_explanation_when_the_leaders_manager_answers_then_its_answer(

@@ -39,7 +39,7 @@ def test_lines_when_an_object_is_missing_then_say_so_and_since_when() -> None:
         "partition": 0,
         "offset": 5,
         "leader_epoch": 1,
-        "place": "remote",
+        "location": "remote",
         "log_start_offset": 0,
         "local_start_offset": 100,
         "high_watermark": 200,

@@ -10,7 +10,7 @@ import pytest
 from rlm.broker.cluster import BrokerAddress, ClusterView, TopicView
 from rlm.config.values import HostPort
 from rlm.gateway.app.cluster_view import LiveFacts
-from rlm.gateway.endpoints.front import BrokerFront, Place
+from rlm.gateway.endpoints.single_broker_routing import SingleBrokerRouting, SingleBrokerSettings
 from rlmm.events.values import PolicyState, TopicPolicy, TopicPolicyChanged
 from rsm.segment.errors import RetriableError
 from tests.remote_world import TIP
@@ -48,9 +48,9 @@ class Given:
         self.cluster = Cluster()
         self.positions = {0: 1}
         context = self.world.context()
-        self.front = BrokerFront(Place(node_id=1, own=lambda: OWN))
+        self.routing = SingleBrokerRouting(SingleBrokerSettings(node_id=1, own=lambda: OWN))
         self.facts = LiveFacts(
-            self.front,
+            self.routing,
             cluster=self.cluster,
             metadata=context.metadata,
             positions=lambda: self.positions,
@@ -80,7 +80,7 @@ def test_facts_when_the_cluster_was_never_heard_then_there_is_nothing_to_serve_b
         given.facts.refresh()
     with pytest.raises(RetriableError):
         given.facts.context()
-    assert given.front.upstreams() == ()
+    assert given.routing.upstreams() == ()
 
 
 def test_facts_when_refreshed_then_know_the_broker_and_the_tiered_topics() -> None:
@@ -90,7 +90,7 @@ def test_facts_when_refreshed_then_know_the_broker_and_the_tiered_topics() -> No
     given.facts.refresh()
 
     context = given.facts.context()
-    assert given.front.upstreams() == (BROKER,)
+    assert given.routing.upstreams() == (BROKER,)
     assert context.topics.partition(TIP.topic, TIP.partition) == TIP
     assert context.topology.address_of(1) == OWN
 
@@ -116,7 +116,7 @@ def test_facts_when_the_cluster_can_not_be_asked_for_a_while_then_stay() -> None
 
     given.facts.refresh()
 
-    assert given.front.upstreams() == (BROKER,)
+    assert given.routing.upstreams() == (BROKER,)
 
 
 def test_facts_when_the_cluster_can_not_be_asked_for_long_then_one_warning_tells(

@@ -11,8 +11,8 @@ import pytest
 
 from rlm.broker.cluster import BrokerAddress, ClusterView
 from rlm.config.load import load_gateway_config
-from rlm.gateway.app.endpoints_setup import Ground, Stand, take_stand
-from rlm.gateway.endpoints.door import Door
+from rlm.gateway.app.endpoints_setup import ServingContext, ServingMode, serving_mode
+from rlm.gateway.endpoints.endpoint import Endpoint
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.worker.external import open_bootstrap
 from rlmm.topic.memory import MemoryLog, MemoryTopic
@@ -30,9 +30,9 @@ _VIEW = ClusterView(
 class _Keeper:
     """Lets nobody in."""
 
-    def open(self, door: Door) -> None: ...
+    def open(self, endpoint: Endpoint) -> None: ...
 
-    def close(self, door: Door) -> None: ...
+    def close(self, endpoint: Endpoint) -> None: ...
 
 
 def _stand(
@@ -41,7 +41,7 @@ def _stand(
     settings: Mapping[str, str],
     *,
     identity: BrokerIdentity | None,
-) -> Stand:
+) -> ServingMode:
     """One that reaches its broker from 10.0.0.1."""
     entries = {
         "bootstrap.servers": "broker1:9092",
@@ -52,15 +52,15 @@ def _stand(
     path = directory / "rlm.properties"
     path.write_text("".join(f"{key}={value}\n" for key, value in entries.items()))
     config, clock = load_gateway_config(path), ManualClock()
-    return take_stand(
-        Ground(
+    return serving_mode(
+        ServingContext(
             config=config,
             identity=identity,
             worker=1,
             listener=listener,
             cluster=open_bootstrap(config.cluster, clock),
             topic=MemoryTopic(MemoryLog(clock)),
-            keeper=_Keeper(),
+            endpoint_listener=_Keeper(),
             clock=clock,
             unserved=lambda _: None,
             towards=lambda _host, _port: "10.0.0.1",
@@ -73,12 +73,12 @@ def test_stand_when_it_listens_on_a_wildcard_then_advertises_the_address_towards
     tmp_path: Path, identity: BrokerIdentity | None
 ) -> None:
     with closing(socket.create_server(("0.0.0.0", 0))) as listener:  # noqa: S104
-        stand = _stand(tmp_path, listener, {}, identity=identity)
+        mode = _stand(tmp_path, listener, {}, identity=identity)
 
-        stand.address.hear(_VIEW)
+        mode.address.update(_VIEW)
 
         advertised = f"10.0.0.1:{listener.getsockname()[1]}"
-    assert (stand.own().address, stand.own().is_loopback) == (advertised, False)
+    assert (mode.own().address, mode.own().is_loopback) == (advertised, False)
 
 
 @pytest.mark.parametrize(
@@ -99,17 +99,17 @@ def test_stand_when_set_or_by_tls_then_advertises_a_name_before_the_cluster_is_h
 ) -> None:
     identity = BrokerIdentity(node_id=1, cluster_id="c")
     with closing(socket.create_server(("0.0.0.0", 0))) as listener:  # noqa: S104
-        stand = _stand(tmp_path, listener, settings, identity=identity)
+        mode = _stand(tmp_path, listener, settings, identity=identity)
 
-        assert stand.address.get().host == host
+        assert mode.address.get().host == host
 
 
 def test_stand_when_a_fixed_address_is_loopback_then_says_which(tmp_path: Path) -> None:
     settings = {"gateway.node.addresses": "1=10.0.0.1:1,2=localhost:2"}
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        stand = _stand(
+        mode = _stand(
             tmp_path, listener, settings, identity=BrokerIdentity(node_id=1, cluster_id="c")
         )
 
-        assert stand.own().fixed_loopback == "2=localhost:2"
-        assert stand.own().listens_on_loopback
+        assert mode.own().fixed_loopback == "2=localhost:2"
+        assert mode.own().listens_on_loopback

@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry
 
 from rlm.gateway.app.metrics import GatewayMetrics, GatewaySources, gateway_descriptions
 from rlm.gateway.model.counters import GatewayCounts, RemoteCount
-from rlm.gateway.model.disconnect_cause import CloseReason
-from rlm.gateway.remote.fair_queue import ReadTurns
+from rlm.gateway.model.disconnect_cause import DisconnectCause
+from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
 from rlm.metrics.metrics import MetricDescription, Metrics
 from rlm.remote_read.anomalies import AnomalyLabels
@@ -30,8 +30,8 @@ def _registry(counts: GatewayCounts) -> CollectorRegistry:
         GatewayMetrics(
             GatewaySources(
                 counts=counts,
-                turns=ReadTurns(
-                    quota=FetchQuota(FetchQuotaSettings(), 0), place_count=110, clock=ManualClock()
+                permits=ReadPermits(
+                    quota=FetchQuota(FetchQuotaSettings(), 0), slot_count=110, clock=ManualClock()
                 ),
                 anomalies=lambda: {AnomalyLabels("orders", "3", "corrupt"): 3},
                 cache=cache.state,
@@ -44,7 +44,7 @@ def _registry(counts: GatewayCounts) -> CollectorRegistry:
 
 def test_scrape_when_things_were_counted_then_shows_them_under_their_labels() -> None:
     counts = GatewayCounts(connections=2, accepted=5)
-    counts.closed[CloseReason.SLOW_REQUEST] += 1
+    counts.closed[DisconnectCause.SLOW_REQUEST] += 1
     counts.remote[RemoteCount.SERVED] += 4
     counts.throttled(3, 250)
     counts.topic("orders").size_bytes += 7
@@ -78,7 +78,7 @@ def test_descriptions_when_scraped_then_each_has_its_kind_and_labels(
     description: MetricDescription,
 ) -> None:
     counts = GatewayCounts()
-    counts.closed[CloseReason.IDLE] += 1
+    counts.closed[DisconnectCause.IDLE] += 1
     counts.remote[RemoteCount.SERVED] += 1
     counts.topic("orders")
     families = {family.name: family for family in _registry(counts).collect()}

@@ -66,4 +66,7 @@ def test_authorization_when_its_age_is_not_set_then_it_depends_on_who_logs_in(
 
     limits = session_limits(_config(tmp_path, **settings))
 
-    assert (limits.verdict_age_ms, limits.logged_in_verdict_age_ms) == (age_ms, logged_in_age_ms)
+    assert (limits.cached_response_max_age_ms, limits.logged_in_cached_response_max_age_ms) == (
+        age_ms,
+        logged_in_age_ms,
+    )

@@ -50,16 +50,16 @@ def test_address_when_it_listens_on_a_wildcard_then_by_which_this_host_reaches_t
     """It was the bare host name, which may not resolve on other hosts."""
     address = _address(broker_id)
 
-    address.hear(_view(**hosts))
+    address.update(_view(**hosts))
 
     assert address.get() == HostPort(host=advertised, port=19092)
 
 
 def test_address_when_decided_then_stays() -> None:
     address = _address()
-    address.hear(_view(b1="near"))
+    address.update(_view(b1="near"))
 
-    address.hear(_view(b1="gone"))
+    address.update(_view(b1="gone"))
 
     assert address.get().host == "10.0.0.1"
 
@@ -73,7 +73,7 @@ def test_address_when_its_broker_is_away_or_not_reached_then_not_known(
     address = _address()
 
     with pytest.raises(error):
-        address.hear(_view(**hosts))
+        address.update(_view(**hosts))
     with pytest.raises(RetriableError, match="not known before"):
         address.get()
 
@@ -82,6 +82,6 @@ def test_address_when_given_then_nothing_is_looked_up() -> None:
     given = HostPort(host="gateway.example.com", port=443)
     address = OwnAddress(given)
 
-    address.hear(_view())
+    address.update(_view())
 
     assert address.get() == given

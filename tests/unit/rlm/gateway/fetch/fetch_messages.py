@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from rlm.gateway.fetch.remote_log_bounds import TierFacts
+from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
 from rlm.gateway.fetch.remote_slice import RemoteSlice
 from rlm.remote_read.segment_parts import SegmentPart
 from rlm.wire.api.fetch import (
@@ -29,7 +29,7 @@ from rsm.cache.chunk_lease import ChunkLease
 from rsm.segment.ids import RemoteLogSegmentId
 from tests.unit.rlm.gateway.session_world import TIERED, TOPIC_ID, SessionWorld, request, response
 
-TRIMMED = TierFacts(first_stored_offset=0, trimmed_offset=100)
+TRIMMED = RemoteLogBounds(first_stored_offset=0, trimmed_offset=100)
 
 
 def fetch_of(version: int, *offsets: int, topic_id: UUID = TOPIC_ID) -> FetchRequest:

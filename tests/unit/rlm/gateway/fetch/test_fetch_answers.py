@@ -10,8 +10,8 @@ from rlm.gateway.fetch.local_starts import LocalStarts
 from rlm.gateway.fetch.log_ends import LogEnds
 from rlm.gateway.fetch.merge import merge, remote_reads, rows_of, size_of
 from rlm.gateway.fetch.plan import FetchKey, FetchPlan, plan_fetch
-from rlm.gateway.fetch.remote_log_bounds import TierFacts
-from rlm.gateway.fetch.remote_outcome import Reading, RemoteOutcome
+from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
+from rlm.gateway.fetch.remote_outcome import ReadPending, RemoteOutcome
 from rlm.gateway.model.tiered_topics import TieredTopics
 from rlm.wire.api.fetch import (
     FetchableTopicResponse,
@@ -93,7 +93,7 @@ def test_plan_when_a_gap_ends_below_the_local_start_then_the_offset_itself_is_as
         plan_of(asked(REMOTE), max_bytes=1_000).asked,
         VERSION,
         topics=TieredTopics(name_by_id={TOPIC_ID: "orders"}),
-        view=FixedView({tip(0): TierFacts(first_stored_offset=0, trimmed_offset=100)}),
+        view=FixedView({tip(0): RemoteLogBounds(first_stored_offset=0, trimmed_offset=100)}),
         local_starts=starts,
     )
 
@@ -146,7 +146,7 @@ def test_merge_when_nothing_is_stored_then_the_log_starts_where_the_broker_said_
     ends: dict[object, LogEnds], expected: int
 ) -> None:
     plan = plan_of(asked(LOCAL), max_bytes=5_000)
-    facts = TierFacts(trimmed_offset=0)
+    facts = RemoteLogBounds(trimmed_offset=0)
     plan = replace(plan, tiered={k: replace(v, facts=facts) for k, v in plan.tiered.items()})
     known = {tip(0): replace(ENDS, start_offset=90)} if ends else {}
 
@@ -167,7 +167,7 @@ def test_merge_when_a_read_is_under_way_for_a_reader_of_committed_then_none_is_a
     plan = plan_of(asked(REMOTE), max_bytes=5_000)
     for level, aborted in ((1, ()), (0, None)):
         given = replace(plan, asked=replace(plan.asked, isolation_level=level))
-        (row,) = merged(given, answer_of(GONE), {0: Reading()})
+        (row,) = merged(given, answer_of(GONE), {0: ReadPending()})
         assert row.aborted_transactions == aborted
 
 
@@ -175,7 +175,7 @@ def test_merge_when_the_log_is_empty_then_it_ends_at_its_first_offset() -> None:
     plan = plan_of(asked(REMOTE), max_bytes=5_000)
     empty = LogEnds(start_offset=0, last_stable_offset=0, high_watermark=0)
 
-    (row,) = merged(plan, answer_of(GONE), {0: Reading()}, empty)
+    (row,) = merged(plan, answer_of(GONE), {0: ReadPending()}, empty)
 
     assert (row.high_watermark, row.last_stable_offset) == (0, 0)
 
@@ -206,7 +206,7 @@ def test_merge_when_topics_have_names_then_the_budget_is_kept_too(
         version,
         topics=TieredTopics(id_by_name={"orders": TOPIC_ID}),
         view=FixedView(
-            {tip(p): TierFacts(first_stored_offset=0, trimmed_offset=100) for p in (0, 1)}
+            {tip(p): RemoteLogBounds(first_stored_offset=0, trimmed_offset=100) for p in (0, 1)}
         ),
         local_starts=LocalStarts(),
     )

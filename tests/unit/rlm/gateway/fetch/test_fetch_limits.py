@@ -11,7 +11,7 @@ from rlm.gateway.fetch.local_starts import LocalStarts
 from rlm.gateway.fetch.log_ends import LogEnds
 from rlm.gateway.fetch.merge import fits_whole, merge, remote_reads, rows_of, size_of
 from rlm.gateway.fetch.plan import FetchKey, FetchPlan, goes_on_with_session, plan_fetch
-from rlm.gateway.fetch.remote_log_bounds import TierFacts
+from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
 from rlm.gateway.fetch.remote_outcome import RemoteOutcome
 from rlm.gateway.fetch.remote_slice import RemoteSlice
 from rlm.gateway.model.tiered_topics import TieredTopics
@@ -51,7 +51,9 @@ def plan_of(*partitions: FetchPartition, max_bytes: int, log_start: int | None =
     request = FetchRequest(
         max_bytes=max_bytes, topics=(FetchTopic(topic_id=TOPIC_ID, partitions=numbered),)
     )
-    facts = TierFacts(first_stored_offset=0, trimmed_offset=100, recorded_start_offset=log_start)
+    facts = RemoteLogBounds(
+        first_stored_offset=0, trimmed_offset=100, recorded_start_offset=log_start
+    )
     return plan_fetch(
         request,
         VERSION,

@@ -8,8 +8,8 @@ from rlm.gateway.fetch.local_starts import LocalStarts
 from rlm.gateway.fetch.log_ends import LogEnds
 from rlm.gateway.fetch.merge import merge, remote_reads, rows_of, size_of
 from rlm.gateway.fetch.plan import FetchPlan, plan_fetch
-from rlm.gateway.fetch.remote_log_bounds import TierFacts
-from rlm.gateway.fetch.remote_outcome import Reading, RemoteOutcome
+from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
+from rlm.gateway.fetch.remote_outcome import ReadPending, RemoteOutcome
 from rlm.gateway.fetch.remote_slice import RemoteSlice
 from rlm.gateway.model.tiered_topics import TieredTopics
 from rlm.remote_read.segment_parts import SegmentPart
@@ -44,7 +44,7 @@ def _plan(
         isolation_level=isolation,
         topics=(FetchTopic(topic_id=TOPIC_ID, partitions=partitions),),
     )
-    trimmed = TierFacts(first_stored_offset=0, trimmed_offset=100)
+    trimmed = RemoteLogBounds(first_stored_offset=0, trimmed_offset=100)
     return plan_fetch(
         request,
         _VERSION,
@@ -135,7 +135,7 @@ def test_merge_when_the_first_batch_exceeds_the_budget_then_it_is_returned_alone
 def test_merge_when_the_first_partition_is_empty_then_the_later_ones_keep_the_budget() -> None:
     """Scenario 54: the first partition with records may exceed, none after it."""
     plan = _plan(_REMOTE_OFFSET, _LOCAL_OFFSET, _LOCAL_OFFSET, max_bytes=1_500)
-    rows = _merged(plan, _answer(plan, local_bytes=900), Reading())
+    rows = _merged(plan, _answer(plan, local_bytes=900), ReadPending())
     assert [size_of(row.records) for row in rows] == [0, 900, 0]
 
 
@@ -153,7 +153,7 @@ def test_merge_when_a_partition_is_left_then_none_aborted_only_for_readers_of_co
 
 def test_merge_when_a_read_is_under_way_then_its_partition_is_empty_and_the_others_full() -> None:
     plan = _plan(_REMOTE_OFFSET, _LOCAL_OFFSET, max_bytes=1_500)
-    first, second = _merged(plan, _answer(plan, local_bytes=100), Reading())
+    first, second = _merged(plan, _answer(plan, local_bytes=100), ReadPending())
     assert (first.error_code, size_of(first.records)) == (ErrorCode.NONE, 0)
     assert size_of(second.records) == 100
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlm.gateway.fetch.remote_log_bounds import KeptLookUps, MetadataTierView
+from rlm.gateway.fetch.remote_log_bounds import LookUpCache, MetadataLogBoundsView
 from rlmm.lookup import log_start_offset
 from rlmm.partition_state import PartitionState
 from rsm.segment.ids import TopicIdPartition
@@ -27,7 +27,7 @@ def test_log_start_when_asked_for_by_either_then_is_one(
         world.remote.advance_log_start(recorded)
     assert world.metadata.caught_up(TIP)
 
-    facts = MetadataTierView(world.metadata, world.remote.clock).facts(TIP)
+    facts = MetadataLogBoundsView(world.metadata, world.remote.clock).facts(TIP)
 
     expected = log_start_offset(world.metadata, TIP, local_start)
     assert facts.log_start(local_start) == expected
@@ -41,7 +41,7 @@ def test_facts_when_nothing_changed_then_are_not_looked_up_again() -> None:
     world.remote.claim()
     world.remote.advance_log_start(40)
     assert world.metadata.caught_up(TIP)
-    view = MetadataTierView(world.metadata, world.remote.clock)
+    view = MetadataLogBoundsView(world.metadata, world.remote.clock)
 
     before = view.facts(TIP)
     world.remote.clock.now_ms += 3_600_000
@@ -73,7 +73,7 @@ def test_kept_look_up_when_another_thread_saw_a_change_meanwhile_then_not_kept()
             kept.forget_changed()
         return state
 
-    kept = KeptLookUps(world.metadata, look_up)
+    kept = LookUpCache(world.metadata, look_up)
     kept.forget_changed()
 
     starts = [kept.get(TIP).log_start_offset for _ in range(3)]

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from rlm.gateway.listener.connection_limits import ConnectionPlace, ConnectionRoom
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.listener.connection_limits import ConnectionRoom, ConnectionSlot
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 
 
-def _refusals(room: ConnectionRoom, addresses: str) -> list[CloseReason | None]:
+def _refusals(room: ConnectionRoom, addresses: str) -> list[DisconnectCause | None]:
     """Why each could not enter, if it could not; who could stays."""
     entered = [room.enter(address) for address in addresses]
-    return [None if isinstance(each, ConnectionPlace) else each for each in entered]
+    return [None if isinstance(each, ConnectionSlot) else each for each in entered]
 
 
 def test_enter_when_one_address_has_its_share_then_others_still_come_in() -> None:
     room = ConnectionRoom(limit_count=4, limit_count_of_address=2)
-    assert _refusals(room, "aaa") == [None, None, CloseReason.TOO_MANY_CONNECTIONS_OF_ADDRESS]
-    assert _refusals(room, "bcd") == [None, None, CloseReason.TOO_MANY_CONNECTIONS]
+    assert _refusals(room, "aaa") == [None, None, DisconnectCause.TOO_MANY_CONNECTIONS_OF_ADDRESS]
+    assert _refusals(room, "bcd") == [None, None, DisconnectCause.TOO_MANY_CONNECTIONS]
 
 
 def test_leave_when_all_have_gone_then_nothing_is_kept() -> None:
     room = ConnectionRoom(limit_count=1, limit_count_of_address=1)
     for number in range(100):
-        place = room.enter(str(number))
-        assert isinstance(place, ConnectionPlace)
-        place.leave()
+        slot = room.enter(str(number))
+        assert isinstance(slot, ConnectionSlot)
+        slot.leave()
     assert room.taken_count == 0
     assert not room._of_address
 
@@ -31,7 +31,7 @@ def test_leave_when_all_have_gone_then_nothing_is_kept() -> None:
 def test_leave_when_told_twice_then_counts_once() -> None:
     room = ConnectionRoom(limit_count=4, limit_count_of_address=4)
     first, _ = room.enter("a"), room.enter("a")
-    assert isinstance(first, ConnectionPlace)
+    assert isinstance(first, ConnectionSlot)
 
     first.leave()
     first.leave()

@@ -13,7 +13,7 @@ import pytest
 from rlm.config.values import HostPort
 from rlm.gateway.listener.server import GatewayParts, ServerLimits
 from rlm.gateway.model.context import GatewayContext
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.worker.client_listener import bind_closed, refuse_connections
 from tests.unit.rlm.gateway.relay_world import Side, relay_world
 
@@ -24,12 +24,16 @@ _FAILURE_COUNT = 2
 def test_background_task_when_a_step_fails_then_it_is_logged_and_counted_and_the_next_runs(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def is_pressed() -> bool:
+    def is_under_memory_pressure() -> bool:
         raise ValueError("unexpected")
 
-    limits = ServerLimits(pressed_timeout_ms=40)
+    limits = ServerLimits(pressure_timeout_ms=40)
 
-    failures = _failures(lambda parts: replace(parts, is_pressed=is_pressed, limits=limits))
+    failures = _failures(
+        lambda parts: replace(
+            parts, is_under_memory_pressure=is_under_memory_pressure, limits=limits
+        )
+    )
 
     assert failures == ["overdue_connections: unexpected"] * _FAILURE_COUNT
     assert "background step failed task=overdue_connections" in caplog.text
@@ -77,7 +81,7 @@ def test_clients_when_the_address_must_not_be_given_out_then_are_closed_and_refu
             assert await later.receive_to_end() == b""
             later.leave()
 
-            assert world.counts.closed == {CloseReason.UNUSABLE_ADDRESS: 2}
+            assert world.counts.closed == {DisconnectCause.UNUSABLE_ADDRESS: 2}
 
     asyncio.run(act())
 

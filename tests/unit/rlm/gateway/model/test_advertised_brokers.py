@@ -47,7 +47,7 @@ def test_address_when_the_brokers_gateway_lives_then_is_that_gateways() -> None:
 
 
 def test_address_when_a_gateway_is_beside_no_broker_then_nobody_is_led_to_it_from_here() -> None:
-    """R16: it leads its own clients to its own doors, and no others."""
+    """R16: it leads its own clients to its own endpoints, and no others."""
     found = topology(registered(NO_BROKER), registered(2, heartbeat_ms=1))
 
     assert NO_BROKER not in {*found.live, *found.last_known}

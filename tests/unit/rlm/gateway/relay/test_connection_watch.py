@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.relay.connection_watch import Arrival, ConnectionWatch
 
 _LONG_S = 600.0
@@ -28,14 +28,14 @@ def _arrival(
 
 
 def _watch() -> ConnectionWatch:
-    return ConnectionWatch(progress_s=10.0, pressed_progress_s=2.0, idle_s=_LONG_S)
+    return ConnectionWatch(progress_s=10.0, pressure_progress_s=2.0, idle_s=_LONG_S)
 
 
 def test_overdue_when_no_request_ever_comes_then_the_connection_is_found() -> None:
     watch = _watch()
     assert watch.overdue({1: _arrival(0)}, 0.0) == {}
     assert watch.overdue({1: _arrival(0)}, 9.0) == {}
-    assert watch.overdue({1: _arrival(0)}, 10.0) == {1: CloseReason.NO_REQUEST}
+    assert watch.overdue({1: _arrival(0)}, 10.0) == {1: DisconnectCause.NO_REQUEST}
 
 
 def test_overdue_when_a_request_drips_then_the_connection_is_found() -> None:
@@ -43,7 +43,7 @@ def test_overdue_when_a_request_drips_then_the_connection_is_found() -> None:
     watch = _watch()
     assert watch.overdue({1: _arrival(7, is_partial=True)}, 0.0) == {}
     found = watch.overdue({1: _arrival(7, is_partial=True, active_s=11.0)}, 11.0)
-    assert found == {1: CloseReason.SLOW_REQUEST}
+    assert found == {1: DisconnectCause.SLOW_REQUEST}
 
 
 def test_overdue_when_requests_come_whole_then_what_is_partial_now_has_its_own_time() -> None:
@@ -67,27 +67,27 @@ def test_overdue_when_an_answer_is_not_taken_then_the_connection_is_found() -> N
     for second, sent_count in ((0.0, 1), (9.0, 2), (18.0, 3), (27.0, 3)):
         assert watch.overdue({1: _arrival(1, is_read=False, sent_count=sent_count)}, second) == {}
     found = watch.overdue({1: _arrival(1, is_read=False, sent_count=3)}, 28.0)
-    assert found == {1: CloseReason.ANSWER_NOT_TAKEN}
+    assert found == {1: DisconnectCause.ANSWER_NOT_TAKEN}
 
 
 def test_overdue_when_an_answer_is_taken_bit_by_bit_then_is_found_only_while_others_wait() -> None:
     """Scenario 115: what holds memory is the answer, however often a little of it is taken."""
-    slow, pressed = _watch(), _watch()
+    slow, is_saturated = _watch(), _watch()
     for second in range(10):
         arrivals = {1: _arrival(1, is_read=False, sent_count=second)}
         assert slow.overdue(arrivals, float(second)) == {}
-        assert pressed.overdue(arrivals, float(second), is_pressed=True) == {}
+        assert is_saturated.overdue(arrivals, float(second), is_under_memory_pressure=True) == {}
     arrivals = {1: _arrival(1, is_read=False, sent_count=10)}
     assert slow.overdue(arrivals, 10.0) == {}
-    found = pressed.overdue(arrivals, 10.0, is_pressed=True)
-    assert found == {1: CloseReason.ANSWER_NOT_TAKEN}
+    found = is_saturated.overdue(arrivals, 10.0, is_under_memory_pressure=True)
+    assert found == {1: DisconnectCause.ANSWER_NOT_TAKEN}
 
 
 def test_overdue_when_answers_are_taken_whole_then_each_has_its_own_time() -> None:
     watch = _watch()
     for second in range(100):
         arrival = _arrival(1, is_read=False, sent_count=second, taken_count=second // 9)
-        assert watch.overdue({1: arrival}, float(second), is_pressed=True) == {}
+        assert watch.overdue({1: arrival}, float(second), is_under_memory_pressure=True) == {}
 
 
 def test_overdue_when_an_answer_takes_long_then_its_connection_is_not_idle() -> None:
@@ -96,13 +96,13 @@ def test_overdue_when_an_answer_takes_long_then_its_connection_is_not_idle() -> 
     for second in range(0, 1_500, 5):
         arrival = _arrival(1, is_read=False, sent_count=second, active_s=0.0)
         assert watch.overdue({1: arrival}, float(second)) == {}
-    assert watch.overdue({1: _arrival(1, active_s=0.0)}, 1_500.0) == {1: CloseReason.IDLE}
+    assert watch.overdue({1: _arrival(1, active_s=0.0)}, 1_500.0) == {1: DisconnectCause.IDLE}
 
 
 def test_overdue_when_a_client_waits_between_requests_then_only_idleness_ends_it() -> None:
     watch = _watch()
     assert watch.overdue({1: _arrival(5, active_s=0.0)}, _LONG_S) == {}
-    assert watch.overdue({1: _arrival(5, active_s=0.0)}, _LONG_S + 1) == {1: CloseReason.IDLE}
+    assert watch.overdue({1: _arrival(5, active_s=0.0)}, _LONG_S + 1) == {1: DisconnectCause.IDLE}
 
 
 def test_overdue_when_connections_have_gone_then_nothing_of_them_is_kept() -> None:
@@ -118,11 +118,13 @@ def test_overdue_when_others_wait_for_memory_then_an_answer_must_be_taken_sooner
     standing = {1: _arrival(3, sent_count=5), 2: _arrival(3, is_partial=True)}
     watch.overdue(standing, 0.0)
     assert watch.overdue(standing, 3.0) == {}
-    assert watch.overdue(standing, 3.0, is_pressed=True) == {1: CloseReason.ANSWER_NOT_TAKEN}
+    assert watch.overdue(standing, 3.0, is_under_memory_pressure=True) == {
+        1: DisconnectCause.ANSWER_NOT_TAKEN
+    }
 
 
 def test_overdue_when_others_wait_and_something_is_taken_then_goes_on() -> None:
     watch = _watch()
     for second in range(10):
         taken = {1: _arrival(3, sent_count=second)}
-        assert watch.overdue(taken, float(second), is_pressed=True) == {}
+        assert watch.overdue(taken, float(second), is_under_memory_pressure=True) == {}

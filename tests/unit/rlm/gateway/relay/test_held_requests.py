@@ -11,15 +11,15 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import cast
 
-from rlm.gateway.fetch.remote_outcome import RemoteOutcome, Throttled
+from rlm.gateway.fetch.remote_outcome import ReadThrottled, RemoteOutcome
 from rlm.gateway.listener.open_transports import OpenTransports
 from rlm.gateway.listener.protocols import BrokerSide, ClientSide
-from rlm.gateway.model.actions import ExpectRead, ReadRemote
+from rlm.gateway.model.actions import PrefetchHint, RemoteFetch
 from rlm.gateway.relay.pipes import Pipes
 from rlm.gateway.relay.relay import Relay
 from rlm.gateway.relay.rewrite_pools import RewritePools
 from rlm.gateway.remote.answer_rounds import AnswerRounds
-from rlm.gateway.remote.remote_fetches import RemoteReads
+from rlm.gateway.remote.remote_fetches import RemoteFetches
 from rlm.gateway.session.session import Session
 from rlm.wire.api.fetch import FETCH
 from rlm.wire.api.produce import PRODUCE, ProduceRequest
@@ -46,16 +46,16 @@ class _Reads:
         self.answers: list[asyncio.Future[list[RemoteOutcome]]] = []
         self._asked = asyncio.Event()
 
-    def at_once(self, _wanted: ReadRemote) -> None:
+    def at_once(self, _wanted: RemoteFetch) -> None:
         """Nothing is in memory."""
 
-    def expect(self, _expected: ExpectRead) -> None:
+    def expect(self, _expected: PrefetchHint) -> None:
         """Nothing is made ready."""
 
     def close(self) -> None:
         """The client has gone."""
 
-    async def read(self, _wanted: ReadRemote) -> list[RemoteOutcome]:
+    async def read(self, _wanted: RemoteFetch) -> list[RemoteOutcome]:
         self.answers.append(asyncio.get_running_loop().create_future())
         self._asked.set()
         return await self.answers[-1]
@@ -83,7 +83,7 @@ async def _relayed(reads: _Reads) -> AsyncIterator[tuple[socket.socket, socket.s
         made.append(
             Relay(
                 Session(SessionWorld(facts={TIERED: TRIMMED}).parts),
-                reads=cast(RemoteReads, reads),
+                reads=cast(RemoteFetches, reads),
                 rounds=AnswerRounds(),
                 pools=RewritePools(store=pool, others=pool),
                 context=lambda: None,  # type: ignore[arg-type, return-value]  # nothing is rewritten
@@ -154,7 +154,7 @@ def test_request_when_the_client_takes_all_just_as_the_next_answer_is_there_then
             assert len(reads.answers) == 2
             _take_all(client)
 
-            reads.answers[1].set_result([Throttled()])
+            reads.answers[1].set_result([ReadThrottled()])
 
             taken = asyncio.create_task(_taken(client))
             await reads.asked(3)

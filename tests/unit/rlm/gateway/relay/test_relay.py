@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.wire.api.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
 from rlm.wire.api.fetch import (
     FETCH,
@@ -94,7 +94,7 @@ def test_large_answer_when_the_broker_ends_within_then_the_client_gets_what_came
             received = await world.client.receive_to_end()
 
             assert received == part
-            assert world.counts.closed == {CloseReason.BROKER_CLOSED: 1}
+            assert world.counts.closed == {DisconnectCause.BROKER_CLOSED: 1}
 
     asyncio.run(act())
 
@@ -109,7 +109,7 @@ def test_large_answer_when_the_client_leaves_within_then_the_broker_is_left_too(
             world.client.leave()
 
             assert await world.broker.receive_to_end() == b""
-            assert world.counts.closed == {CloseReason.CLIENT_LEFT: 1}
+            assert world.counts.closed == {DisconnectCause.CLIENT_LEFT: 1}
 
     asyncio.run(act())
 
@@ -125,7 +125,7 @@ def test_large_answer_when_the_gateway_stops_within_then_both_connections_end() 
 
             assert await world.broker.receive_to_end() == b""
             await world.client.receive_to_end()
-            assert world.counts.closed == {CloseReason.STOPPING: 1}
+            assert world.counts.closed == {DisconnectCause.STOPPING: 1}
 
     asyncio.run(act())
 
@@ -139,7 +139,7 @@ def test_connection_when_it_is_to_leave_while_its_client_awaits_the_first_answer
         async with relay_world() as world:
             await _ask_versions(world)
             (relay,) = world.server._relays.values()
-            relay.leave(CloseReason.LED_ELSEWHERE, within_s=_LONG_S)
+            relay.leave(DisconnectCause.LED_ELSEWHERE, within_s=_LONG_S)
             await _ask(world, 1)
             assert not world.counts.closed
 
@@ -147,7 +147,7 @@ def test_connection_when_it_is_to_leave_while_its_client_awaits_the_first_answer
 
             expected = _answer(1, b"records")
             assert await world.client.receive_to_end() == expected
-            assert world.counts.closed == {CloseReason.LED_ELSEWHERE: 1}
+            assert world.counts.closed == {DisconnectCause.LED_ELSEWHERE: 1}
 
     asyncio.run(act())
 
@@ -160,9 +160,9 @@ def test_connection_when_it_is_to_leave_and_its_client_awaits_nothing_then_ended
             await world.client.receive(len(_answer(1, _RECORDS)))
             (relay,) = world.server._relays.values()
 
-            relay.leave(CloseReason.LED_ELSEWHERE, within_s=_LONG_S)
+            relay.leave(DisconnectCause.LED_ELSEWHERE, within_s=_LONG_S)
 
-            assert world.counts.closed == {CloseReason.LED_ELSEWHERE: 1}
+            assert world.counts.closed == {DisconnectCause.LED_ELSEWHERE: 1}
             assert await world.client.receive_to_end() == b""
 
     asyncio.run(act())
@@ -176,13 +176,13 @@ def test_connection_when_it_is_to_leave_within_a_large_answer_then_after_its_end
             world.broker.send(answer[: 3 << 20])
             await world.client.receive(1 << 20)
             (relay,) = world.server._relays.values()
-            relay.leave(CloseReason.LED_ELSEWHERE, within_s=_LONG_S)
+            relay.leave(DisconnectCause.LED_ELSEWHERE, within_s=_LONG_S)
             assert not world.counts.closed
 
             world.broker.send(answer[3 << 20 :])
 
             assert await world.client.receive_to_end() == answer[1 << 20 :]
-            assert world.counts.closed == {CloseReason.LED_ELSEWHERE: 1}
+            assert world.counts.closed == {DisconnectCause.LED_ELSEWHERE: 1}
 
     asyncio.run(act())
 
@@ -193,9 +193,9 @@ def test_connection_when_it_is_to_leave_and_its_answer_never_comes_then_ended_in
             await _ask(world, 1)
             (relay,) = world.server._relays.values()
 
-            relay.leave(CloseReason.LED_ELSEWHERE, within_s=0.1)
+            relay.leave(DisconnectCause.LED_ELSEWHERE, within_s=0.1)
 
             assert await world.client.receive_to_end() == b""
-            assert world.counts.closed == {CloseReason.LED_ELSEWHERE: 1}
+            assert world.counts.closed == {DisconnectCause.LED_ELSEWHERE: 1}
 
     asyncio.run(act())

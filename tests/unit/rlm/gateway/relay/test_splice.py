@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.relay.pipes import Pipe, Pipes
 from rlm.gateway.relay.splice import Splice
 
@@ -27,7 +27,7 @@ class _Spliced:
         for each in self._sockets:
             each.setblocking(False)  # noqa: FBT003 - positional only
         self.done: list[int] = []
-        self.failures: list[CloseReason] = []
+        self.failures: list[DisconnectCause] = []
         self._happened = asyncio.Event()
         self.splice = Splice(broker, client, pipes=pipes, done=self._done, failed=self._failed)
 
@@ -53,7 +53,7 @@ class _Spliced:
         self.done.append(count)
         self._happened.set()
 
-    def _failed(self, reason: CloseReason) -> None:
+    def _failed(self, reason: DisconnectCause) -> None:
         self.failures.append(reason)
         self.splice.close()
         self._happened.set()
@@ -134,7 +134,7 @@ def test_begin_when_the_broker_ends_within_then_says_so_once_all_before_was_sent
 
             await spliced.until_failed()
 
-            assert spliced.failures == [CloseReason.BROKER_CLOSED]
+            assert spliced.failures == [DisconnectCause.BROKER_CLOSED]
             assert spliced.done == []
             assert spliced.far_client.recv(100) == b"a part"
 
@@ -149,7 +149,7 @@ def test_begin_when_the_client_is_gone_then_says_so() -> None:
 
             spliced.splice.begin(7)
 
-            assert spliced.failures == [CloseReason.CLIENT_LEFT]
+            assert spliced.failures == [DisconnectCause.CLIENT_LEFT]
 
     asyncio.run(act())
 

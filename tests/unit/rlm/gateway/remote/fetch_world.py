@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Executor, Future
 
-from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
+from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteSlice, SliceRequest
 from rlm.gateway.remote.fetcher import RemoteFetcher, RemoteFetchSettings
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.segment_parts import SegmentPart
@@ -81,8 +81,8 @@ class FetchWorld(RemoteWorld):
         min_one_batch: bool = True,
         read_committed: bool = False,
         client: str = "a",
-    ) -> RemoteFetch:
-        return RemoteFetch(
+    ) -> SliceRequest:
+        return SliceRequest(
             topic_id_partition=TIP,
             offset=offset,
             max_bytes=max_bytes,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm.gateway.remote.cache_cleaner import CacheCleaner, ChunksOfObjects, WhyGone
+from rlm.gateway.remote.cache_cleaner import CacheCleaner, ChunksOfObjects, GoneReason
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.follow.follower import FollowerSettings
@@ -44,7 +44,7 @@ class CachingWorld(FetchWorld):
         for base in (0, 50, 100, 150, 200, 250):
             content_of(self.slice(base, client="reader"))
         self.fetcher.forget("reader")
-        self.counts: Counter[WhyGone] = Counter()
+        self.counts: Counter[GoneReason] = Counter()
         self.cleaner = self.cleaner_by(self.metadata)
 
     def cleaner_by(self, metadata: RemoteLogMetadataManager) -> CacheCleaner:
@@ -125,7 +125,7 @@ def test_step_when_the_log_start_moves_then_nothing_below_is_cached(world: Cachi
     world.advance_log_start(150)
     world.cleaner.step()
     assert (world.cached(), world.on_disk()) == ({1, 2}, {1, 2})
-    assert world.counts == {WhyGone.BELOW_LOG_START: 2}
+    assert world.counts == {GoneReason.BELOW_LOG_START: 2}
     assert content_of(world.slice(150))
 
 
@@ -133,14 +133,14 @@ def test_step_when_a_segment_expires_then_nothing_of_it_is_cached(world: Caching
     world.begin_deletion(world.stored[1])
     world.cleaner.step()
     assert (world.cached(), world.on_disk()) == ({0, 2}, {0, 2})
-    assert world.counts == {WhyGone.SEGMENT_DELETED: 2}
+    assert world.counts == {GoneReason.SEGMENT_DELETED: 2}
 
 
 def test_step_when_the_topic_was_deleted_then_nothing_is_cached(world: CachingWorld) -> None:
     world.begin_partition_deletion()
     world.cleaner.step()
     assert (world.cached(), world.on_disk()) == (set(), set())
-    assert world.counts == {WhyGone.PARTITION_DELETED: 6}
+    assert world.counts == {GoneReason.PARTITION_DELETED: 6}
 
 
 def test_step_when_deleted_while_the_process_was_away_then_what_it_left_goes(

@@ -5,28 +5,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from rlm.gateway.remote.fair_queue import ReadTurn, ReadTurns
+from rlm.gateway.remote.fair_queue import ReadPermit, ReadPermits
 from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
 from tests.log_dir_builder import ManualClock
 
 _LONG_MS = 10_000
 
 
-def _turns(
-    *, bytes_per_second: int = 2**63 - 1, place_count: int = 10
-) -> tuple[ReadTurns, ManualClock]:
+def _permits(
+    *, bytes_per_second: int = 2**63 - 1, slot_count: int = 10
+) -> tuple[ReadPermits, ManualClock]:
     clock = ManualClock()
     settings = FetchQuotaSettings(
         bytes_per_second=bytes_per_second, window_count=1, window_ms=1_000
     )
     quota = FetchQuota(settings, clock.monotonic_ms())
-    return ReadTurns(quota=quota, place_count=place_count, clock=clock), clock
+    return ReadPermits(quota=quota, slot_count=slot_count, clock=clock), clock
 
 
-async def _begun(turns: ReadTurns, client: str, expected_bytes: int = 0) -> ReadTurn:
-    turn = await turns.turn(client, expected_bytes=expected_bytes, wait_ms=_LONG_MS)
-    assert turn is not None
-    return turn
+async def _started(permits: ReadPermits, client: str, expected_bytes: int = 0) -> ReadPermit:
+    permit = await permits.permit(client, expected_bytes=expected_bytes, wait_ms=_LONG_MS)
+    assert permit is not None
+    return permit
 
 
 async def _settled() -> None:
@@ -39,13 +39,13 @@ def test_turn_when_the_quota_is_used_up_then_none_comes_and_the_wait_is_told() -
     """Scenario 64."""
 
     async def act() -> None:
-        turns, clock = _turns(bytes_per_second=1_000)
-        (await _begun(turns, "greedy")).end(1_500)
-        assert await turns.turn("other", expected_bytes=1, wait_ms=1) is None
-        assert turns.throttle_ms() == 501
+        permits, clock = _permits(bytes_per_second=1_000)
+        (await _started(permits, "greedy")).end(1_500)
+        assert await permits.permit("other", expected_bytes=1, wait_ms=1) is None
+        assert permits.throttle_ms() == 501
         clock.sleep_ms(501)
-        (await _begun(turns, "other")).end(0)
-        assert (turns.taken_count, turns.waiting_count) == (0, 0)
+        (await _started(permits, "other")).end(0)
+        assert (permits.taken_count, permits.waiting_count) == (0, 0)
 
     asyncio.run(act())
 
@@ -54,11 +54,11 @@ def test_turn_when_what_is_under_way_will_use_up_the_quota_then_waits_for_its_en
     """Many at once don't exceed together what each alone would not."""
 
     async def act() -> None:
-        turns, _ = _turns(bytes_per_second=1_000)
-        first = await _begun(turns, "first", expected_bytes=1_000)
-        second = asyncio.create_task(_begun(turns, "second"))
+        permits, _ = _permits(bytes_per_second=1_000)
+        first = await _started(permits, "first", expected_bytes=1_000)
+        second = asyncio.create_task(_started(permits, "second"))
         await _settled()
-        assert turns.waiting_count == 1
+        assert permits.waiting_count == 1
         first.end(10)
         (await second).end(0)
 
@@ -69,17 +69,17 @@ def test_turn_when_the_queue_is_full_then_waits_for_a_place() -> None:
     """Scenario 60."""
 
     async def act() -> None:
-        turns, _ = _turns(place_count=1)
-        first = await _begun(turns, "first")
-        assert first.take_place()
-        assert not first.take_place()
+        permits, _ = _permits(slot_count=1)
+        first = await _started(permits, "first")
+        assert first.take_slot()
+        assert not first.take_slot()
         first.end(0)
-        second = asyncio.create_task(_begun(turns, "second"))
+        second = asyncio.create_task(_started(permits, "second"))
         await _settled()
-        assert turns.waiting_count == 1
-        turns.give_back_place()
+        assert permits.waiting_count == 1
+        permits.return_slot()
         (await second).end(0)
-        assert turns.taken_count == 0
+        assert permits.taken_count == 0
 
     asyncio.run(act())
 
@@ -88,17 +88,17 @@ def _served(weights: Sequence[int], rounds: int) -> list[int]:
     """What clients got that ask again and again, each for so much, one at a time."""
     served = [0] * len(weights)
 
-    async def client(turns: ReadTurns, number: int) -> None:
+    async def client(permits: ReadPermits, number: int) -> None:
         while sum(served) < rounds:
-            turn = await _begun(turns, f"client-{number}")
+            permit = await _started(permits, f"client-{number}")
             await asyncio.sleep(0)
             served[number] += weights[number]
-            turn.end(weights[number])
+            permit.end(weights[number])
             await asyncio.sleep(0)
 
     async def act() -> None:
-        turns, _ = _turns(place_count=1)
-        await asyncio.gather(*(client(turns, number) for number in range(len(weights))))
+        permits, _ = _permits(slot_count=1)
+        await asyncio.gather(*(client(permits, number) for number in range(len(weights))))
 
     asyncio.run(act())
     return served
@@ -114,16 +114,16 @@ def test_turn_when_its_client_leaves_while_it_waits_then_nothing_of_it_is_kept()
     """Scenario 59."""
 
     async def act() -> None:
-        turns, _ = _turns(bytes_per_second=1_000)
-        first = await _begun(turns, "first", expected_bytes=5_000)
-        leaving = asyncio.create_task(turns.turn("left", expected_bytes=1, wait_ms=_LONG_MS))
+        permits, _ = _permits(bytes_per_second=1_000)
+        first = await _started(permits, "first", expected_bytes=5_000)
+        leaving = asyncio.create_task(permits.permit("left", expected_bytes=1, wait_ms=_LONG_MS))
         await _settled()
         leaving.cancel()
         await _settled()
-        assert turns.waiting_count == 0
+        assert permits.waiting_count == 0
         first.end(0)
-        assert turns.taken_count == 0
-        assert turns.throttle_ms() == 0
+        assert permits.taken_count == 0
+        assert permits.throttle_ms() == 0
 
     asyncio.run(act())
 
@@ -132,15 +132,15 @@ def test_turn_when_its_client_leaves_as_it_comes_then_it_goes_to_the_next() -> N
     """Scenario 59."""
 
     async def act() -> None:
-        turns, _ = _turns(place_count=1)
-        first = await _begun(turns, "first")
-        leaving = asyncio.create_task(turns.turn("left", expected_bytes=1, wait_ms=_LONG_MS))
-        staying = asyncio.create_task(_begun(turns, "stays"))
+        permits, _ = _permits(slot_count=1)
+        first = await _started(permits, "first")
+        leaving = asyncio.create_task(permits.permit("left", expected_bytes=1, wait_ms=_LONG_MS))
+        staying = asyncio.create_task(_started(permits, "stays"))
         await _settled()
         first.end(0)
         leaving.cancel()
         (await staying).end(0)
-        assert (turns.taken_count, turns.waiting_count) == (0, 0)
+        assert (permits.taken_count, permits.waiting_count) == (0, 0)
 
     asyncio.run(act())
 
@@ -149,15 +149,15 @@ def test_turn_now_when_others_wait_or_there_is_no_place_then_none() -> None:
     """Scenario 60: who needs no store does not overtake who waits."""
 
     async def act() -> None:
-        turns, _ = _turns(place_count=1)
-        first = turns.turn_now("first", expected_bytes=10)
+        permits, _ = _permits(slot_count=1)
+        first = permits.permit_now("first", expected_bytes=10)
         assert first is not None
-        assert turns.turn_now("second", expected_bytes=10) is None
-        waiting = asyncio.create_task(_begun(turns, "third"))
+        assert permits.permit_now("second", expected_bytes=10) is None
+        waiting = asyncio.create_task(_started(permits, "third"))
         await _settled()
         first.end(10)
-        assert turns.turn_now("second", expected_bytes=10) is None
+        assert permits.permit_now("second", expected_bytes=10) is None
         (await waiting).end(0)
-        assert turns.taken_count == 0
+        assert permits.taken_count == 0
 
     asyncio.run(act())

@@ -125,7 +125,7 @@ def test_fetch_when_there_is_no_room_then_nothing_is_read_ahead() -> None:
 
     assert next_offset == 90
     assert world.cache.state().counts.read_ahead_refused_count
-    assert world.cache.state().held_bytes <= 2 * CHUNK_BYTES
+    assert world.cache.state().buffered_bytes <= 2 * CHUNK_BYTES
 
 
 def test_depth_when_reader_waits_then_deeper_up_to_the_most() -> None:
@@ -174,7 +174,7 @@ def test_fetch_when_fifty_backfill_at_once_then_within_memory_and_all_to_the_end
                 found = taken(fetching)
                 offset = found.next_offset
                 content.append(content_of(found))
-                assert world.cache.state().held_bytes <= 12 * CHUNK_BYTES
+                assert world.cache.state().buffered_bytes <= 12 * CHUNK_BYTES
             return b"".join(content)
 
         with ThreadPoolExecutor(50) as clients:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rlm.gateway.fetch.remote_outcome import GapBelow, Refused
-from rlm.gateway.model.actions import RemoteRead
+from rlm.gateway.fetch.remote_outcome import GapBelow, ReadRefused
+from rlm.gateway.model.actions import PartitionFetch
 from rlm.gateway.remote.remote_log_reader import TierReader
 from rlm.wire.error_codes import ErrorCode
 from rlmm.lookup import Absence, NotStored
@@ -23,8 +23,8 @@ def world() -> FetchWorld:
     return world
 
 
-def read_at(offset: int, *, local_start: int) -> RemoteRead:
-    return RemoteRead(
+def read_at(offset: int, *, local_start: int) -> PartitionFetch:
+    return PartitionFetch(
         topic_id_partition=TIP,
         offset=offset,
         max_bytes=1_000,
@@ -77,4 +77,4 @@ def test_absent_when_the_broker_begins_above_a_recorded_gap_then_a_storage_error
 
     outcome = TierReader(world.metadata, world.fetcher).absent(read_at(320, local_start=400), found)
 
-    assert outcome == Refused(ErrorCode.KAFKA_STORAGE_ERROR)
+    assert outcome == ReadRefused(ErrorCode.KAFKA_STORAGE_ERROR)

@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from uuid import UUID
 
-from rlm.gateway.fetch.remote_outcome import Reading, Refused
+from rlm.gateway.fetch.remote_outcome import ReadPending, ReadRefused
 from rlm.gateway.fetch.remote_slice import RemoteSlice
-from rlm.gateway.model.actions import ExpectRead, ReadRemote, RemoteRead
+from rlm.gateway.model.actions import PartitionFetch, PrefetchHint, RemoteFetch
 from rlm.gateway.model.counters import GatewayCounts, RemoteCount
-from rlm.gateway.remote.fair_queue import ReadTurns
+from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
-from rlm.gateway.remote.remote_fetches import RemoteReads
+from rlm.gateway.remote.remote_fetches import RemoteFetches
 from rlm.gateway.remote.remote_log_reader import TierReader
 from rlm.wire.error_codes import ErrorCode
 from rlmm.events.values import LocalLogTrimmed
@@ -27,7 +27,7 @@ _BATCH_BYTES = 11_000
 _NO_QUOTA = 2**63 - 1
 
 
-class _Reads(RemoteReads):
+class _Reads(RemoteFetches):
     """Of a client of a store that answers at once; offsets 0 to 100 are stored and trimmed."""
 
     def __init__(
@@ -36,7 +36,7 @@ class _Reads(RemoteReads):
         *,
         bytes_per_second: int = _NO_QUOTA,
         expected_s: float = 60.0,
-        place_count: int = 1,
+        slot_count: int = 1,
     ) -> None:
         self.world = FetchWorld(executor=InlineExecutor())
         self.world.claim()
@@ -53,10 +53,10 @@ class _Reads(RemoteReads):
             bytes_per_second=bytes_per_second, window_count=1, window_ms=1_000
         )
         quota = FetchQuota(settings, self.world.clock.monotonic_ms())
-        self.turns = ReadTurns(quota=quota, place_count=place_count, clock=self.world.clock)
+        self.permits = ReadPermits(quota=quota, slot_count=slot_count, clock=self.world.clock)
         self.counts = GatewayCounts()
         tier = TierReader(self.world.metadata, self.world.fetcher)
-        super().__init__(tier, pool, self.turns, self.counts, client=1, expected_s=expected_s)
+        super().__init__(tier, pool, self.permits, self.counts, client=1, expected_s=expected_s)
 
     async def read_on(self, count: int) -> int:
         """So many fetches from the beginning; returns the offset behind them."""
@@ -67,20 +67,20 @@ class _Reads(RemoteReads):
         return offset
 
 
-def _wanted(*offsets: int) -> ReadRemote:
+def _wanted(*offsets: int) -> RemoteFetch:
     reads = tuple(
-        RemoteRead(
+        PartitionFetch(
             topic_id_partition=TIP, offset=offset, max_bytes=_BATCH_BYTES, local_start_offset=100
         )
         for offset in offsets
     )
-    return ReadRemote(
-        reads=reads, read_committed=False, max_wait_ms=10_000, turn_wait_ms=0, client_id="c"
+    return RemoteFetch(
+        reads=reads, read_committed=False, max_wait_ms=10_000, permit_wait_ms=0, client_id="c"
     )
 
 
-def _expected(*offsets: int) -> ExpectRead:
-    return ExpectRead(reads=_wanted(*offsets).reads, read_committed=False)
+def _expected(*offsets: int) -> PrefetchHint:
+    return PrefetchHint(reads=_wanted(*offsets).reads, read_committed=False)
 
 
 def _held_count(reads: _Reads) -> int:
@@ -119,7 +119,7 @@ def test_at_once_when_the_client_reads_on_then_given_and_counted_as_any_read() -
         assert [_taken(found) for found in outcomes] == [offset + 10]
         assert reads.counts.remote[RemoteCount.SERVED] == 3
         assert reads.counts.topic(TIP.topic).requests == 3
-        assert reads.turns.taken_count == 0
+        assert reads.permits.taken_count == 0
 
     _run(act)
 
@@ -131,7 +131,7 @@ def test_at_once_when_one_of_several_must_be_waited_for_then_none_and_nothing_is
 
         assert reads.at_once(_wanted(offset, 70)) is None
 
-        assert reads.turns.taken_count == 0
+        assert reads.permits.taken_count == 0
         reads.world.fetcher.forget(1)
         state = reads.world.cache.state()
         assert (state.waiting_count, state.reader_count) == (0, 0)
@@ -151,7 +151,7 @@ def test_at_once_when_the_quota_is_used_up_then_none() -> None:
 
         assert reads.at_once(_wanted(offset + 10)) is None
 
-        assert reads.turns.taken_count == 0
+        assert reads.permits.taken_count == 0
 
     _run(act)
 
@@ -239,13 +239,13 @@ def test_expect_when_the_client_came_for_one_before_then_the_next_is_kept_as_lon
         loop = asyncio.get_running_loop()
         reads = _Reads(pool, expected_s=0.2)
         offset = await reads.read_on(2)
-        begun_s = loop.time()
+        started_s = loop.time()
         reads.expect(_expected(offset))
         taken = reads.at_once(_wanted(offset))
         assert taken is not None
         for found in taken:
             _taken(found)
-        await _until(lambda: loop.time() >= begun_s + 0.1)
+        await _until(lambda: loop.time() >= started_s + 0.1)
         again_s = loop.time()
         reads.expect(_expected(offset + 10))
 
@@ -291,15 +291,15 @@ def test_read_when_a_partition_is_named_twice_then_one_answer_and_nothing_is_hel
     """What was given up for the other must not be sent: its memory may be another's by then."""
 
     async def act(pool: ThreadPoolExecutor) -> None:
-        reads = _Reads(pool, place_count=2)
+        reads = _Reads(pool, slot_count=2)
 
         first, second = await reads.read(_wanted(0, 50))
 
-        assert first == Reading()
+        assert first == ReadPending()
         assert isinstance(second, RemoteSlice)
         assert (second.base_offset, _held_count(reads)) == (50, 1)
         second.release()
-        assert (_held_count(reads), reads.turns.taken_count) == (0, 0)
+        assert (_held_count(reads), reads.permits.taken_count) == (0, 0)
 
     _run(act)
 
@@ -311,13 +311,13 @@ def test_close_when_a_read_is_under_way_then_what_comes_of_it_is_released() -> N
         reads = _Reads(pool)
         go_on = threading.Event()
         pool.submit(go_on.wait)
-        assert await reads.read(replace(_wanted(0), max_wait_ms=0)) == [Reading()]
+        assert await reads.read(replace(_wanted(0), max_wait_ms=0)) == [ReadPending()]
 
         reads.close()
         go_on.set()
         await reads.ended()
 
-        assert (_held_count(reads), reads.turns.taken_count) == (0, 0)
+        assert (_held_count(reads), reads.permits.taken_count) == (0, 0)
 
     _run(act)
 
@@ -327,9 +327,9 @@ def test_close_when_a_read_has_ended_that_nobody_came_back_for_then_it_is_releas
         reads = _Reads(pool)
         go_on = threading.Event()
         pool.submit(go_on.wait)
-        assert await reads.read(replace(_wanted(0), max_wait_ms=0)) == [Reading()]
+        assert await reads.read(replace(_wanted(0), max_wait_ms=0)) == [ReadPending()]
         go_on.set()
-        await _until(lambda: reads.turns.taken_count == 0)
+        await _until(lambda: reads.permits.taken_count == 0)
         assert _held_count(reads) == 1
 
         reads.close()
@@ -344,7 +344,7 @@ def test_read_when_the_pool_is_shut_down_then_a_storage_error() -> None:
         reads = _Reads(pool)
         pool.shutdown()
 
-        assert await reads.read(_wanted(0)) == [Refused(ErrorCode.KAFKA_STORAGE_ERROR)]
-        assert reads.turns.taken_count == 0
+        assert await reads.read(_wanted(0)) == [ReadRefused(ErrorCode.KAFKA_STORAGE_ERROR)]
+        assert reads.permits.taken_count == 0
 
     _run(act)

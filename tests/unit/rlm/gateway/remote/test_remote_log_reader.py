@@ -7,9 +7,9 @@ from concurrent.futures import Future
 
 import pytest
 
-from rlm.gateway.fetch.remote_outcome import Diverging, GapBelow, Refused
-from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteFetch, RemoteSlice
-from rlm.gateway.model.actions import RemoteRead
+from rlm.gateway.fetch.remote_outcome import GapBelow, LogDivergence, ReadRefused
+from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteSlice, SliceRequest
+from rlm.gateway.model.actions import PartitionFetch
 from rlm.gateway.remote.remote_log_reader import TierReader
 from rlm.wire.error_codes import ErrorCode
 from rlmm.lookup import NotStored, locate
@@ -21,23 +21,23 @@ from rsm.segment.ids import TopicIdPartition
 from tests.remote_world import TIP, segment_of
 from tests.unit.rlm.gateway.gateway_world import GatewayWorld
 
-_OUT_OF_RANGE = Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
-_STORAGE_ERROR = Refused(ErrorCode.KAFKA_STORAGE_ERROR)
+_OUT_OF_RANGE = ReadRefused(ErrorCode.OFFSET_OUT_OF_RANGE)
+_STORAGE_ERROR = ReadRefused(ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 class _Fetcher:
     """Notes what it is asked for."""
 
     def __init__(self) -> None:
-        self.asked: list[RemoteFetch] = []
+        self.asked: list[SliceRequest] = []
         self.states: list[PartitionState] = []
 
-    def fetch(self, fetch: RemoteFetch, state: PartitionState) -> Future[FetchOutcome]:
+    def fetch(self, fetch: SliceRequest, state: PartitionState) -> Future[FetchOutcome]:
         self.asked.append(fetch)
         self.states.append(state)
         return Future()
 
-    def ready(self, fetch: RemoteFetch, state: PartitionState) -> RemoteSlice | None:
+    def ready(self, fetch: SliceRequest, state: PartitionState) -> RemoteSlice | None:
         self.asked.append(fetch)
         self.states.append(state)
         return None
@@ -60,8 +60,8 @@ def world() -> GatewayWorld:
 
 def _read(
     offset: int, *, local_start: int = 200, last_epoch: int = -1, above_end: bool = False
-) -> RemoteRead:
-    return RemoteRead(
+) -> PartitionFetch:
+    return PartitionFetch(
         topic_id_partition=TIP,
         offset=offset,
         max_bytes=1_000,
@@ -72,13 +72,13 @@ def _read(
 
 
 def _begin(
-    world: GatewayWorld, read: RemoteRead, fetcher: _Fetcher | None = None
-) -> Future[FetchOutcome] | Refused | Diverging:
+    world: GatewayWorld, read: PartitionFetch, fetcher: _Fetcher | None = None
+) -> Future[FetchOutcome] | ReadRefused | LogDivergence:
     reader = TierReader(world.metadata, fetcher or _Fetcher())
     return reader.begin(read, read_committed=True, client=1)
 
 
-def _absent(world: GatewayWorld, read: RemoteRead) -> Refused | GapBelow:
+def _absent(world: GatewayWorld, read: PartitionFetch) -> ReadRefused | GapBelow:
     found = locate(world.metadata, TIP, read.offset)
     assert isinstance(found, NotStored)
     return TierReader(world.metadata, _Fetcher()).absent(read, found)
@@ -138,7 +138,7 @@ def test_begin_when_the_reader_comes_from_a_history_cut_off_then_is_told_where_i
     """Scenario 49: epoch 0 ended at 150."""
     found = _begin(world, _read(offset, last_epoch=last_epoch))
 
-    assert found == Diverging(epoch=0, end_offset=150)
+    assert found == LogDivergence(epoch=0, end_offset=150)
 
 
 @pytest.mark.parametrize(("offset", "last_epoch"), [(150, 0), (160, 1), (40, 0)])
@@ -232,7 +232,7 @@ def test_begin_when_the_readers_epoch_is_older_than_any_known_then_it_has_diverg
     world.trim(200, lineage)
     assert world.metadata.caught_up(TIP)
 
-    assert _begin(world, _read(50, last_epoch=1)) == Diverging(epoch=1, end_offset=10)
+    assert _begin(world, _read(50, last_epoch=1)) == LogDivergence(epoch=1, end_offset=10)
 
 
 def test_absent_when_it_was_stored_meanwhile_then_it_is_asked_for_again(
@@ -265,7 +265,7 @@ def test_ready_when_the_offset_was_trimmed_then_asked_for_with_the_state_of_now(
 
 @pytest.mark.parametrize("read", [_read(200), _read(900, above_end=True), _read(160, last_epoch=0)])
 def test_ready_when_something_has_to_be_proven_first_then_nothing_is_read(
-    world: GatewayWorld, read: RemoteRead
+    world: GatewayWorld, read: PartitionFetch
 ) -> None:
     """R15, scenarios 47 and 49: all that is left to `begin`."""
     assert world.metadata.caught_up(TIP)

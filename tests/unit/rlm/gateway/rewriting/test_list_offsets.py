@@ -80,7 +80,7 @@ def ask(
     return rewritten.topics[0].partitions[0]
 
 
-def placed(answer: ListOffsetsPartitionResponse) -> tuple[int, int, int]:
+def located(answer: ListOffsetsPartitionResponse) -> tuple[int, int, int]:
     assert answer.error_code == ErrorCode.NONE
     return answer.offset, answer.leader_epoch, answer.timestamp
 
@@ -99,7 +99,7 @@ def test_offset_when_asked_by_name_then_is_that_of_both_tiers(
     world: GatewayWorld, timestamp: int, broker: Broker, expected: tuple[int, int, int]
 ) -> None:
     """Scenario 42."""
-    assert placed(ask(world, timestamp, broker)) == expected
+    assert located(ask(world, timestamp, broker)) == expected
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_time_when_asked_then_the_first_record_of_both_tiers(
     world: GatewayWorld, since_ms: int, broker: Broker, expected: tuple[int, int, int]
 ) -> None:
     """Scenario 42: before the first, exact, between, in the local tier only, after the last."""
-    assert placed(ask(world, since_ms, broker)) == expected
+    assert located(ask(world, since_ms, broker)) == expected
 
 
 def test_time_when_only_the_local_log_has_it_then_nothing_is_fetched(world: GatewayWorld) -> None:
@@ -131,9 +131,9 @@ def test_time_when_only_the_local_log_has_it_then_nothing_is_fetched(world: Gate
 def test_earliest_when_records_were_deleted_then_follows_at_once(world: GatewayWorld) -> None:
     """Scenario 43: to 3, then to 4. What is stored to the end has no epoch below the log start."""
     world.request_log_start(3)
-    after_three = [placed(ask(world, question, Broker(4, 1))) for question in (-2, -4)]
+    after_three = [located(ask(world, question, Broker(4, 1))) for question in (-2, -4)]
     world.request_log_start(4)
-    after_four = [placed(ask(world, question, Broker(4, 1))) for question in (-2, -4, -5)]
+    after_four = [located(ask(world, question, Broker(4, 1))) for question in (-2, -4, -5)]
 
     assert after_three == [(3, 1, -1), (4, 1, -1)]
     assert after_four == [(4, 1, -1), (4, 1, -1), (3, -1, -1)]
@@ -148,14 +148,14 @@ def test_time_when_the_segment_is_of_another_history_then_the_next_valid_answers
 
     found = ask(world, BASE_MS + 20, Broker(4, 1, BASE_MS + 40))
 
-    assert placed(found) == (2, 0, BASE_MS + 20)
+    assert located(found) == (2, 0, BASE_MS + 20)
 
 
 def test_max_timestamp_when_it_is_stored_then_is_found(world: GatewayWorld) -> None:
     """Scenario 46, KAFKA-17552."""
     found = ask(world, -3, Broker(5, 1, BASE_MS + 25))
 
-    assert placed(found) == (3, 1, BASE_MS + 30)
+    assert located(found) == (3, 1, BASE_MS + 30)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_max_timestamp_when_in_either_tier_then_the_greater_and_of_equals_the_fi
     world: GatewayWorld, broker: Broker, expected: tuple[int, int, int]
 ) -> None:
     """Scenario 46."""
-    assert placed(ask(world, -3, broker)) == expected
+    assert located(ask(world, -3, broker)) == expected
 
 
 def test_max_timestamp_when_the_greatest_is_below_the_log_start_then_it_is_passed_over() -> None:
@@ -180,11 +180,11 @@ def test_max_timestamp_when_the_greatest_is_below_the_log_start_then_it_is_passe
     world.remote.store(single_records((0, 0, 90), (1, 0, 10), (2, 0, 30), (3, 0, 30)))
     world.remote.advance_log_start(1)
 
-    assert placed(ask(world, -3, Broker())) == (2, 0, BASE_MS + 30)
+    assert located(ask(world, -3, Broker())) == (2, 0, BASE_MS + 30)
 
 
 def test_question_when_of_an_old_version_then_carries_no_epoch(world: GatewayWorld) -> None:
-    assert placed(ask(world, -2, Broker(4), version=1)) == (0, -1, -1)
+    assert located(ask(world, -2, Broker(4), version=1)) == (0, -1, -1)
 
 
 def test_error_when_of_the_brokers_then_stays(world: GatewayWorld) -> None:
@@ -219,8 +219,8 @@ def test_pending_upload_when_nothing_is_stored_then_is_the_log_start() -> None:
     world.remote.claim()
     world.remote.advance_log_start(2)
 
-    assert placed(ask(world, -6, Broker()))[0] == 2
-    assert placed(ask(world, -5, Broker())) == NONE
+    assert located(ask(world, -6, Broker()))[0] == 2
+    assert located(ask(world, -5, Broker())) == NONE
 
 
 def test_request_when_it_asks_nothing_of_the_store_then_passes(world: GatewayWorld) -> None:

@@ -1,4 +1,4 @@
-"""Retention of a tiered topic can't be set past the policy."""
+"""Retention of a tiered topic cannot be set past the policy."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from threading import Barrier, Event
 
-from rlm.gateway.model.context import Answering, GatewayContext
-from rlm.gateway.rewriting.stored_log import StoredQuestion, WaitsFor, answer_all
+from rlm.gateway.model.context import AnswerSettings, GatewayContext
+from rlm.gateway.rewriting.stored_log import AnswerDependency, StoredQuestion, answer_all
 from rlm.wire.error_codes import ErrorCode
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rsm.segment.clock import Clock
@@ -44,7 +44,7 @@ def _context(
     clock: Clock | None = None,
     timeout_ms: int = 10_000,
 ) -> GatewayContext:
-    answering = Answering(
+    answering = AnswerSettings(
         store=pool or InlineExecutor(),
         topic=InlineExecutor(),
         clock=clock or SystemClock(),
@@ -54,7 +54,10 @@ def _context(
 
 
 def _question(
-    number: int, ask: Callable[[], object], *, waits_for: WaitsFor | None = WaitsFor.STORE
+    number: int,
+    ask: Callable[[], object],
+    *,
+    waits_for: AnswerDependency | None = AnswerDependency.STORE,
 ) -> StoredQuestion[object]:
     return StoredQuestion(
         topic_id_partition=replace(TIP, partition=number),
@@ -116,7 +119,9 @@ def test_answers_when_the_store_hangs_then_what_waits_for_the_topic_alone_is_the
         context = _context(_Asked(), pool=pool)
         answer_all(context, [_question(0, lambda: go_on.wait(_DEADLINE_S))], timeout_ms=50)
 
-        answers = answer_all(context, [_question(1, lambda: "done", waits_for=WaitsFor.TOPIC)])
+        answers = answer_all(
+            context, [_question(1, lambda: "done", waits_for=AnswerDependency.TOPIC)]
+        )
         go_on.set()
 
     assert answers == ["done"]
@@ -134,12 +139,12 @@ def test_answers_when_the_client_would_wait_longer_then_the_gateways_own_time_ho
 def test_answers_when_the_rewrite_had_to_wait_for_a_thread_then_that_counts() -> None:
     metadata, clock = _Asked(), ManualClock()
     context = _context(metadata, clock=clock, timeout_ms=70)
-    begun_ms = clock.monotonic_ms()
+    started_ms = clock.monotonic_ms()
 
     clock.now_ms += 60
-    answer_all(replace(context, begun_ms=begun_ms), [_question(0, lambda: 0)])
+    answer_all(replace(context, started_ms=started_ms), [_question(0, lambda: 0)])
     clock.now_ms += 60
-    answers = answer_all(replace(context, begun_ms=begun_ms), [_question(0, lambda: 0)])
+    answers = answer_all(replace(context, started_ms=started_ms), [_question(0, lambda: 0)])
 
     assert [timeout_ms for _, timeout_ms in metadata.asked] == [10, 0]
     assert answers == [0]  # of what is there at once nothing is held back

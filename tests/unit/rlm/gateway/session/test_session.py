@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.session.limits import SessionLimits
 from rlm.wire.api.api_versions import (
     API_VERSIONS,
@@ -186,7 +186,7 @@ def test_exchange_when_it_concerns_a_tiered_topic_then_holds_the_answers_behind_
     assert wanted.exchange.leader_epochs == {("orders", 0): 7}
     assert (wanted.context.topics.partition("orders", 0) is not None) == tiered
     assert ("orders" in wanted.context.topics.unconfirmed) == unconfirmed
-    assert wanted.context.begun_ms == world.clock.now_ms
+    assert wanted.context.started_ms == world.clock.now_ms
     world.rewritten(ListOffsetsResponse())
     assert len(world.at_client()) == 2
     assert not world.session.holds_broker
@@ -207,18 +207,18 @@ def test_client_when_it_pipelines_more_than_the_limit_then_is_held_until_answers
 @pytest.mark.parametrize(
     ("sent", "reason"),
     [
-        (struct.pack(">i", -1), CloseReason.MALFORMED_REQUEST),
-        (struct.pack(">i", 0), CloseReason.MALFORMED_REQUEST),
-        (struct.pack(">i", 200_000_000), CloseReason.MALFORMED_REQUEST),
-        (struct.pack(">ihhih", 10, 1_000, 0, 1, -1), CloseReason.UNKNOWN_API),
-        (struct.pack(">ihhih", 10, 1, 99, 1, -1), CloseReason.UNOFFERED_VERSION),
-        (struct.pack(">ihhih", 10, 17, 0, 1, -1), CloseReason.UNOFFERED_VERSION),
-        (struct.pack(">ihhih", 5_000_000, 1, 12, 1, -1), CloseReason.REQUEST_TOO_LARGE),
-        (struct.pack(">ihhih", 10, 12, 3, 1, -9), CloseReason.MALFORMED_REQUEST),
+        (struct.pack(">i", -1), DisconnectCause.MALFORMED_REQUEST),
+        (struct.pack(">i", 0), DisconnectCause.MALFORMED_REQUEST),
+        (struct.pack(">i", 200_000_000), DisconnectCause.MALFORMED_REQUEST),
+        (struct.pack(">ihhih", 10, 1_000, 0, 1, -1), DisconnectCause.UNKNOWN_API),
+        (struct.pack(">ihhih", 10, 1, 99, 1, -1), DisconnectCause.UNOFFERED_VERSION),
+        (struct.pack(">ihhih", 10, 17, 0, 1, -1), DisconnectCause.UNOFFERED_VERSION),
+        (struct.pack(">ihhih", 5_000_000, 1, 12, 1, -1), DisconnectCause.REQUEST_TOO_LARGE),
+        (struct.pack(">ihhih", 10, 12, 3, 1, -9), DisconnectCause.MALFORMED_REQUEST),
     ],
 )
 def test_session_when_a_request_is_not_one_then_ends_and_says_why(
-    sent: bytes, reason: CloseReason
+    sent: bytes, reason: DisconnectCause
 ) -> None:
     world = SessionWorld()
     world.client_sends(sent)
@@ -240,7 +240,7 @@ def test_session_when_the_broker_answers_what_was_not_asked_then_ends(answer: by
     world.client_sends(_opaque_request(1, b""))
     world.broker_sends(answer)
     assert world.closed is not None
-    assert world.closed.reason is CloseReason.MALFORMED_ANSWER
+    assert world.closed.reason is DisconnectCause.MALFORMED_ANSWER
 
 
 @given(data=st.binary(max_size=200), chunks=st.lists(st.integers(min_value=1, max_value=200)))

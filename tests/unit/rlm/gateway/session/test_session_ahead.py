@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.gateway.fetch.remote_outcome import Reading, RemoteOutcome
+from rlm.gateway.fetch.remote_outcome import ReadPending, RemoteOutcome
 from rlm.gateway.session.limits import SessionLimits
 from rlm.gateway.session.speculation import MAX_AGE_MS
 from rlm.gateway.session.speculative_fetch import PAUSE_COUNT
@@ -238,7 +238,9 @@ def test_reader_when_it_was_asked_for_in_vain_then_not_for_a_while() -> None:
     assert expected_counts == [*([1] * PAUSE_COUNT), 2]
 
 
-@pytest.mark.parametrize("outcome", [Reading(), slice_of(60, 60)], ids=["nothing yet", "too large"])
+@pytest.mark.parametrize(
+    "outcome", [ReadPending(), slice_of(60, 60)], ids=["nothing yet", "too large"]
+)
 def test_reader_when_it_is_given_nothing_then_nothing_is_asked_ahead(
     outcome: RemoteOutcome,
 ) -> None:
@@ -300,10 +302,10 @@ def test_reader_when_the_ends_of_the_log_grow_old_then_they_are_asked_for_anew_b
     world.clock.now_ms += SessionLimits().log_ends_age_ms // 2 + 1
     world.store_answers(slice_of(60, 70))
 
-    *ends, ahead = world.at_broker()
+    *ends, speculative = world.at_broker()
 
     assert [int.from_bytes(frame[:2], "big") for frame in ends] == [LIST_OFFSETS.key] * 3
-    assert read_request(FETCH, 16, ahead)[1].topics == fetch_of(16, 70).topics
+    assert read_request(FETCH, 16, speculative)[1].topics == fetch_of(16, 70).topics
     world.broker_sends(ends_of(100) + ends_of(495) + ends_of(505))
     broker_lacks(world)
     world.client_sends(request(FETCH, 16, fetch_of(16, 70), 3))

@@ -52,7 +52,7 @@ class _Reader:
         self.world = SessionWorld(facts={TIERED: TRIMMED}, limits=limits)
         self.is_forbidden = False
         self.asked: list[tuple[int, int | None]] = []
-        self.told: list[tuple[int, bytes | None]] = []
+        self.cached: list[tuple[int, bytes | None]] = []
         self._at_broker: deque[bytes] = deque()
         self._next_offset = 0
 
@@ -118,7 +118,7 @@ class _Reader:
             if self.asked[number][1] not in (None, _REFUSED):
                 (row,) = read_response(FETCH, _VERSION, frame)[1].responses[0].partitions
                 records = bytes_of(row)
-            self.told.append((number, records))
+            self.cached.append((number, records))
             if records and records != b"local":
                 self._next_offset = int(records.split(b"-")[1])
 
@@ -147,8 +147,8 @@ def test_reader_when_it_reads_on_or_not_then_each_request_has_its_own_answer(
     reader.ends()
 
     assert reader.world.closed is None
-    assert [number for number, _ in reader.told] == [number for number, _ in reader.asked]
-    for (_, offset), (_, records) in zip(reader.asked, reader.told, strict=True):
+    assert [number for number, _ in reader.cached] == [number for number, _ in reader.asked]
+    for (_, offset), (_, records) in zip(reader.asked, reader.cached, strict=True):
         assert records == _expected_records(offset)
 
 
@@ -161,7 +161,7 @@ def test_reader_when_it_reads_on_or_not_then_each_request_has_its_own_answer(
 def test_reader_when_it_is_forbidden_to_read_then_it_gets_nothing_that_was_not_allowed_lately(
     age_ms: int, cycles_ms: list[int], answered_count: int, waits_ms: int
 ) -> None:
-    reader = _Reader(SessionLimits(verdict_age_ms=age_ms))
+    reader = _Reader(SessionLimits(cached_response_max_age_ms=age_ms))
     for cycle_ms in cycles_ms:
         reader.world.clock.now_ms += cycle_ms
         reader.fetches()
@@ -170,13 +170,13 @@ def test_reader_when_it_is_forbidden_to_read_then_it_gets_nothing_that_was_not_a
         reader.broker_answers()
 
     reader.is_forbidden = True
-    before_count = len(reader.told)
+    before_count = len(reader.cached)
     reader.world.clock.now_ms += waits_ms
     for _ in range(3):
         reader.fetches()
         reader.ends()
 
-    given_after = [records for _, records in reader.told[before_count:] if records]
+    given_after = [records for _, records in reader.cached[before_count:] if records]
     on_its_way_count = 1 if waits_ms <= MAX_AGE_MS else 0
     assert len(given_after) <= (3 if waits_ms <= age_ms else on_its_way_count)
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.gateway.fetch.remote_log_bounds import TierFacts
-from rlm.gateway.fetch.remote_outcome import Diverging, Reading, Refused, RemoteOutcome
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
+from rlm.gateway.fetch.remote_outcome import LogDivergence, ReadPending, ReadRefused, RemoteOutcome
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.session.session import Session
 from rlm.gateway.session.speculation import MAX_AGE_MS
 from rlm.wire.api.fetch import FETCH, NodeEndpoint, PartitionData
@@ -44,7 +44,7 @@ def test_fetch_when_nothing_is_remote_then_passes_without_a_session_wherever_it_
     version: int, chunks: list[int], unread: bool
 ) -> None:
     """R17: sent without a session; the log start is that of both tiers."""
-    world = SessionWorld(facts={TIERED: TierFacts(first_stored_offset=5)})
+    world = SessionWorld(facts={TIERED: RemoteLogBounds(first_stored_offset=5)})
     asked = fetch_of(version, 200)
     if version >= 7:
         asked = replace(asked, session_epoch=0)
@@ -130,7 +130,7 @@ def test_fetch_when_the_store_cannot_be_read_then_is_the_error_that_its_version_
     world.client_sends(request(FETCH, version, fetch_of(version, 50)))
     found = response(FETCH, version, answer_of(version, out_of_range_row(0)))
     world.broker_sends(ALL_ENDS + found + (ids_of() if version < 13 else b""))
-    world.store_answers(Refused(ErrorCode.KAFKA_STORAGE_ERROR))
+    world.store_answers(ReadRefused(ErrorCode.KAFKA_STORAGE_ERROR))
     (row,) = answered(world, version)
     assert row.error_code == _storage_error(version)
 
@@ -156,7 +156,7 @@ def test_fetch_above_the_end_when_another_client_reads_the_store_then_is_found_o
 
     assert len(backfill.reads) == 1
     assert world.reads[0].reads[0].above_end
-    world.store_answers(Refused(ErrorCode.OFFSET_OUT_OF_RANGE))
+    world.store_answers(ReadRefused(ErrorCode.OFFSET_OUT_OF_RANGE))
     (row,) = answered(world, version)
     assert row.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
@@ -199,7 +199,7 @@ def test_fetch_when_below_the_trimmed_offset_then_asks_the_ends_first_and_the_st
     assert world.at_client() == []
     (wanted,) = world.reads
     assert [(each.topic_id_partition, each.offset) for each in wanted.reads] == [(TIERED, 50)]
-    world.store_answers(Reading())
+    world.store_answers(ReadPending())
     remote, local = answered(world, version)
     assert (remote.error_code, remote.high_watermark) == (ErrorCode.NONE, 500)
     assert remote.last_stable_offset == 490
@@ -216,7 +216,7 @@ def test_fetch_when_the_ends_are_known_then_its_read_is_foreseen_before_the_brok
     answer = response(FETCH, version, answer_of(version, out_of_range_row(0)), 7) + ids
     world.client_sends(request(FETCH, version, fetch_of(version, 50), 7))
     world.broker_sends(ALL_ENDS + answer)
-    world.store_answers(Reading())
+    world.store_answers(ReadPending())
     assert world.expected == []
     world.clock.now_ms += MAX_AGE_MS + 1
 
@@ -231,10 +231,10 @@ def test_fetch_when_the_ends_are_known_then_its_read_is_foreseen_before_the_brok
 @pytest.mark.parametrize(
     ("outcome", "error_code"),
     [
-        (Refused(ErrorCode.OFFSET_OUT_OF_RANGE), ErrorCode.OFFSET_OUT_OF_RANGE),
-        (Refused(ErrorCode.KAFKA_STORAGE_ERROR), ErrorCode.KAFKA_STORAGE_ERROR),
-        (Reading(), ErrorCode.NONE),
-        (Diverging(epoch=3, end_offset=40), ErrorCode.NONE),
+        (ReadRefused(ErrorCode.OFFSET_OUT_OF_RANGE), ErrorCode.OFFSET_OUT_OF_RANGE),
+        (ReadRefused(ErrorCode.KAFKA_STORAGE_ERROR), ErrorCode.KAFKA_STORAGE_ERROR),
+        (ReadPending(), ErrorCode.NONE),
+        (LogDivergence(epoch=3, end_offset=40), ErrorCode.NONE),
     ],
 )
 def test_fetch_when_the_store_has_nothing_then_its_partition_says_why(
@@ -244,12 +244,12 @@ def test_fetch_when_the_store_has_nothing_then_its_partition_says_why(
     world.store_answers(outcome)
     (row,) = answered(world, 13)
     assert row.error_code == error_code
-    assert row.diverging_epoch.epoch == (3 if isinstance(outcome, Diverging) else -1)
+    assert row.diverging_epoch.epoch == (3 if isinstance(outcome, LogDivergence) else -1)
 
 
 def test_fetch_when_above_the_ends_known_then_they_are_asked_again_behind_the_answer() -> None:
     """R15: what was asked before the answer does not prove that the offset lies above the end."""
-    world = SessionWorld(facts={TIERED: TierFacts(trimmed_offset=10_000)})
+    world = SessionWorld(facts={TIERED: RemoteLogBounds(trimmed_offset=10_000)})
     world.client_sends(request(FETCH, 13, fetch_of(13, 600)))
     world.at_broker()
     world.broker_sends(ALL_ENDS + response(FETCH, 13, answer_of(13, out_of_range_row(0))))
@@ -284,7 +284,7 @@ def test_fetch_when_a_follower_lacks_what_was_trimmed_then_the_store_is_read_all
     world = _asked_of_follower(50)
     (read,) = world.reads[0].reads
     assert (read.offset, read.local_start_offset, read.above_end) == (50, 100, False)
-    world.store_answers(Reading())
+    world.store_answers(ReadPending())
     (row,) = answered(world, 13)
     assert (row.error_code, row.high_watermark, row.last_stable_offset) == (0, 100, 100)
 
@@ -299,7 +299,7 @@ def test_fetch_when_a_follower_lacks_what_was_not_trimmed_then_stays_an_error() 
 
 def test_fetch_when_the_ends_are_young_then_they_are_not_asked_again() -> None:
     world = asked_for_remote()
-    world.store_answers(Reading())
+    world.store_answers(ReadPending())
     world.at_client()
     world.at_broker()
     world.clock.now_ms += MAX_AGE_MS + 1
@@ -321,15 +321,15 @@ def test_fetch_by_name_when_the_topic_is_another_then_nothing_of_the_first_is_to
     answer = response(FETCH, 12, answer_of(12, found))
     world.broker_sends(ends_of(0) + ends_of(490) + ends_of(500) + answer + ids_of(topic_id))
     assert world.reads == []
-    (told,) = answered(world, 12)
+    (cached,) = answered(world, 12)
     if row == "lacked":
-        assert told.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert cached.error_code == ErrorCode.KAFKA_STORAGE_ERROR
     else:
-        assert (bytes_of(told), told.log_start_offset) == (b"records", 0)
+        assert (bytes_of(cached), cached.log_start_offset) == (b"records", 0)
 
 
 def test_fetch_by_name_when_the_ends_are_asked_again_then_all_answers_are_awaited() -> None:
-    world = SessionWorld(facts={TIERED: TierFacts(trimmed_offset=10_000)})
+    world = SessionWorld(facts={TIERED: RemoteLogBounds(trimmed_offset=10_000)})
     world.client_sends(request(FETCH, 12, fetch_of(12, 600)))
     world.broker_sends(
         ALL_ENDS + response(FETCH, 12, answer_of(12, out_of_range_row(0))) + ids_of()
@@ -345,7 +345,7 @@ def test_client_when_its_fetch_waits_for_the_store_then_its_next_request_waits_t
     world.client_sends(request(FETCH, 13, fetch_of(13, 300), 2))
     assert world.at_broker() == []
     assert not world.session.reads_client
-    world.store_answers(Reading())
+    world.store_answers(ReadPending())
     assert len(world.at_broker()) == 1
     assert world.session.reads_client
 
@@ -369,7 +369,7 @@ def test_fetch_when_its_foreseen_read_is_not_needed_then_nothing_is_expected_any
     world = SessionWorld(facts={TIERED: TRIMMED})
     world.client_sends(request(FETCH, 13, fetch_of(13, 50), 7))
     world.broker_sends(ALL_ENDS + response(FETCH, 13, answer_of(13, out_of_range_row(0)), 7))
-    world.store_answers(Reading())
+    world.store_answers(ReadPending())
     world.clock.now_ms += MAX_AGE_MS + 1
     world.client_sends(request(FETCH, 13, fetch_of(13, 60), 8))
     assert [each.offset for each in world.expected[-1].reads] == [60]
@@ -381,28 +381,28 @@ def test_fetch_when_its_foreseen_read_is_not_needed_then_nothing_is_expected_any
 
 
 def test_fetch_when_the_metadata_is_read_anew_then_the_client_comes_again() -> None:
-    class NotReady(FixedView):
-        def facts(self, partition: TopicIdPartition) -> TierFacts:
+    class UnreadyReason(FixedView):
+        def facts(self, partition: TopicIdPartition) -> RemoteLogBounds:
             raise RetriableError("not caught up", partition=partition)
 
     world = SessionWorld()
-    world.session = Session(replace(world.parts, view=NotReady()))
+    world.session = Session(replace(world.parts, view=UnreadyReason()))
 
     world.client_sends(request(FETCH, 13, fetch_of(13, 50)))
 
     assert world.closed is not None
-    assert world.closed.reason is CloseReason.METADATA_NOT_READY
+    assert world.closed.reason is DisconnectCause.METADATA_NOT_READY
 
 
 def test_fetch_when_below_the_log_start_then_the_brokers_records_are_not_served() -> None:
     """R17."""
-    world = SessionWorld(facts={TIERED: TierFacts(recorded_start_offset=80)})
+    world = SessionWorld(facts={TIERED: RemoteLogBounds(recorded_start_offset=80)})
     world.client_sends(request(FETCH, 13, fetch_of(13, 50)))
     world.broker_sends(ends_of(0) + ends_of(490) + ends_of(500))
     world.broker_sends(response(FETCH, 13, answer_of(13, local_row(0, start=0))))
     (wanted,) = world.reads
     assert wanted.reads[0].offset == 50
-    world.store_answers(Refused(ErrorCode.OFFSET_OUT_OF_RANGE))
+    world.store_answers(ReadRefused(ErrorCode.OFFSET_OUT_OF_RANGE))
     (row,) = answered(world, 13)
     assert row.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
@@ -411,7 +411,7 @@ def test_fetch_when_it_is_a_followers_then_the_connection_ends() -> None:
     world = SessionWorld()
     world.client_sends(request(FETCH, 13, replace(fetch_of(13, 0), replica_id=1)))
     assert world.closed is not None
-    assert world.closed.reason is CloseReason.REPLICA_FETCH
+    assert world.closed.reason is DisconnectCause.REPLICA_FETCH
 
 
 def test_fetch_when_it_names_a_session_then_is_told_that_there_is_none() -> None:

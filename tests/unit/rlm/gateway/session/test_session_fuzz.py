@@ -16,16 +16,16 @@ from uuid import UUID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlm.gateway.fetch.remote_log_bounds import TierFacts
+from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
 from rlm.gateway.fetch.remote_outcome import (
-    Diverging,
     GapBelow,
-    Reading,
-    Refused,
+    LogDivergence,
+    ReadPending,
+    ReadRefused,
+    ReadThrottled,
     RemoteOutcome,
-    Throttled,
 )
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.rewriting.rewrite_table import REWRITES
 from rlm.gateway.session.limits import SessionLimits
 from rlm.wire.api.fetch import FETCH
@@ -69,11 +69,11 @@ _SPECIAL: dict[str, st.SearchStrategy[object]] = {
 }
 _OUTCOMES: st.SearchStrategy[RemoteOutcome] = st.sampled_from(
     [
-        Reading(),
-        Throttled(),
-        Refused(ErrorCode.KAFKA_STORAGE_ERROR),
-        Refused(ErrorCode.OFFSET_OUT_OF_RANGE),
-        Diverging(epoch=1, end_offset=50),
+        ReadPending(),
+        ReadThrottled(),
+        ReadRefused(ErrorCode.KAFKA_STORAGE_ERROR),
+        ReadRefused(ErrorCode.OFFSET_OUT_OF_RANGE),
+        LogDivergence(epoch=1, end_offset=50),
         GapBelow(100),
     ]
 )
@@ -92,7 +92,8 @@ class _Fuzz:
     def __init__(self, data: st.DataObject) -> None:
         self.data = data
         self.world = SessionWorld(
-            facts={TIERED: TierFacts(first_stored_offset=0, trimmed_offset=100)}, limits=_LIMITS
+            facts={TIERED: RemoteLogBounds(first_stored_offset=0, trimmed_offset=100)},
+            limits=_LIMITS,
         )
         self.waiting: deque[_Head] = deque()
         self.owed: list[int] = []
@@ -156,8 +157,8 @@ class _Fuzz:
     def check(self) -> None:
         """After every step."""
         session = self.world.session
-        held = session._requests.stream.held_bytes + session._answers.stream.held_bytes
-        assert held <= _HELD_BYTES
+        buffered = session._requests.stream.buffered_bytes + session._answers.stream.buffered_bytes
+        assert buffered <= _HELD_BYTES
         assert self.answered == self.owed[: len(self.answered)]
 
     def _version(self, api: Api[Any, Any]) -> int:
@@ -204,7 +205,7 @@ def test_session_when_streams_are_damaged_then_it_ends_with_a_reason_or_goes_on(
             fuzz.client_sends(correlation_id)
             _go_on(fuzz, rounds=data.draw(st.integers(0, 3)), is_damaged=True)
     closed = fuzz.world.closed
-    assert closed is None or closed.reason is not CloseReason.INTERNAL_ERROR
+    assert closed is None or closed.reason is not DisconnectCause.INTERNAL_ERROR
 
 
 def _go_on(fuzz: _Fuzz, *, rounds: int, is_damaged: bool = False) -> None:

@@ -70,8 +70,8 @@ def test_fetch_by_name_when_it_lies_in_a_gap_then_goes_on_behind_it_in_the_same_
     sent = read_request(FETCH, 12, world.at_broker()[0])[1]
     assert sent.topics[0].partitions[0].fetch_offset == 100
     world.broker_sends(response(FETCH, 12, answer_of(12, row), 2) + ids_of(topic_id))
-    (told,) = answered(world, 12)
-    assert (told.error_code, bytes_of(told)) == (code, b"" if code else b"records")
+    (cached,) = answered(world, 12)
+    assert (cached.error_code, bytes_of(cached)) == (code, b"" if code else b"records")
 
 
 def test_fetch_when_the_broker_was_trimmed_behind_a_gap_then_the_store_is_read_anew() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.gateway.fetch.remote_log_bounds import TierFacts
+from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
 from rlm.wire.api.fetch import FETCH, FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from rlm.wire.api.find_coordinator import FIND_COORDINATOR, FindCoordinatorResponse
 from rlm.wire.api.list_offsets import (
@@ -32,7 +32,7 @@ from tests.unit.rlm.gateway.session_world import (
 )
 
 _TAGS = ((100, b"new"), (200, b"newer"))
-_TRIMMED = {TIERED: TierFacts(first_stored_offset=0, trimmed_offset=100)}
+_TRIMMED = {TIERED: RemoteLogBounds(first_stored_offset=0, trimmed_offset=100)}
 
 
 def _fetch(*, session_id: int = 0, session_epoch: int = -1, by_id: bool = False) -> FetchRequest:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.gateway.fetch.remote_log_bounds import TierFacts
-from rlm.gateway.fetch.remote_outcome import Throttled
+from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
+from rlm.gateway.fetch.remote_outcome import ReadThrottled
 from rlm.gateway.session.limits import SessionLimits
 from rlm.gateway.session.session import Session
 from rlm.wire.api.fetch import (
@@ -32,7 +32,7 @@ from rsm.segment.ids import TopicIdPartition
 from tests.unit.rlm.gateway.session_world import TIERED, TOPIC_ID, SessionWorld, request, response
 
 _VERSION = 13
-_TRIMMED = TierFacts(first_stored_offset=0, trimmed_offset=100)
+_TRIMMED = RemoteLogBounds(first_stored_offset=0, trimmed_offset=100)
 
 
 def _fetch(partition_count: int, *, max_bytes: int = 1 << 20) -> bytes:
@@ -82,7 +82,7 @@ def _reading(*others: PartitionData, limits: SessionLimits | None = None) -> Ses
 
 
 @pytest.mark.parametrize(
-    ("others", "turn_wait_ms"),
+    ("others", "permit_wait_ms"),
     [
         pytest.param((), 300, id="nothing else was asked for"),
         pytest.param((_row(1),), 100, id="nothing else is there yet"),
@@ -91,11 +91,11 @@ def _reading(*others: PartitionData, limits: SessionLimits | None = None) -> Ses
     ],
 )
 def test_fetch_when_it_may_have_to_wait_for_a_turn_then_not_with_what_the_broker_has(
-    others: tuple[PartitionData, ...], turn_wait_ms: int
+    others: tuple[PartitionData, ...], permit_wait_ms: int
 ) -> None:
     """Scenario 64."""
     world = _reading(*others, limits=SessionLimits(remote_wait_ms=300))
-    assert (world.reads[0].turn_wait_ms, world.reads[0].max_wait_ms) == (turn_wait_ms, 300)
+    assert (world.reads[0].permit_wait_ms, world.reads[0].max_wait_ms) == (permit_wait_ms, 300)
     assert world.reads[0].client_id == "client"
 
 
@@ -103,9 +103,9 @@ class _CountingView:
     def __init__(self) -> None:
         self.asked: set[int] = set()
 
-    def facts(self, partition: TopicIdPartition) -> TierFacts:
+    def facts(self, partition: TopicIdPartition) -> RemoteLogBounds:
         self.asked.add(partition.partition)
-        return TierFacts()
+        return RemoteLogBounds()
 
 
 def test_fetch_when_it_names_more_partitions_than_there_are_then_they_are_not_looked_up() -> None:
@@ -128,7 +128,7 @@ def test_fetch_when_it_names_more_partitions_than_there_are_then_they_are_not_lo
 def test_fetch_when_it_is_throttled_then_is_empty_without_an_error_or_a_throttle_time() -> None:
     """Scenario 64: a throttle time would keep the client from its local partitions too."""
     world = _reading(_row(1, records=b"local"))
-    world.store_answers(Throttled())
+    world.store_answers(ReadThrottled())
     (frame,) = world.at_client()
     _, answer = read_response(FETCH, _VERSION, frame)
     remote, local = answer.responses[0].partitions
@@ -159,7 +159,7 @@ def test_fetch_when_it_asks_for_more_than_a_fetch_may_get_then_asks_for_that() -
     assert world.reads[0].reads[0].max_bytes == 10_000
 
 
-def test_requests_when_the_client_has_not_taken_its_answer_then_are_begun_once_it_has() -> None:
+def test_requests_when_the_client_has_not_taken_its_answer_then_are_started_once_it_has() -> None:
     """Scenario 115: each answer more would hold memory that others wait for."""
     world = SessionWorld(facts={TIERED: _TRIMMED})
     world.session.client_is_full(is_full=True)

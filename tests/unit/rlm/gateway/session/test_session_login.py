@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rlm.gateway.fetch.remote_log_bounds import TierFacts
-from rlm.gateway.model.disconnect_cause import CloseReason
+from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.session.session import Session
 from rlm.wire.api.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from rlm.wire.api.sasl_authenticate import (
@@ -45,7 +45,7 @@ def _keys(world: SessionWorld) -> list[int]:
 
 def test_login_when_a_fetch_before_it_waits_for_the_store_then_it_begins_after_its_answer() -> None:
     """No question of the gateway's own can come between the messages of a login."""
-    world = SessionWorld(facts={TIERED: TierFacts(first_stored_offset=0, trimmed_offset=100)})
+    world = SessionWorld(facts={TIERED: RemoteLogBounds(first_stored_offset=0, trimmed_offset=100)})
 
     fetch = request(FETCH, 13, _REMOTE_FETCH)
     world.client_sends(fetch + request(SASL_HANDSHAKE, 1, _HANDSHAKE, 2))
@@ -105,7 +105,7 @@ def test_fetch_when_others_log_in_here_and_its_client_did_not_then_is_not_looked
     world.client_sends(request(FETCH, 13, _REMOTE_FETCH)[:20])
 
     assert world.closed is not None
-    assert world.closed.reason is CloseReason.NOT_LOGGED_IN
+    assert world.closed.reason is DisconnectCause.NOT_LOGGED_IN
 
 
 def test_fetch_when_its_clients_login_failed_then_is_not_looked_into() -> None:
@@ -115,7 +115,7 @@ def test_fetch_when_its_clients_login_failed_then_is_not_looked_into() -> None:
     world.client_sends(request(FETCH, 13, _REMOTE_FETCH))
 
     assert world.closed is not None
-    assert world.closed.reason is CloseReason.NOT_LOGGED_IN
+    assert world.closed.reason is DisconnectCause.NOT_LOGGED_IN
 
 
 def test_fetch_when_the_listener_is_without_logins_then_is_served() -> None:

@@ -80,10 +80,10 @@ def test_trim_when_a_gateway_is_behind_then_stops_before_what_it_does_not_know(
 
 
 def test_trim_when_a_gateway_is_behind_then_says_which() -> None:
-    held = decided(gateway((3, 500))).held
+    blocked = decided(gateway((3, 500))).blocked
 
-    assert held is not None
-    assert (held.reason, held.values["gateway"]) == ("gateway_behind", "gw:19092")
+    assert blocked is not None
+    assert (blocked.reason, blocked.values["gateway"]) == ("gateway_behind", "gw:19092")
 
 
 def test_gateway_when_past_its_lease_then_is_not_waited_for() -> None:

@@ -16,7 +16,7 @@ from tests.unit.rlm.policy.views import LINEAGE, remote, stored_up_to
 STORED = stored_up_to(500)
 LOST = STORED[2]
 """It holds [200, 300)."""
-NOTHING = SegmentLoss(lost=(), held_by=(), on_broker=())
+NOTHING = SegmentLoss(lost=(), readable_in=(), on_broker=())
 
 
 def loss_of(
@@ -40,7 +40,7 @@ def offsets(*spans: tuple[int, int]) -> tuple[OffsetRange, ...]:
 
 
 def test_loss_when_nothing_else_holds_the_offsets_then_all_are_lost() -> None:
-    expected = SegmentLoss(lost=offsets((200, 300)), held_by=(), on_broker=())
+    expected = SegmentLoss(lost=offsets((200, 300)), readable_in=(), on_broker=())
 
     assert loss_of(LOST) == expected
     assert loss_of(LOST, damaged=(LOST,)) == expected
@@ -51,7 +51,7 @@ def test_loss_when_another_segment_holds_some_then_the_rest_is_lost() -> None:
 
     found = loss_of(LOST, other)
 
-    assert (found.lost, found.held_by) == (offsets((250, 300)), (other.metadata.segment_id,))
+    assert (found.lost, found.readable_in) == (offsets((250, 300)), (other.metadata.segment_id,))
 
 
 def test_loss_when_the_other_segment_is_reported_damaged_then_it_holds_nothing() -> None:
@@ -78,7 +78,7 @@ def test_loss_when_the_log_begins_inside_then_only_what_can_be_read_is_lost() ->
 
     found = loss_of(LOST, below, log_start=250)
 
-    assert (found.lost, found.held_by) == (offsets((250, 300)), ())
+    assert (found.lost, found.readable_in) == (offsets((250, 300)), ())
 
 
 def test_loss_when_no_log_start_is_on_record_then_the_first_offset_is_lost_too() -> None:

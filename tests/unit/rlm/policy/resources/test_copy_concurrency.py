@@ -35,9 +35,12 @@ def knee(limit: int) -> float:
     return 25_000.0 * min(limit, 4)
 
 
-def window(rate: float, *, pressed: bool = True, refused: bool = False) -> CopyWindow:
+def window(rate: float, *, is_saturated: bool = True, refused: bool = False) -> CopyWindow:
     return CopyWindow(
-        moved_bytes=int(rate * WINDOW_MS), elapsed_ms=WINDOW_MS, pressed=pressed, refused=refused
+        moved_bytes=int(rate * WINDOW_MS),
+        elapsed_ms=WINDOW_MS,
+        is_saturated=is_saturated,
+        refused=refused,
     )
 
 
@@ -103,7 +106,7 @@ def test_limit_when_nobody_waits_for_a_place_then_stays() -> None:
     """What few partitions move tells nothing about more of them."""
     now = CopyConcurrency.beginning(MOST)
     for rate in (10.0, 1000.0, 0.0):
-        now = adjusted(now, window(rate, pressed=False))
+        now = adjusted(now, window(rate, is_saturated=False))
     assert now.limit == 4
 
 
@@ -123,6 +126,6 @@ def test_limit_whatever_is_seen_then_at_least_one_and_no_more_than_allowed(
     most: int, seen: list[tuple[float, bool, bool]]
 ) -> None:
     now = CopyConcurrency.beginning(most)
-    for rate, pressed, refused in seen:
-        now = adjusted(now, window(rate, pressed=pressed, refused=refused))
+    for rate, is_saturated, refused in seen:
+        now = adjusted(now, window(rate, is_saturated=is_saturated, refused=refused))
         assert 1 <= now.limit <= most

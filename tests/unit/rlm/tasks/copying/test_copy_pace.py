@@ -68,7 +68,7 @@ def test_pace_when_more_bring_nothing_then_what_runs_ends_and_fewer_follow() -> 
 
 
 def test_pace_when_nothing_moves_and_the_cycle_looks_then_one_more() -> None:
-    """Scenario 12: the bytes of those that hang do not come, so they can't be waited for."""
+    """Scenario 12: the bytes of those that hang do not come, so they cannot be waited for."""
     bench = Bench()
     bench.end_window()
     assert bench.running == 5

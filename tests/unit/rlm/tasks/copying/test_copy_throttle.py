@@ -62,7 +62,7 @@ def test_contents_when_two_are_throttled_then_share_evenly() -> None:
     """Scenario 25: pieces take turns, whichever copy is asked first."""
     clock = FakeClock()
     throttle = throttle_of(clock, MIB, [])
-    begun = [
+    started = [
         ThrottledContent(
             source=Content(4 * MIB), throttle=throttle, attempt=Endless(clock)
         ).chunks()
@@ -70,7 +70,7 @@ def test_contents_when_two_are_throttled_then_share_evenly() -> None:
     ]
 
     for _ in range(16):
-        for chunks in begun:
+        for chunks in started:
             next(chunks)
 
     assert clock.monotonic_ms() == pytest.approx(
@@ -83,10 +83,10 @@ def test_wait_when_the_attempt_ends_then_ends_at_once() -> None:
     clock = FakeClock()
     throttle = throttle_of(clock, 1_000, [])
     attempt = Endless(clock, deadline_ms=5_000)
-    throttle.wait_turn(3_600_000, attempt)
+    throttle.wait(3_600_000, attempt)
 
     with pytest.raises(RetriableError, match="deadline"):
-        throttle.wait_turn(1, attempt)
+        throttle.wait(1, attempt)
 
     assert clock.monotonic_ms() < 6_000
 

@@ -18,7 +18,7 @@ from tests.twins.invariants import leftovers, violations
 from tests.twins.world import KEEP_REMOTE, TIP, World
 
 KEEP_LOCAL = replace(KEEP_REMOTE, local_retention_ms=-1)
-UNREACHABLE = RetriableError("store can't be reached")
+UNREACHABLE = RetriableError("store cannot be reached")
 STARTED = "publish COPY_SEGMENT_STARTED"
 FINISHED = "publish COPY_SEGMENT_FINISHED"
 
@@ -91,7 +91,7 @@ def test_copy_when_log_starts_inside_a_segment_then_that_one_is_the_first() -> N
     world.segments(3)
     world.leader().move_start(15)
     world.leader().delete_old_files()
-    world.began_at_offset[TIP] = 15
+    world.started_at_offset[TIP] = 15
     world.start()
 
     world.settle()
@@ -166,7 +166,7 @@ def test_copy_when_two_owners_finish_the_same_range_then_one_answers_always() ->
 
 @pytest.mark.parametrize("failing", ["write .log", "write .meta"])
 def test_copy_when_an_object_fails_then_nothing_of_it_is_left(failing: str) -> None:
-    """Scenario 13: its objects go at once, its record with the next cycle; copied anew."""
+    """Scenario 13: its objects go at once, its record with the next cycle; copied again."""
     world = World(policy=KEEP_LOCAL)
     world.segments(1)
     world.start().effects.fail(failing, UNREACHABLE)
@@ -198,20 +198,20 @@ def test_copy_when_objects_can_not_be_cleared_at_once_then_a_deletion_is_recorde
 
 
 def test_copy_when_finished_is_not_published_then_not_stored_and_not_trimmed() -> None:
-    """Scenario 14: local data stays; the next cycle clears the attempt and copies anew."""
+    """Scenario 14: local data stays; the next cycle clears the attempt and copies again."""
     world = World()
     world.segments(2)
     process = world.start()
-    process.effects.fail(FINISHED, RetriableError("topic can't be reached"), times=30)
+    process.effects.fail(FINISHED, RetriableError("topic cannot be reached"), times=30)
     for _ in range(8):
         world.cycle()
 
     assert world.stored() == []
     assert world.leader().log_start_offset == 0
     assert violations(world) == []
-    held = process.reports[0].trim_held
-    assert held is not None
-    assert held.reason == "not_stored"
+    blocked = process.reports[0].trim_blocked
+    assert blocked is not None
+    assert blocked.reason == "not_stored"
 
 
 def test_copy_when_finished_came_through_unknown_then_it_counts() -> None:
@@ -252,7 +252,7 @@ def test_copy_when_tiering_begins_late_then_all_old_segments_and_the_same_start(
     world.start()
     world.segments(4)
     world.leader().move_start(10)
-    world.began_at_offset[TIP] = 10
+    world.started_at_offset[TIP] = 10
     world.cycle()
     before = world.records()
 
@@ -376,7 +376,7 @@ def test_copy_when_records_were_deleted_before_their_epoch_was_claimed_then_is_m
     world.segments(2)
     world.leader().move_start(8)
     world.request_log_start(8)
-    process.effects.fail("write .log", RetriableError("store can't be reached"), times=1)
+    process.effects.fail("write .log", RetriableError("store cannot be reached"), times=1)
     world.cycle()
     claimed = world.state().lineage
     if further is not None:

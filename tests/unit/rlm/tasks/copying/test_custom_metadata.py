@@ -50,9 +50,9 @@ class CustomProcess(Process):
 
     given = CopiedSegment(objects=(), custom_metadata=b"m" * KAFKAS_LIMIT_BYTES)
 
-    def _make_ports(self, outside: Outside) -> Ports:
-        self.storage = CustomStorage(self.make_objects(outside), self.given)
-        return replace(super()._make_ports(outside), storage=self.storage)
+    def _make_ports(self, external: Outside) -> Ports:
+        self.storage = CustomStorage(self.make_objects(external), self.given)
+        return replace(super()._make_ports(external), storage=self.storage)
 
 
 class TalkativeProcess(CustomProcess):
@@ -67,9 +67,9 @@ class UnplannedProcess(CustomProcess):
     given = CopiedSegment(objects=(StoredObject(key="unplanned.log"),))
 
 
-def copy_held(process: Process, tip: TopicIdPartition = TIP) -> str | None:
-    (held,) = [each.copy_held for each in process.reports if each.topic_id_partition == tip]
-    return None if held is None else held.reason
+def copy_blocked(process: Process, tip: TopicIdPartition = TIP) -> str | None:
+    (blocked,) = [each.copy_blocked for each in process.reports if each.topic_id_partition == tip]
+    return None if blocked is None else blocked.reason
 
 
 def test_copy_when_custom_metadata_is_given_then_kept_and_given_back_to_the_deletion() -> None:
@@ -105,7 +105,7 @@ def test_copy_when_the_answer_does_not_fit_then_deleted_and_only_that_partition_
         world.cycle()
 
     assert (world.stored(tip=stopped), world.stored(tip=other)) == ([], [(0, 10), (10, 20)])
-    assert (copy_held(process, stopped), copy_held(process, other)) == ("stopped", None)
+    assert (copy_blocked(process, stopped), copy_blocked(process, other)) == ("stopped", None)
     assert process.effects.performed.count(WRITE) == 3
     assert len(world.object_names()) == 4
     assert world.leader(stopped).log_start_offset == 0

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from rlm.app.manager_gauges import ManagerGauges
 from rlm.metrics.metrics import Metrics
-from rlm.status.cluster_status import held_text
+from rlm.status.cluster_status import blocked_text
 from rlm.status.failing_copies import cause_of, failing_copies, failing_reasons
 from rlm.status.report import PartitionReport, report_as_json
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
@@ -63,12 +63,12 @@ def test_reasons_when_the_store_is_full_then_one_names_the_cause_and_counts_part
 
 def test_status_when_the_store_is_full_then_the_table_names_the_cause() -> None:
     (row, *_) = map(report_as_json, reports_of_a_full_store(2))
-    held = row["copy_held"]
+    blocked = row["copy_blocked"]
 
-    assert isinstance(held, dict)
-    assert held_text(held) == f"failing: {CAUSE}"
-    assert held_text({"reason": "not_stored"}) == "not_stored"
-    assert held_text(None) == ""
+    assert isinstance(blocked, dict)
+    assert blocked_text(blocked) == f"failing: {CAUSE}"
+    assert blocked_text({"reason": "not_stored"}) == "not_stored"
+    assert blocked_text(None) == ""
 
 
 def test_gauge_when_there_is_space_again_then_the_cause_leaves_it() -> None:
@@ -78,7 +78,7 @@ def test_gauge_when_there_is_space_again_then_the_cause_leaves_it() -> None:
 
     gauges.show((), failing)
     while_full = gauge_values(metrics)
-    gauges.show(failing, [replace(each, copy_held=None) for each in failing])
+    gauges.show(failing, [replace(each, copy_blocked=None) for each in failing])
 
     assert while_full == {CAUSE: 3.0}
     assert gauge_values(metrics) == {}
@@ -86,10 +86,13 @@ def test_gauge_when_there_is_space_again_then_the_cause_leaves_it() -> None:
 
 def test_causes_when_there_are_many_then_the_rest_is_counted_together() -> None:
     (report, *_) = reports_of_a_full_store(3)
-    held = report.copy_held
-    assert held is not None
+    blocked = report.copy_blocked
+    assert blocked is not None
     many = [
-        replace(report, copy_held=replace(held, values={**held.values, "cause": f"cause {number}"}))
+        replace(
+            report,
+            copy_blocked=replace(blocked, values={**blocked.values, "cause": f"cause {number}"}),
+        )
         for number in range(15)
     ]
 
@@ -107,7 +110,7 @@ def test_cause_when_no_system_call_failed_then_is_the_message_without_its_contex
 
 
 def test_reasons_when_a_segment_is_corrupt_then_the_process_stays_ready() -> None:
-    """That partition waits for an operator, and rlm_copy_held says so; the others are copied."""
+    """That partition waits for an operator, and rlm_copy_blocked says so; the others are copied."""
     world = World()
     world.segments(1)
     process = world.start()
@@ -117,6 +120,6 @@ def test_reasons_when_a_segment_is_corrupt_then_the_process_stays_ready() -> Non
         process.step()
 
     (report,) = process.reports
-    assert report.copy_held is not None
-    assert report.copy_held.reason == "corrupt"
+    assert report.copy_blocked is not None
+    assert report.copy_blocked.reason == "corrupt"
     assert failing_reasons(process.reports) == []

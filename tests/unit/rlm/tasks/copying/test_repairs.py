@@ -32,7 +32,7 @@ def test_damage_when_the_broker_has_the_range_then_copied_again_before_the_old_o
     kind: AnomalyKind,
 ) -> None:
     world = DamagedWorld(is_local=True)
-    begun = len(world.process.effects.performed)
+    started = len(world.process.effects.performed)
     if kind is AnomalyKind.MISSING:
         world.lose(1)
     else:
@@ -41,7 +41,7 @@ def test_damage_when_the_broker_has_the_range_then_copied_again_before_the_old_o
     world.pass_cycles()
 
     published = [
-        name for name in world.process.effects.performed[begun:] if _is_segment_event(name)
+        name for name in world.process.effects.performed[started:] if _is_segment_event(name)
     ]
     assert published == COPIED_AGAIN
     assert world.stored() == [(0, 10), (10, 20), (20, 30)]
@@ -115,12 +115,12 @@ def test_repair_when_it_fails_then_reported_and_logged_only_when_it_is_tried(
     """While the pause after a failure lasts, nothing is copied, and the log says nothing."""
     world = DamagedWorld(is_local=True)
     world.process.effects.fail("write .log", RetriableError("store refuses"), times=99)
-    begun = world.process.effects.performed.count("publish COPY_SEGMENT_STARTED")
+    started = world.process.effects.performed.count("publish COPY_SEGMENT_STARTED")
     world.lose(1)
     with caplog.at_level(logging.INFO, "rlm.tasks.copying.repairs"):
         for _ in range(6):
             world.process.step()
-    attempts = world.process.effects.performed.count("publish COPY_SEGMENT_STARTED") - begun
+    attempts = world.process.effects.performed.count("publish COPY_SEGMENT_STARTED") - started
 
     logged = [each for each in caplog.records if each.name == "rlm.tasks.copying.repairs"]
     (row,) = map(report_as_json, world.process.reports)
@@ -132,7 +132,7 @@ def test_repair_when_it_fails_then_reported_and_logged_only_when_it_is_tried(
         "attempts": 1,
         "final": False,
     }
-    assert row["copy_held"] is None
+    assert row["copy_blocked"] is None
 
 
 class FirstRefused(DamageProof):

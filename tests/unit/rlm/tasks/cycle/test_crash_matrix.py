@@ -31,17 +31,17 @@ Story = Callable[[World], None]
 class RefusedProcess(Process):
     """One whose store deletes no `.log` object."""
 
-    def make_metadata(self, outside: Outside) -> FreshMetadata:
+    def make_metadata(self, external: Outside) -> FreshMetadata:
         self.effects.fail("delete .log", RetriableError("store refuses"), times=100)
-        return super().make_metadata(outside)
+        return super().make_metadata(external)
 
 
 class FailingWritesProcess(Process):
     """One whose store takes no `.meta` object the first time."""
 
-    def make_metadata(self, outside: Outside) -> FreshMetadata:
+    def make_metadata(self, external: Outside) -> FreshMetadata:
         self.effects.fail("write .meta", RetriableError("store refuses"))
-        return super().make_metadata(outside)
+        return super().make_metadata(external)
 
 
 def copy_trim_expire(world: World) -> None:
@@ -99,7 +99,7 @@ def outcome(world: World) -> object:
         world.stored(),
         world.state().log_start_offset,
         world.leader().log_start_offset,
-        {letter.metadata.offsets for letter in world.dead_letters.letters},
+        {dead_letter.metadata.offsets for dead_letter in world.dead_letters.published},
     )
 
 

@@ -14,7 +14,7 @@ from tests.twins.process import Process
 from tests.twins.world import KEEP_REMOTE, World
 
 KEEP_LOCAL = replace(KEEP_REMOTE, local_retention_ms=-1)
-UNREACHABLE = RetriableError("store can't be reached")
+UNREACHABLE = RetriableError("store cannot be reached")
 
 
 def offsets_of(gaps: tuple[RecordedGap, ...]) -> list[tuple[int, int]]:
@@ -133,7 +133,7 @@ def test_gap_when_tiering_has_ended_then_recorded_without_an_alarm(
 
 def test_gap_when_it_can_not_be_recorded_then_recorded_later() -> None:
     world, process = stored_ten()
-    process.effects.fail("publish GapsRecorded", RetriableError("topic can't be reached"), times=2)
+    process.effects.fail("publish GapsRecorded", RetriableError("topic cannot be reached"), times=2)
 
     world.settle()
 
@@ -148,12 +148,12 @@ def test_gap_when_managers_restart_before_it_is_on_record_then_no_trim_hides_it(
     for _ in range(4):
         world.restart()
         world.cycle()
-    held = [report.trim_held for p in world.running(1) for report in p.reports]
+    blocked = [report.trim_blocked for p in world.running(1) for report in p.reports]
     before = world.leader().log_start_offset
 
     world.settle()
 
-    assert [each.reason for each in held if each is not None] == ["gap_not_recorded"]
+    assert [each.reason for each in blocked if each is not None] == ["gap_not_recorded"]
     assert before == 30
     assert offsets_of(world.state().gaps) == [(10, 30)]
     assert world.leader().log_start_offset == 50

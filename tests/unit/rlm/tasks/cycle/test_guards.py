@@ -1,6 +1,6 @@
 """Each guard has a variant without it, and a story in which that variant breaks an invariant.
 
-The same story with the guard keeps them all. So a guard can't be lost unnoticed.
+The same story with the guard keeps them all. So a guard cannot be lost unnoticed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def finished_is_never_known(world: World) -> None:
 
 
 def second_of_three_is_missing(world: World) -> None:
-    """The first and the third segment are stored, the second one can't be."""
+    """The first and the third segment are stored, the second one cannot be."""
     world.segments(4)
     process = world.start()
     process.leadership.claim_all(process.leadership.keep_only({TIP: 0}))
@@ -111,7 +111,7 @@ def cut_and_grown_after_the_last_byte(world: World) -> None:
 
 def share_group_is_behind(world: World) -> None:
     """A share group is slower than tiering."""
-    world.share_groups.begun[TIP] = ShareGroupStart(group="sharers", offset=13)
+    world.share_groups.started[TIP] = ShareGroupStart(group="sharers", offset=13)
     world.segments(3)
     world.start()
     world.settle()

@@ -42,14 +42,14 @@ class HeldProcess(Process):
 
     metadata_type = LaggingMetadata
 
-    def make_source(self, outside: Outside) -> SlowDisk:
-        assert isinstance(outside.source, MemoryLogSource)
-        self.disk = SlowDisk(outside.source._replicas)
+    def make_source(self, external: Outside) -> SlowDisk:
+        assert isinstance(external.source, MemoryLogSource)
+        self.disk = SlowDisk(external.source._replicas)
         return self.disk
 
-    def make_metadata(self, outside: Outside) -> FreshMetadata:
-        self.metadata = super().make_metadata(outside)
-        self.metadata.end_offset = lambda: outside.topic.end_offset(0)
+    def make_metadata(self, external: Outside) -> FreshMetadata:
+        self.metadata = super().make_metadata(external)
+        self.metadata.end_offset = lambda: external.topic.end_offset(0)
         return self.metadata
 
     def make_lanes(self, name: str) -> Lanes:

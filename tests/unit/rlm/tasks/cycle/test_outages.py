@@ -19,7 +19,7 @@ from tests.twins.world import INTERVAL_MS, KEEP_REMOTE, TIP, World
 
 HOLD = replace(KEEP_REMOTE, local_retention_ms=-1)
 SHED = replace(HOLD, outage_policy=OutagePolicy.SHED_OLDEST)
-UNREACHABLE = RetriableError("store can't be reached")
+UNREACHABLE = RetriableError("store cannot be reached")
 DISK_BYTES = 10_000
 
 
@@ -105,7 +105,7 @@ def test_outage_when_policy_is_hold_then_all_is_kept_and_the_time_left_is_told(
         world.cycle()
 
     told = [r for r in caplog.records if "store takes nothing" in r.message]
-    left = world.process.metrics.local_disk_full_seconds.labels("d")
+    left = world.process.metrics.local_disk_seconds_until_full.labels("d")
     assert world.leader().log_start_offset == 0
     assert world.state().gaps == ()
     assert [vars(r)["full"] for r in told] == ["not soon", "within an hour"]

@@ -17,20 +17,20 @@ from tests.twins.world import TIP, World
 
 
 def _reason(process: Process) -> str | None:
-    held = process.reports[0].trim_held
-    return None if held is None else held.reason
+    blocked = process.reports[0].trim_blocked
+    return None if blocked is None else blocked.reason
 
 
 def test_trim_when_a_share_group_is_behind_then_waits_for_it() -> None:
     """R8: and goes on once the group has."""
     world = World()
-    world.share_groups.begun[TIP] = ShareGroupStart(group="sharers", offset=13)
+    world.share_groups.started[TIP] = ShareGroupStart(group="sharers", offset=13)
     world.segments(4)
     process = world.start()
     world.settle()
     behind = (world.leader().log_start_offset, _reason(process))
 
-    world.share_groups.begun[TIP] = ShareGroupStart(group="sharers", offset=40)
+    world.share_groups.started[TIP] = ShareGroupStart(group="sharers", offset=40)
     world.settle()
 
     assert behind == (10, "share_group")

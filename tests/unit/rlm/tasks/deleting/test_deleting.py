@@ -60,13 +60,13 @@ def test_objects_when_a_gateway_has_not_heard_of_their_deletion_then_stay_until_
         gateway_at(world, 0)
         world.clock.advance(1_000)
         process.step()
-    begun = [r.metadata.offsets.start_offset for r in world.records(DELETE_STARTED)]
+    started = [r.metadata.offsets.start_offset for r in world.records(DELETE_STARTED)]
     while_behind = process.effects.performed.count("delete .log")
     gateway_at(world, world.topic.end_offset(0))
 
     process.step()
 
-    assert (begun, while_behind) == ([0, 10], 0)
+    assert (started, while_behind) == ([0, 10], 0)
     assert process.effects.performed.count("delete .log") == 2
 
 
@@ -104,7 +104,7 @@ def test_deletions_when_nothing_can_be_deleted_then_letters_grow_and_memory_does
 
     assert isinstance(process, ForgetfulProcess)
     assert process.expirer._pauses.failing_count <= MOST_FAILING
-    assert len(world.dead_letters.letters) == 6 - MOST_FAILING
+    assert len(world.dead_letters.published) == 6 - MOST_FAILING
     assert (60, 70) in world.stored()
     assert len([r for r in caplog.records if r.name == "rlm.tasks.deleting.expirer"]) == 1
 
@@ -125,7 +125,7 @@ def test_deletion_when_others_have_finished_what_failed_here_then_has_all_its_at
     world.settle()
 
     assert process.effects.performed.count("delete .log") > 0
-    assert world.dead_letters.letters == []
+    assert world.dead_letters.published == []
     assert leftovers(world) == []
 
 

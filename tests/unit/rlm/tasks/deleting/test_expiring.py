@@ -113,7 +113,7 @@ def test_expiry_when_broker_can_not_be_asked_then_no_object_is_deleted() -> None
 def test_expiry_when_log_start_is_not_written_then_nothing_is_deleted() -> None:
     """R2: everything waits for the log start."""
     world, process = expired_world()
-    process.effects.fail(LOG_START, RetriableError("topic can't be reached"), times=5)
+    process.effects.fail(LOG_START, RetriableError("topic cannot be reached"), times=5)
 
     for _ in range(4):
         world.cycle()
@@ -152,7 +152,7 @@ def test_expiry_when_a_new_leader_is_not_caught_up_then_nothing_is_over_the_size
     segment_bytes = world.records()[0].metadata.segment_size_bytes
     world.set_policy(replace(KEEP_REMOTE, retention_bytes=segment_bytes))
     behind.ports.metadata.topic_policies()
-    behind.effects.fail("end_offsets", RetriableError("topic can't be reached"), times=50)
+    behind.effects.fail("end_offsets", RetriableError("topic cannot be reached"), times=50)
     world.elect(2)
 
     for _ in range(4):
@@ -234,14 +234,14 @@ def test_deletion_when_it_keeps_failing_then_becomes_a_letter_and_others_go_on()
 
     world.settle()
 
-    letters = world.dead_letters.letters
+    dead_letters = world.dead_letters.published
     states = [r.metadata.state for r in world.records()]
-    assert [letter.metadata.offsets.start_offset for letter in letters] == [0]
-    assert letters[0].attempts == world.settings.max_delete_attempts
-    assert "store refuses" in letters[0].reason
-    assert [key[-4:] for key in letters[0].object_keys] == [".log", "meta"]
-    assert letters[0].delete_started is not None
-    assert letters[0].metadata_topic_id == "topic-1"
+    assert [dead_letter.metadata.offsets.start_offset for dead_letter in dead_letters] == [0]
+    assert dead_letters[0].attempts == world.settings.max_delete_attempts
+    assert "store refuses" in dead_letters[0].reason
+    assert [key[-4:] for key in dead_letters[0].object_keys] == [".log", "meta"]
+    assert dead_letters[0].delete_started is not None
+    assert dead_letters[0].metadata_topic_id == "topic-1"
     assert SegmentState.DELETE_SEGMENT_FINISHED in states
     assert violations(world) + leftovers(world) == []
 
@@ -256,7 +256,7 @@ def test_letter_when_written_then_no_leader_tries_that_deletion_again() -> None:
     world.settle()
 
     assert "delete .log" not in second.effects.performed
-    assert len(world.dead_letters.letters) == 1
+    assert len(world.dead_letters.published) == 1
     assert [r.dead_lettered for r in world.records(SegmentState.DELETE_SEGMENT_STARTED)] == [True]
 
 
@@ -264,11 +264,11 @@ def test_letter_when_topic_refuses_it_then_written_later() -> None:
     """Scenario 73: the segment counts as given up only when the letter is durable."""
     world, process = expired_world()
     process.effects.refuse("delete .log", log_object(world, 0), REFUSED)
-    process.effects.fail("dead_letter", RetriableError("topic can't be reached"), times=2)
+    process.effects.fail("dead_letter", RetriableError("topic cannot be reached"), times=2)
 
     world.settle(quiet_cycles=6)
 
-    assert len(world.dead_letters.letters) == 1
+    assert len(world.dead_letters.published) == 1
     assert leftovers(world) == []
 
 
@@ -279,7 +279,7 @@ def test_deletion_when_store_recovers_then_done_without_a_letter() -> None:
 
     world.settle()
 
-    assert world.dead_letters.letters == []
+    assert world.dead_letters.published == []
     assert violations(world) + leftovers(world) == []
 
 
@@ -297,7 +297,7 @@ def test_segment_when_the_log_start_lies_in_it_then_kept_until_wholly_below() ->
         reason="a client's DeleteRecords",
     )
     world.leader().move_start(35)
-    world.began_at_offset[TIP] = 35
+    world.started_at_offset[TIP] = 35
 
     world.metadata.publish(event)
     world.settle()

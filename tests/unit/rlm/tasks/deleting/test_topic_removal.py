@@ -73,8 +73,8 @@ class DeletingWorld(World):
 
 
 class _Source(MemoryLogSource):
-    def __init__(self, world: DeletingWorld, outside: Outside) -> None:
-        super().__init__(outside.source._replicas)  # type: ignore[attr-defined]  # a twin's
+    def __init__(self, world: DeletingWorld, external: Outside) -> None:
+        super().__init__(external.source._replicas)  # type: ignore[attr-defined]  # a twin's
         self._world = world
 
     def partitions(self) -> tuple[TopicIdPartition, ...]:
@@ -83,9 +83,9 @@ class _Source(MemoryLogSource):
 
 
 class RemovingProcess(Process):
-    def __init__(self, world: DeletingWorld, outside: Outside, *rest: object) -> None:
+    def __init__(self, world: DeletingWorld, external: Outside, *rest: object) -> None:
         self._world = world
-        super().__init__(outside, *rest)  # type: ignore[arg-type]  # as a Process is made
+        super().__init__(external, *rest)  # type: ignore[arg-type]  # as a Process is made
         self.removal = TopicRemoval(
             self.ports,
             find_deleted=self._find_deleted,
@@ -95,13 +95,13 @@ class RemovingProcess(Process):
                 stopping=self.stopping,
             ),
             incarnation=self.incarnation,
-            drop_originals=StoredOriginals(outside.objects, OriginalsKeys()).drop,
+            drop_originals=StoredOriginals(external.objects, OriginalsKeys()).drop,
             grace_ms=GRACE_MS,
             orphan_grace_ms=ORPHAN_GRACE_MS,
         )
 
-    def make_source(self, outside: Outside) -> LogSource:
-        return _Source(self._world, outside)
+    def make_source(self, external: Outside) -> LogSource:
+        return _Source(self._world, external)
 
     def step(self) -> None:
         super().step()
@@ -248,7 +248,7 @@ def test_removal_when_the_store_refuses_then_a_letter_and_resumed_when_it_is_rep
     process.effects.refuse("delete .log", first.metadata.objects[0].key, REFUSED)
     world.delete_topic()
     world.minutes(20)
-    waiting = (world.state().deletion, len(world.dead_letters.letters), removed(world))
+    waiting = (world.state().deletion, len(world.dead_letters.published), removed(world))
     deleted = first.metadata.in_state(
         SegmentState.DELETE_SEGMENT_FINISHED, event_timestamp_ms=world.clock.wall_ms()
     )
@@ -327,8 +327,8 @@ def pause(world: World, *tasks: PausableTask) -> None:
 def test_topic_when_created_anew_then_the_new_one_is_untouched() -> None:
     """Scenario 38, 76: it has another id, and a policy of its own."""
     world, _ = stored_world()
-    anew = replace(KEEP_REMOTE, topic_id=UUID(int=0x2DE5))
-    event = TopicPolicyChanged(event_id=world.new_id(), policy=anew)
+    again = replace(KEEP_REMOTE, topic_id=UUID(int=0x2DE5))
+    event = TopicPolicyChanged(event_id=world.new_id(), policy=again)
     assert world.metadata.publish(event).accepted
     world.delete_topic()
 
@@ -336,7 +336,7 @@ def test_topic_when_created_anew_then_the_new_one_is_untouched() -> None:
     world.clock.advance(ORPHAN_GRACE_MS)
     world.minutes(2)
 
-    assert world.metadata.topic_policies() == (anew,)
+    assert world.metadata.topic_policies() == (again,)
     assert world.object_names() == []
 
 

@@ -125,10 +125,10 @@ def test_trim_when_everything_is_stored_then_newest_rolled_segment_stays() -> No
 
     world.settle()
 
-    held = process.reports[0].trim_held
+    blocked = process.reports[0].trim_blocked
     assert world.leader().log_start_offset == 20
-    assert held is not None
-    assert held.reason == "newest_rolled_segment"
+    assert blocked is not None
+    assert blocked.reason == "newest_rolled_segment"
 
 
 def test_trim_when_younger_than_the_minimum_age_then_stays() -> None:
@@ -138,7 +138,7 @@ def test_trim_when_younger_than_the_minimum_age_then_stays() -> None:
     world.segments(3)
     process = world.start()
     world.settle()
-    young = (world.leader().log_start_offset, process.reports[0].trim_held)
+    young = (world.leader().log_start_offset, process.reports[0].trim_blocked)
 
     world.clock.advance(900_000)
     world.settle()
@@ -171,7 +171,7 @@ def test_trim_when_process_was_paused_then_plan_is_too_old() -> None:
 
 
 def test_trim_when_given_up_then_next_cycle_carries_it_out() -> None:
-    """R1: a plan that was too old is made anew; the trim on record is not written again."""
+    """R1: a plan that was too old is made again; the trim on record is not written again."""
     world, process = stored_world()
     process.effects.after(TRIMMED, lambda: world.clock.advance(5_001))
     world.cycle()
@@ -266,10 +266,10 @@ def test_trim_when_gated_then_never_beyond_what_is_stored_verified_and_committed
     process = world.start()
     world.settle()
 
-    held = process.reports[0].trim_held
+    blocked = process.reports[0].trim_blocked
     assert world.leader().log_start_offset == 10
-    assert held is not None
-    assert held.values == {"segment_end_offset": 20, "stored_end_offset": 10}
+    assert blocked is not None
+    assert blocked.values == {"segment_end_offset": 20, "stored_end_offset": 10}
 
 
 def test_trim_when_stored_range_has_a_hole_then_stops_before_it() -> None:
@@ -280,16 +280,16 @@ def test_trim_when_stored_range_has_a_hole_then_stops_before_it() -> None:
     process.leadership.claim_all(process.leadership.keep_only({TIP: 0}))
     copy_only(world, process, 0)
     copy_only(world, process, 2)
-    process.effects.fail("write .log", RetriableError("store can't be reached"), times=9)
+    process.effects.fail("write .log", RetriableError("store cannot be reached"), times=9)
 
     for _ in range(4):
         world.cycle()
 
-    held = process.reports[0].trim_held
+    blocked = process.reports[0].trim_blocked
     assert world.stored() == [(0, 10), (20, 30)]
     assert world.leader().log_start_offset == 10
-    assert held is not None
-    assert held.values == {"segment_end_offset": 20, "stored_end_offset": 10}
+    assert blocked is not None
+    assert blocked.values == {"segment_end_offset": 20, "stored_end_offset": 10}
     assert violations(world) == []
 
 
@@ -418,13 +418,13 @@ def test_trim_when_a_gateway_has_not_read_the_newest_policy_then_waits_for_it() 
     world.set_policy(KEEP_REMOTE)
     gateway_at(world, before_policy)
     process.step()
-    held, while_behind = process.reports[0].trim_held, world.leader().log_start_offset
+    blocked, while_behind = process.reports[0].trim_blocked, world.leader().log_start_offset
     gateway_at(world, before_policy + 1)
 
     process.step()
 
-    assert held is not None
-    assert (held.reason, held.values["metadata_offset"]) == ("gateway_behind", before_policy)
+    assert blocked is not None
+    assert (blocked.reason, blocked.values["metadata_offset"]) == ("gateway_behind", before_policy)
     assert while_behind == 0
     assert world.leader().log_start_offset == 20
 
@@ -477,7 +477,7 @@ def test_trim_when_unsupported_error_for_one_partition_then_others_go_on() -> No
 def test_trim_when_store_of_events_is_down_then_none() -> None:
     """Scenario 34: trims stop with the metadata topic."""
     world, process = stored_world()
-    process.effects.fail(TRIMMED, RetriableError("topic can't be reached"), times=3)
+    process.effects.fail(TRIMMED, RetriableError("topic cannot be reached"), times=3)
 
     for _ in range(3):
         world.cycle()

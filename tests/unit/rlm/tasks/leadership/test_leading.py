@@ -49,7 +49,7 @@ def test_claim_when_metadata_topic_can_not_be_asked_then_nothing_is_decided() ->
     world = World()
     world.segments(1)
     process = world.start()
-    process.effects.fail("end_offsets", RetriableError("topic can't be reached"), times=50)
+    process.effects.fail("end_offsets", RetriableError("topic cannot be reached"), times=50)
 
     world.cycle()
 
@@ -234,16 +234,16 @@ def test_claims_when_there_are_threads_then_are_published_side_by_side() -> None
     """Scenario 89: partitions are led after the time of a few claims, not of all of them."""
     world = World(partitions=4)
     process = world.start()
-    held = HeldExecutor()
+    blocked = HeldExecutor()
     leadership = Leadership(
-        process.ports, incarnation=process.incarnation, alone=lambda: False, executor=held
+        process.ports, incarnation=process.incarnation, alone=lambda: False, executor=blocked
     )
     claims = leadership.keep_only(dict.fromkeys(world.tips, 0))
 
     claiming = Thread(target=leadership.claim_all, args=(claims,))
     claiming.start()
-    wait_until(lambda: len(held.waiting) == 4, 10, "all claims are submitted")
-    held.run_all()
+    wait_until(lambda: len(blocked.waiting) == 4, 10, "all claims are submitted")
+    blocked.run_all()
     claiming.join(10)
 
     assert {lead.topic_id_partition for lead in leadership.leads()} == set(world.tips)

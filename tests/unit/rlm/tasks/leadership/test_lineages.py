@@ -32,7 +32,7 @@ def test_checkpoint_when_first_entry_was_rewritten_then_old_segments_stay_refere
 
 
 def test_lineage_when_contradicted_then_held_also_after_a_new_claim() -> None:
-    """R5: another epoch for the same offset stops copies and trims until it is mended."""
+    """R5: another epoch for the same offset stops copies and trims until it is repaired."""
     world, process = trimmed_world()
     world.elect(1)
     world.segments(2)
@@ -44,9 +44,9 @@ def test_lineage_when_contradicted_then_held_also_after_a_new_claim() -> None:
 
     world.settle()
 
-    held = process.reports[0].trim_held
-    assert held is not None
-    assert (held.reason, held.values) == ("lineage_conflict", {"offset": 40})
+    blocked = process.reports[0].trim_blocked
+    assert blocked is not None
+    assert (blocked.reason, blocked.values) == ("lineage_conflict", {"offset": 40})
     assert replica.log_start_offset == 40
     assert world.stored() == stored
     assert world.state().lineage == Lineage.of((0, 0), (1, 30))
@@ -68,9 +68,9 @@ def test_lineage_when_what_contradicts_it_is_deleted_then_things_go_on() -> None
     replica.move_start(newest)
     world.settle()
 
-    held = process.reports[0].trim_held
-    assert held is not None
-    assert held.reason == "newest_rolled_segment"
+    blocked = process.reports[0].trim_blocked
+    assert blocked is not None
+    assert blocked.reason == "newest_rolled_segment"
     assert world.stored() == [*stored, (50, 60), (60, 70), (70, 80)]
     assert world.state().lineage == Lineage.of((0, 0), (1, 30), (2, 50))
     assert violations(world) == []

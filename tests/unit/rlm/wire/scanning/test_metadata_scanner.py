@@ -15,7 +15,7 @@ from rlm.wire.api.metadata import (
     MetadataResponseTopic,
 )
 from rlm.wire.frames import response_parts
-from rlm.wire.scanning.metadata_scanner import MAX_HELD_BYTES, MetadataScanner
+from rlm.wire.scanning.metadata_scanner import MAX_BUFFERED_BYTES, MetadataScanner
 from rsm.segment.errors import CorruptError, UnsupportedError
 from tests.unit.rlm.wire.message_strategies import messages
 
@@ -37,12 +37,12 @@ def _frame(response: MetadataResponse, version: int) -> bytes:
     return b"".join(parts)[4:]
 
 
-def _placed(broker: MetadataResponseBroker) -> MetadataResponseBroker:
+def _readdressed(broker: MetadataResponseBroker) -> MetadataResponseBroker:
     return replace(broker, host=f"gateway-{broker.node_id}.example.com", port=19092)
 
 
 def _scan(frame: bytes, version: int, cuts: list[int]) -> tuple[bytes, MetadataScanner]:
-    scanner = MetadataScanner(version, frame_bytes=len(frame), place=_placed)
+    scanner = MetadataScanner(version, frame_bytes=len(frame), readdress=_readdressed)
     passed = bytearray()
     fed = 0
     for cut in [*cuts, len(frame)]:
@@ -64,7 +64,7 @@ def test_scan_when_chunks_are_any_then_passes_what_decoding_the_whole_would(
 
     passed, scanner = _scan(_frame(response, version), version, cuts)
 
-    brokers = tuple(map(_placed, response.brokers))
+    brokers = tuple(map(_readdressed, response.brokers))
     assert passed == _frame(replace(response, brokers=brokers), version)
     assert scanner.frame_bytes == len(passed)
 
@@ -79,23 +79,23 @@ def test_scan_when_partitions_are_many_then_holds_no_more_than_a_chunk() -> None
     )
     topic = MetadataResponseTopic(name="orders", partitions=partitions)
     frame = memoryview(_frame(MetadataResponse(brokers=brokers, topics=(topic,)), 12))
-    scanner = MetadataScanner(12, frame_bytes=len(frame), place=_placed)
-    held_bytes, copied_bytes = [], 0
+    scanner = MetadataScanner(12, frame_bytes=len(frame), readdress=_readdressed)
+    buffered_bytes, copied_bytes = [], 0
 
     for start in range(0, len(frame), _CHUNK_BYTES):
         chunk = frame[start : start + _CHUNK_BYTES]
         passed = scanner.feed(chunk)
-        held_bytes.append(scanner.held_bytes)
+        buffered_bytes.append(scanner.buffered_bytes)
         copied_bytes += sum(len(part) for part in passed if part is not chunk)
 
     assert len(frame) > 20 * _CHUNK_BYTES
-    assert max(held_bytes) == 0
+    assert max(buffered_bytes) == 0
     assert copied_bytes < 2 * _CHUNK_BYTES
 
 
 def test_scan_when_the_brokers_have_come_then_the_rest_may_pass_unseen() -> None:
     frame = _frame(MetadataResponse(cluster_id="c" * 100), 12)
-    scanner = MetadataScanner(12, frame_bytes=len(frame), place=_placed)
+    scanner = MetadataScanner(12, frame_bytes=len(frame), readdress=_readdressed)
     assert scanner.passing_bytes == 0
 
     scanner.feed(memoryview(frame)[:20])
@@ -137,10 +137,10 @@ def test_scan_when_garbage_then_corrupt_or_as_long_as_it_says(
 def test_scan_when_brokers_do_not_end_then_corrupt_before_more_is_held() -> None:
     count = (1 << 28).to_bytes(4, "big")
     frame_bytes = 1 << 30
-    scanner = MetadataScanner(0, frame_bytes=frame_bytes, place=_placed)
+    scanner = MetadataScanner(0, frame_bytes=frame_bytes, readdress=_readdressed)
     scanner.feed(memoryview(bytes(4) + count))
 
-    for _ in range(MAX_HELD_BYTES // _CHUNK_BYTES - 1):
+    for _ in range(MAX_BUFFERED_BYTES // _CHUNK_BYTES - 1):
         scanner.feed(memoryview(b"\x7f" * _CHUNK_BYTES))
 
     with pytest.raises(CorruptError):
@@ -148,7 +148,7 @@ def test_scan_when_brokers_do_not_end_then_corrupt_before_more_is_held() -> None
 
 
 def test_scan_when_fed_beyond_the_frame_then_value_error() -> None:
-    scanner = MetadataScanner(4, frame_bytes=3, place=_placed)
+    scanner = MetadataScanner(4, frame_bytes=3, readdress=_readdressed)
 
     with pytest.raises(ValueError, match="more bytes"):
         scanner.feed(memoryview(bytes(4)))
@@ -157,4 +157,4 @@ def test_scan_when_fed_beyond_the_frame_then_value_error() -> None:
 @pytest.mark.parametrize("version", [-1, 14])
 def test_scanner_when_version_is_not_in_the_table_then_unsupported(version: int) -> None:
     with pytest.raises(UnsupportedError):
-        MetadataScanner(version, frame_bytes=10, place=_placed)
+        MetadataScanner(version, frame_bytes=10, readdress=_readdressed)

@@ -60,7 +60,7 @@ def test_append_when_all_are_right_then_the_run_has_each_where_it_lies(position:
     assert found == [(0, 10), (10, 20), (20, 30), (30, 40)]
 
 
-def test_append_when_a_run_is_begun_then_goes_on_behind_it() -> None:
+def test_append_when_a_run_is_started_then_goes_on_behind_it() -> None:
     log = b"".join(BATCHES)
     run = BatchRun(0)
     append_checked(run, memoryview(log)[: 2 * BATCH_BYTES], 0, SEGMENT, RunEnd())

@@ -1,4 +1,4 @@
-"""Other users of the host can't read what a directory store holds, unless a setting says so."""
+"""Other users of the host cannot read what a directory store holds, unless a setting says so."""
 
 from __future__ import annotations
 

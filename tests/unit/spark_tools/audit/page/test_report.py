@@ -144,9 +144,9 @@ def test_page_when_there_is_housekeeping_then_each_kind_has_size_price_and_what_
 def test_page_when_of_any_kind_then_it_is_shown_with_its_object(kind: FindingKind) -> None:
     page = page_of(finding(kind, object_key="the-object", start_offset=5, end_offset=9))
 
-    place = 0 if kind in DATA_LOSS else 1
-    assert "the-object" in page.every("section")[place].text
-    assert "the-object" not in page.every("section")[1 - place].text
+    location = 0 if kind in DATA_LOSS else 1
+    assert "the-object" in page.every("section")[location].text
+    assert "the-object" not in page.every("section")[1 - location].text
 
 
 def test_page_when_made_then_it_says_what_was_audited() -> None:
@@ -240,7 +240,7 @@ def test_page_when_names_are_hostile_then_they_are_text(names: list[str]) -> Non
     assert _without_words(found) == _without_words(plain)
     assert page.encode("utf-8").decode("utf-8") == page
     assert all(each.isprintable() or each == "\n" for each in page)
-    shown = (names[place] for place in (0, 1, 3, 4))  # of a segment only its id
+    shown = (names[location] for location in (0, 1, 3, 4))  # of a segment only its id
     assert all(not each.isprintable() or " ".join(each.split()) in found.text for each in shown)
 
 

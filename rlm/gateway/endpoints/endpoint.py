@@ -1,4 +1,4 @@
-"""A door: where clients come in, and which brokers they may be led on to."""
+"""An endpoint: where clients come in, and which brokers they may be led on to."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rlm.config.values import HostPort
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Door:
-    """`listener` is bound, and listens once the door is open; whoever opens the door closes it.
+class Endpoint:
+    """`listener` is bound, and listens once the endpoint is open. Its opener closes it.
 
     `upstreams` gives the brokers' addresses as of now, the one to try first in front; none: there
     is no broker behind it. `upstreams_of_name` does for clients that ask for a server name in their

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.gateway.fetch.remote_log_bounds import TierFacts
+from rlm.gateway.fetch.remote_log_bounds import RemoteLogBounds
 from rlm.gateway.session.limits import SessionLimits
 from rlm.wire.api.fetch import FETCH, FetchRequest, FetchResponse, NodeEndpoint, PartitionData
 from rlm.wire.api.list_offsets import LIST_OFFSETS
@@ -38,16 +38,16 @@ from tests.unit.rlm.gateway.fetch.fetch_messages import (
 from tests.unit.rlm.gateway.session_world import TIERED, SessionWorld, request, response
 
 _AHEAD_ID = -1
-_AGE_MS = SessionLimits().verdict_age_ms
+_AGE_MS = SessionLimits().cached_response_max_age_ms
 _LACKS = answer_of(16, out_of_range_row(0))
 
 
-def told(
+def cached(
     asked: FetchRequest | None = None,
     answer: FetchResponse = _LACKS,
     version: int = 16,
     ends: bytes = ALL_ENDS,
-    facts: TierFacts = TRIMMED,
+    facts: RemoteLogBounds = TRIMMED,
     limits: SessionLimits | None = None,
     *,
     is_logged_in: bool = False,
@@ -92,7 +92,7 @@ def with_partition(**changes: object) -> FetchRequest:
 @pytest.mark.parametrize("offset", [0, 49, 50, 51, 99])
 def test_fetch_when_the_broker_lacked_another_offset_then_it_is_not_asked(offset: int) -> None:
     """Below the start of its log it has none."""
-    world = told()
+    world = cached()
     world.clock.now_ms += _AGE_MS
 
     assert asked_after(world, fetch_of(16, offset)) == 0
@@ -109,7 +109,7 @@ def test_fetch_when_the_broker_lacked_another_offset_then_it_is_not_asked(offset
 
 def test_fetch_when_the_broker_said_it_too_long_ago_then_it_is_asked() -> None:
     """The client may have been forbidden to read meanwhile."""
-    world = told()
+    world = cached()
     world.clock.now_ms += _AGE_MS + 1
 
     assert asked_after(world, fetch_of(16, 60)) == 1
@@ -119,16 +119,20 @@ def test_fetch_when_the_broker_said_it_too_long_ago_then_it_is_asked() -> None:
     ("limits", "is_logged_in", "asked_count"),
     [
         (SessionLimits(), True, 1),
-        (SessionLimits(logged_in_verdict_age_ms=1), True, 0),
-        (SessionLimits(verdict_age_ms=0), False, 1),
-        (SessionLimits(logged_in_verdict_age_ms=1, verdict_age_ms=0), False, 1),
+        (SessionLimits(logged_in_cached_response_max_age_ms=1), True, 0),
+        (SessionLimits(cached_response_max_age_ms=0), False, 1),
+        (
+            SessionLimits(logged_in_cached_response_max_age_ms=1, cached_response_max_age_ms=0),
+            False,
+            1,
+        ),
     ],
 )
 def test_fetch_when_each_is_to_be_authorized_then_the_broker_is_asked(
     limits: SessionLimits, asked_count: int, *, is_logged_in: bool
 ) -> None:
     """As it is by default where clients log in."""
-    world = told(limits=limits, is_logged_in=is_logged_in)
+    world = cached(limits=limits, is_logged_in=is_logged_in)
 
     assert asked_after(world, fetch_of(16, 60)) == asked_count
 
@@ -137,7 +141,7 @@ def test_fetch_when_each_is_to_be_authorized_then_the_broker_is_asked(
 def test_fetch_when_the_brokers_log_starts_below_what_was_trimmed_then_it_is_asked_from_there(
     offset: int, asked_count: int
 ) -> None:
-    world = told(ends=ends_of(55) + ends_of(490) + ends_of(500))
+    world = cached(ends=ends_of(55) + ends_of(490) + ends_of(500))
 
     assert asked_after(world, fetch_of(16, offset)) == asked_count
 
@@ -157,12 +161,12 @@ def test_fetch_when_the_brokers_log_starts_below_what_was_trimmed_then_it_is_ask
 def test_fetch_when_the_broker_might_say_something_else_then_it_is_asked(
     asked: FetchRequest, client_id: str
 ) -> None:
-    assert asked_after(told(), asked, client_id=client_id) >= 1
+    assert asked_after(cached(), asked, client_id=client_id) >= 1
 
 
 def test_fetch_when_it_has_names_then_the_broker_is_asked() -> None:
     """What they stand for is asked behind each."""
-    world = told(version=12, answer=answer_of(12, out_of_range_row(0)))
+    world = cached(version=12, answer=answer_of(12, out_of_range_row(0)))
 
     assert asked_after(world, fetch_of(12, 60), version=12) == 2
 
@@ -175,7 +179,7 @@ def test_fetch_when_it_has_names_then_the_broker_is_asked() -> None:
 def test_fetch_when_the_broker_said_more_than_that_then_it_is_asked(
     more: dict[str, object],
 ) -> None:
-    world = told(answer=replace(_LACKS, **more))  # type: ignore[arg-type]  # any field's
+    world = cached(answer=replace(_LACKS, **more))  # type: ignore[arg-type]  # any field's
 
     assert asked_after(world, fetch_of(16, 60)) == 1
 
@@ -193,7 +197,7 @@ def test_fetch_when_the_broker_said_something_else_since_then_it_is_asked(
     row: PartitionData,
 ) -> None:
     """Even of a Fetch that nobody waited for any more."""
-    world = told()
+    world = cached()
     world.client_sends(request(FETCH, 16, fetch_of(16, 60), 2))
     world.clock.now_ms += _AGE_MS // 2
     world.store_answers(slice_of(60, 70))  # and the broker is asked what follows
@@ -206,7 +210,7 @@ def test_fetch_when_the_broker_said_something_else_since_then_it_is_asked(
 
 
 def test_fetch_when_something_else_is_owed_then_it_waits_for_its_turn() -> None:
-    world = told()
+    world = cached()
     world.client_sends(request(METADATA, 12, MetadataRequest(topics=()), 2))
 
     world.client_sends(request(FETCH, 16, fetch_of(16, 60), 3))
@@ -223,7 +227,7 @@ def test_fetch_when_its_partitions_change_places_then_the_broker_is_not_asked() 
     """As a consumer does each time it was given something of one."""
     ends = b"".join(ends_of(offset, partitions=2) for offset in (100, 490, 500))
     rows = out_of_range_row(0), out_of_range_row(1)
-    world = told(fetch_of(16, 50, 70), answer_of(16, *rows), ends=ends)
+    world = cached(fetch_of(16, 50, 70), answer_of(16, *rows), ends=ends)
     asked = fetch_of(16, 50, 80)
     (topic,) = asked.topics
     turned = replace(asked, topics=(replace(topic, partitions=topic.partitions[::-1]),))
@@ -246,8 +250,8 @@ def test_reader_when_it_reads_on_then_the_broker_is_asked_as_often_as_its_word_c
 ) -> None:
     """Ahead of the time, so that no one has to wait: not at all by who reads on quickly."""
     world = SessionWorld(
-        facts={TIERED: TierFacts(first_stored_offset=0, trimmed_offset=10_000)},
-        limits=SessionLimits(verdict_age_ms=age_ms),
+        facts={TIERED: RemoteLogBounds(first_stored_offset=0, trimmed_offset=10_000)},
+        limits=SessionLimits(cached_response_max_age_ms=age_ms),
     )
     world.client_sends(request(FETCH, 16, fetch_of(16, 50)))
     ends = ends_of(10_000) + ends_of(10_000) + ends_of(10_000)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 
 from rlm.broker.cluster import ClusterView
 from rlm.config.values import parse_host_port
-from rlm.gateway.endpoints.front import Front
 from rlm.gateway.endpoints.own_address import OwnAddress
+from rlm.gateway.endpoints.single_broker_routing import Routing
 from rlm.gateway.model.advertised_brokers import GatewayTopology
 from rlm.policy.peers.gateway_address import OwnGateway, address_problem
 from rlm.policy.peers.other_hosts import AdvertisedBroker, HostIdentity, OtherHost, other_hosts
@@ -21,15 +21,15 @@ from rlmm.spi import Registration
 _log = logging.getLogger(__name__)
 
 
-class CheckedFront:
+class CheckedRouting:
     """A front, and whether clients may be given its own address.
 
-    `hear` and `topology` are one thread's; the properties are thread-safe.
+    `update` and `topology` are one thread's; the properties are thread-safe.
     """
 
     def __init__(
         self,
-        front: Front,
+        routing: Routing,
         address: OwnAddress,
         own: Callable[[], OwnGateway],
         host: HostIdentity,
@@ -39,7 +39,7 @@ class CheckedFront:
 
         `is_own_host`: whether a host name leads to `host`; None if it does not resolve.
         """
-        self._front = front
+        self._routing = routing
         self._address = address
         self._own = own
         self._host = host
@@ -48,10 +48,10 @@ class CheckedFront:
         self._broker_address = ""
         self._problem: str | None = None
 
-    def hear(self, view: ClusterView) -> None:
+    def update(self, view: ClusterView) -> None:
         """Take which brokers live, and where; raises as the front does. May wait for DNS."""
-        self._address.hear(view)
-        self._front.hear(view)
+        self._address.update(view)
+        self._routing.update(view)
         self._brokers = tuple(
             AdvertisedBroker(
                 broker_id=each.node_id,
@@ -83,7 +83,7 @@ class CheckedFront:
         self._decide(known, others, broker_time_ms)
         if others:
             known = tuple(each for each in known if not _is_on_loopback(each))
-        return self._front.topology(known, broker_time_ms)
+        return self._routing.topology(known, broker_time_ms)
 
     @property
     def address(self) -> str:

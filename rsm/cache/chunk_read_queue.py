@@ -1,4 +1,4 @@
-"""ChunkTurns: whose turn it is to read which chunks. Not thread-safe; starts and completes nothing.
+"""ChunkReadQueue: which queued read is next. Not thread-safe; starts and completes nothing.
 
 Each request is a turn. The turns that need room get it in the order in which they came, each for
 all of its chunks at once, so that no two wait for each other. A turn that needs no room passes.
@@ -22,7 +22,7 @@ ValueT = TypeVar("ValueT")
 
 
 @dataclass(slots=True, kw_only=True)
-class TurnCounts:
+class ChunkReadCounts:
     """What happened so far, in chunks asked for.
 
     A hit was in memory, a joined one was being read already, a miss was not.
@@ -37,7 +37,7 @@ class TurnCounts:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Turn(Generic[ValueT]):
+class QueuedRead(Generic[ValueT]):
     """One request. `used` are kept in memory for it, `unread` of them are still being read."""
 
     requests: Sequence[ChunkRequest[ValueT]]
@@ -54,10 +54,10 @@ class Effects(Generic[ValueT]):
     """What is to be done now: chunks to be read, and turns that have their values or an error."""
 
     to_read: list[ChunkRequest[ValueT]] = field(default_factory=list)
-    ended: list[Turn[ValueT]] = field(default_factory=list)
+    ended: list[QueuedRead[ValueT]] = field(default_factory=list)
 
 
-class ChunkTurns(Generic[ValueT]):
+class ChunkReadQueue(Generic[ValueT]):
     """The queue over a table of chunks and the shares of its readers."""
 
     def __init__(
@@ -66,9 +66,9 @@ class ChunkTurns(Generic[ValueT]):
         self._table = table
         self._shares = shares
         self._concurrent_reads = concurrent_reads
-        self._queue: deque[Turn[ValueT]] = deque()
-        self._reading: dict[ChunkKey, list[Turn[ValueT]]] = {}
-        self.counts = TurnCounts()
+        self._queue: deque[QueuedRead[ValueT]] = deque()
+        self._reading: dict[ChunkKey, list[QueuedRead[ValueT]]] = {}
+        self.counts = ChunkReadCounts()
 
     @property
     def reading_count(self) -> int:
@@ -109,9 +109,9 @@ class ChunkTurns(Generic[ValueT]):
         values = [self._entry(key).value for key in used]
         return tuple([value for value in values if value is not None])
 
-    def ask(self, turn: Turn[ValueT], reader: ReaderId, now_ms: int) -> Effects[ValueT]:
+    def ask(self, queued: QueuedRead[ValueT], reader: ReaderId, now_ms: int) -> Effects[ValueT]:
         """Take a turn. UnsupportedError if it is larger than the whole budget."""
-        sizes = {request.key: request.size_bytes for request in turn.requests}
+        sizes = {request.key: request.size_bytes for request in queued.requests}
         if sum(sizes.values()) > self._table.budget_bytes:
             raise UnsupportedError(
                 "a read is larger than the memory for reads",
@@ -119,12 +119,12 @@ class ChunkTurns(Generic[ValueT]):
                 budget_bytes=self._table.budget_bytes,
             )
         self._shares.read_now(reader, sizes, now_ms)
-        self._count(turn)
+        self._count(queued)
         effects: Effects[ValueT] = Effects()
         if all(key in self._table for key in sizes):
-            self._begin(turn, effects)
+            self._begin(queued, effects)
             return effects
-        self._queue.append(turn)
+        self._queue.append(queued)
         return self.go_on()
 
     def go_on(self) -> Effects[ValueT]:
@@ -150,10 +150,10 @@ class ChunkTurns(Generic[ValueT]):
         """A chunk is in memory."""
         self._entry(key).value = value
         effects: Effects[ValueT] = Effects()
-        for turn in self._reading.pop(key):
-            turn.unread.discard(key)
-            if turn.error is None and not turn.unread:
-                self._end(turn, effects)
+        for queued in self._reading.pop(key):
+            queued.unread.discard(key)
+            if queued.error is None and not queued.unread:
+                self._end(queued, effects)
         self._remove_if_forgotten(key)
         return self._and_go_on(effects)
 
@@ -161,11 +161,11 @@ class ChunkTurns(Generic[ValueT]):
         """A chunk could not be read; all who wait for it are told, and it is forgotten."""
         self.counts.failed_count += 1
         effects: Effects[ValueT] = Effects()
-        for turn in self._reading.pop(key):
-            if turn.error is None:
-                turn.error = error
-                self._let_go(turn.used)
-                effects.ended.append(turn)
+        for queued in self._reading.pop(key):
+            if queued.error is None:
+                queued.error = error
+                self._let_go(queued.used)
+                effects.ended.append(queued)
         self._table.remove(key)
         self._shares.dropped(key)
         return self._and_go_on(effects)
@@ -190,39 +190,39 @@ class ChunkTurns(Generic[ValueT]):
             self._remove_if_forgotten(key)
         return self.go_on()
 
-    def _try_begin(self, turn: Turn[ValueT], effects: Effects[ValueT]) -> bool:
-        if turn.future.cancelled():
+    def _try_begin(self, queued: QueuedRead[ValueT], effects: Effects[ValueT]) -> bool:
+        if queued.future.cancelled():
             return True
-        needed_bytes = sum(r.size_bytes for r in turn.requests if r.key not in self._table)
-        own = {request.key for request in turn.requests}
+        needed_bytes = sum(r.size_bytes for r in queued.requests if r.key not in self._table)
+        own = {request.key for request in queued.requests}
         if not self._evict(
             needed_bytes,
-            lambda key: key not in own and not self._shares.is_held(key),
+            lambda key: key not in own and not self._shares.is_reserved(key),
             lambda key: key not in own and not self._shares.is_read_now(key),
             lambda key: key not in own,
         ):
             return False
-        self._begin(turn, effects)
+        self._begin(queued, effects)
         return True
 
-    def _begin(self, turn: Turn[ValueT], effects: Effects[ValueT]) -> None:
-        for request in turn.requests:
+    def _begin(self, queued: QueuedRead[ValueT], effects: Effects[ValueT]) -> None:
+        for request in queued.requests:
             if request.key not in self._table:
                 self._table.reserve(request.key, request.size_bytes)
                 self._reading[request.key] = []
                 effects.to_read.append(request)
-            self._use(request.key, turn.used)
+            self._use(request.key, queued.used)
             if request.key in self._reading:
-                self._reading[request.key].append(turn)
-                turn.unread.add(request.key)
-        if not turn.unread:
-            self._end(turn, effects)
+                self._reading[request.key].append(queued)
+                queued.unread.add(request.key)
+        if not queued.unread:
+            self._end(queued, effects)
 
-    def _end(self, turn: Turn[ValueT], effects: Effects[ValueT]) -> None:
+    def _end(self, queued: QueuedRead[ValueT], effects: Effects[ValueT]) -> None:
         """Give a turn the values of its chunks, and of those behind them that are there."""
-        self._extend(turn.used, turn.extend)
-        turn.values = self.values(turn.used)
-        effects.ended.append(turn)
+        self._extend(queued.used, queued.extend)
+        queued.values = self.values(queued.used)
+        effects.ended.append(queued)
 
     def _extend(self, used: list[ChunkKey], extend: Iterable[ChunkKey]) -> None:
         """Use what is there of `extend`, too, up to the first that is not.
@@ -248,7 +248,7 @@ class ChunkTurns(Generic[ValueT]):
             return False
         if not self._shares.read_ahead(reader, request.key, request.size_bytes):
             return False
-        if not self._evict(request.size_bytes, lambda key: not self._shares.is_held(key)):
+        if not self._evict(request.size_bytes, lambda key: not self._shares.is_reserved(key)):
             self._shares.release_ahead(reader, request.key)
             return False
         self._table.reserve(request.key, request.size_bytes)
@@ -282,8 +282,8 @@ class ChunkTurns(Generic[ValueT]):
         assert entry is not None
         return entry
 
-    def _count(self, turn: Turn[ValueT]) -> None:
-        for request in turn.requests:
+    def _count(self, queued: QueuedRead[ValueT]) -> None:
+        for request in queued.requests:
             if request.key in self._reading:
                 self.counts.joined_count += 1
             elif request.key in self._table:

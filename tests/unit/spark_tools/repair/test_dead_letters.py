@@ -6,23 +6,23 @@ from dataclasses import replace
 
 import pytest
 
-from rlmm.dead_letters import dead_letter, orphan_letter
+from rlmm.dead_letters import dead_letter, orphan_dead_letter
 from rlmm.dead_letters.dead_letter import DeadLetter
-from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
 from rlmm.proto import dead_letter_pb2 as pb
 from rlmm.spi import MetadataPosition
 from rsm.layout.keys import LedgerKey, LedgerPart, ObjectKey, ObjectKeys
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
-from spark_tools.repair.letters import (
-    LETTER_MAX_BYTES,
-    Letter,
-    Unread,
-    read_letter,
+from spark_tools.repair.dead_letters import (
+    DEAD_LETTER_MAX_BYTES,
+    AnyDeadLetter,
+    UnreadableDeadLetter,
+    read_dead_letter,
     repair_attempts,
     subject_of,
     tried_again,
     why_not_its_own,
-    write_letter,
+    write_dead_letter,
 )
 from tests.metadata_builder import DELETE_STARTED, segment_metadata
 
@@ -31,7 +31,7 @@ SEGMENT, OTHER = (segment_metadata(number, 100, 200, state=DELETE_STARTED) for n
 DEAD = DeadLetter(
     metadata=SEGMENT, reason="refused", attempts=5, first_attempt_ms=1, last_attempt_ms=2
 )
-ORPHAN = OrphanLetter(
+ORPHAN = OrphanDeadLetter(
     object_key="cold/7.log",
     length_bytes=1,
     last_modified_ms=1,
@@ -54,12 +54,12 @@ def ledger_of(segment: RemoteLogSegmentMetadata) -> str:
     return KEYS.build(LedgerKey(segment_id=segment.segment_id, base_offset=100, part=part))
 
 
-@pytest.mark.parametrize("letter", [DEAD, ORPHAN])
-def test_letter_when_written_and_read_then_is_the_same(letter: Letter) -> None:
-    record = write_letter(letter)
+@pytest.mark.parametrize("item", [DEAD, ORPHAN])
+def test_letter_when_written_and_read_then_is_the_same(item: AnyDeadLetter) -> None:
+    record = write_dead_letter(item)
 
-    assert read_letter(record.key, record.value) == letter
-    assert read_letter(None, record.value) == letter
+    assert read_dead_letter(record.key, record.value) == item
+    assert read_dead_letter(None, record.value) == item
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_letter_when_written_and_read_then_is_the_same(letter: Letter) -> None:
 def test_letter_when_it_cannot_be_read_then_says_whether_a_newer_version_can(
     value: bytes, *, is_newer: bool
 ) -> None:
-    found = read_letter(b"key", value)
+    found = read_dead_letter(b"key", value)
 
-    assert isinstance(found, Unread)
+    assert isinstance(found, UnreadableDeadLetter)
     assert found.is_newer is is_newer
 
 
@@ -83,9 +83,9 @@ def test_letter_when_key_and_value_are_too_large_then_is_no_letter(
     key_bytes: int, *, is_too_large: bool
 ) -> None:
     """At the limit it is read, and found to be broken."""
-    found = read_letter(bytes(key_bytes), b"\xff" * LETTER_MAX_BYTES)
+    found = read_dead_letter(bytes(key_bytes), b"\xff" * DEAD_LETTER_MAX_BYTES)
 
-    assert isinstance(found, Unread)
+    assert isinstance(found, UnreadableDeadLetter)
     assert ("bytes are no letter" in found.reason) is is_too_large
     assert not found.is_newer
 
@@ -102,7 +102,7 @@ def test_attempt_when_it_fails_then_both_counts_of_a_dead_letter_rise() -> None:
 def test_attempt_when_it_fails_then_the_count_of_an_orphan_rises() -> None:
     again = tried_again(ORPHAN, "refused", 7)
 
-    assert isinstance(again, OrphanLetter)
+    assert isinstance(again, OrphanDeadLetter)
     assert (repair_attempts(again), again.reason, again.last_attempt_ms) == (4, "refused", 7)
 
 
@@ -141,13 +141,13 @@ def test_names_when_one_is_not_shown_to_be_the_segments_then_says_which(
 ) -> None:
     """R22."""
     objects = tuple(StoredObject(key=name) for name in names)
-    letter = replace(DEAD, metadata=replace(SEGMENT, objects=objects))
+    item = replace(DEAD, metadata=replace(SEGMENT, objects=objects))
 
-    found = why_not_its_own(letter, KEYS, {"warm/listed.log", key_of(OTHER)})
+    found = why_not_its_own(item, KEYS, {"warm/listed.log", key_of(OTHER)})
 
     assert found == (f"the letter names {reason}" if reason else "")
 
 
 def test_letters_when_encoded_then_as_their_own_modules_do() -> None:
-    assert write_letter(DEAD) == dead_letter.encode(DEAD)
-    assert write_letter(ORPHAN) == orphan_letter.encode(ORPHAN)
+    assert write_dead_letter(DEAD) == dead_letter.encode(DEAD)
+    assert write_dead_letter(ORPHAN) == orphan_dead_letter.encode(ORPHAN)

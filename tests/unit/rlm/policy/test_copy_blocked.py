@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlm.policy.candidates import copy_candidates, copy_held
+from rlm.policy.candidates import copy_blocked, copy_candidates
 from rlm.policy.view import CopyFailure, PartitionView
 from rlmm.events.values import PausableTask, PolicyState, RemotePartitionDeleteState
 from rlmm.spi import MetadataPosition, NewerRecord
@@ -21,8 +21,8 @@ DELETED = replace(Given().view().state, deletion=RemotePartitionDeleteState.DELE
 
 
 def reason(view: PartitionView) -> str | None:
-    held = copy_held(view)
-    return None if held is None else held.reason
+    blocked = copy_blocked(view)
+    return None if blocked is None else blocked.reason
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,10 @@ def test_candidates_when_copies_are_forbidden_then_none(view: PartitionView) -> 
 
 
 def test_copies_when_failing_then_the_oldest_segment_is_named() -> None:
-    held = copy_held(replace(Given(segments=stored_up_to(300)).view(), copy_failure=FAILING))
+    blocked = copy_blocked(replace(Given(segments=stored_up_to(300)).view(), copy_failure=FAILING))
 
-    assert held is not None
-    assert held.values == {
+    assert blocked is not None
+    assert blocked.values == {
         "base_offset": 300,
         "attempts": 3,
         "cause": "no space",

@@ -6,76 +6,78 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from rlmm.codec import EncodedRecord
-from rlmm.dead_letters import dead_letter, orphan_letter
+from rlmm.dead_letters import dead_letter, orphan_dead_letter
 from rlmm.dead_letters.dead_letter import DeadLetter
-from rlmm.dead_letters.orphan_letter import OrphanLetter
+from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter
 from rlmm.record_keys import segment_subject
 from rsm.layout.keys import ObjectKeys, segment_prefix
 from rsm.segment.errors import CorruptError, UnsupportedError
 
-LETTER_MAX_BYTES = 900_000
+DEAD_LETTER_MAX_BYTES = 900_000
 """Key and value of a record: a larger one is no letter, which has a KiB or so.
 
 With a reason and what Kafka adds it fits into topics and producers by their defaults (1 MB).
 """
 
-Letter = DeadLetter | OrphanLetter
+AnyDeadLetter = DeadLetter | OrphanDeadLetter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
-    """Why a letter can't be read. `is_newer`: a newer version of the job can."""
+class UnreadableDeadLetter:
+    """Why a letter cannot be read. `is_newer`: a newer version of the job can."""
 
     reason: str
     is_newer: bool
 
 
-def read_letter(key: bytes | None, value: bytes) -> Letter | Unread:
-    """The letter, or why it can't be read: broken, too large, or of a newer version or kind."""
+def read_dead_letter(key: bytes | None, value: bytes) -> AnyDeadLetter | UnreadableDeadLetter:
+    """The letter, or why it cannot be read: broken, too large, or of a newer version or kind."""
     size_bytes = len(key or b"") + len(value)
-    if size_bytes > LETTER_MAX_BYTES:
-        return Unread(reason=f"can't be read: {size_bytes} bytes are no letter", is_newer=False)
+    if size_bytes > DEAD_LETTER_MAX_BYTES:
+        return UnreadableDeadLetter(
+            reason=f"cannot be read: {size_bytes} bytes are no dead letter", is_newer=False
+        )
     try:
         return _decode(value)
     except (CorruptError, UnsupportedError, ValueError) as error:
         is_newer = isinstance(error, UnsupportedError)
-        return Unread(reason=f"can't be read: {error}", is_newer=is_newer)
+        return UnreadableDeadLetter(reason=f"cannot be read: {error}", is_newer=is_newer)
 
 
-def _decode(value: bytes) -> Letter:
+def _decode(value: bytes) -> AnyDeadLetter:
     try:
         return dead_letter.decode(value)
     except UnsupportedError:
-        return orphan_letter.decode(value)
+        return orphan_dead_letter.decode(value)
 
 
-def write_letter(letter: Letter) -> EncodedRecord:
+def write_dead_letter(item: AnyDeadLetter) -> EncodedRecord:
     """A record of the letter topic."""
-    if isinstance(letter, OrphanLetter):
-        return orphan_letter.encode(letter)
-    return dead_letter.encode(letter)
+    if isinstance(item, OrphanDeadLetter):
+        return orphan_dead_letter.encode(item)
+    return dead_letter.encode(item)
 
 
-def repair_attempts(letter: Letter) -> int:
+def repair_attempts(item: AnyDeadLetter) -> int:
     """How often the repair job has failed; managers count theirs in the same letters."""
-    return letter.attempts if isinstance(letter, OrphanLetter) else letter.repair_attempts
+    return item.attempts if isinstance(item, OrphanDeadLetter) else item.repair_attempts
 
 
-def tried_again(letter: Letter, failure: str, now_ms: int) -> Letter:
+def tried_again(item: AnyDeadLetter, failure: str, now_ms: int) -> AnyDeadLetter:
     """The letter after one more attempt of the repair job that failed."""
-    again = replace(letter, attempts=letter.attempts + 1, reason=failure, last_attempt_ms=now_ms)
-    if isinstance(again, OrphanLetter):
+    again = replace(item, attempts=item.attempts + 1, reason=failure, last_attempt_ms=now_ms)
+    if isinstance(again, OrphanDeadLetter):
         return again
     return replace(again, repair_attempts=again.repair_attempts + 1)
 
 
-def why_not_its_own(letter: DeadLetter, keys: ObjectKeys, listed: Collection[str]) -> str:
+def why_not_its_own(item: DeadLetter, keys: ObjectKeys, listed: Collection[str]) -> str:
     """What a letter names that is not shown to be its segment's; empty if there is nothing.
 
     A name says whose it is, if it is one of `keys`. One that says nothing, as below another prefix,
     must be in `listed`: what the metadata has of the segment.
     """
-    metadata = letter.metadata
+    metadata = item.metadata
     own = segment_prefix(
         keys.partition_prefix(metadata.topic_id_partition),
         metadata.offsets.start_offset,
@@ -93,8 +95,8 @@ def why_not_its_own(letter: DeadLetter, keys: ObjectKeys, listed: Collection[str
     return ""
 
 
-def subject_of(letter: Letter) -> str:
+def subject_of(item: AnyDeadLetter) -> str:
     """What it is about: a segment's id, or an object's name. One letter per subject counts."""
-    if isinstance(letter, OrphanLetter):
-        return letter.object_key
-    return str(letter.metadata.segment_id)
+    if isinstance(item, OrphanDeadLetter):
+        return item.object_key
+    return str(item.metadata.segment_id)

@@ -8,9 +8,9 @@ import pytest
 
 from rlm.broker.cluster import BrokerAddress, ClusterView
 from rlm.config.values import HostPort, parse_host_port
-from rlm.gateway.endpoints.checked_front import CheckedFront
-from rlm.gateway.endpoints.front import BrokerFront, Place
+from rlm.gateway.endpoints.checked_routing import CheckedRouting
 from rlm.gateway.endpoints.own_address import OwnAddress
+from rlm.gateway.endpoints.single_broker_routing import SingleBrokerRouting, SingleBrokerSettings
 from rlm.policy.peers.gateway_address import OwnGateway
 from rlm.policy.peers.other_hosts import HostIdentity
 from rlmm.events.processes import ProcessRegistered, ProcessRole
@@ -20,7 +20,7 @@ NOW_MS = 1_000_000
 HERE = HostIdentity(boot_id="boot-1", network_namespace="net:[1]")
 
 
-def front(address: str, *, broker_id: int = 1) -> CheckedFront:
+def routing(address: str, *, broker_id: int = 1) -> CheckedRouting:
     advertised = parse_host_port(address)
     own = OwnGateway(
         broker_id=broker_id,
@@ -30,9 +30,9 @@ def front(address: str, *, broker_id: int = 1) -> CheckedFront:
         listens_on_loopback=False,
     )
     own_address = OwnAddress(advertised)
-    place = Place(node_id=broker_id, own=own_address.get)
-    return CheckedFront(
-        BrokerFront(place),
+    location = SingleBrokerSettings(node_id=broker_id, own=own_address.get)
+    return CheckedRouting(
+        SingleBrokerRouting(location),
         own_address,
         lambda: own,
         HERE,
@@ -67,10 +67,10 @@ def gateway(broker_id: int, address: str, *, boot_id: str = "") -> Registration:
 def test_front_when_another_broker_is_elsewhere_then_a_loopback_address_is_a_problem(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    checked = front("127.0.0.1:19092")
+    checked = routing("127.0.0.1:19092")
     assert checked.problem is None
 
-    checked.hear(cluster(b1="10.0.0.1", b2="10.0.0.2"))
+    checked.update(cluster(b1="10.0.0.1", b2="10.0.0.2"))
     for _ in "12":
         checked.topology([], NOW_MS)
 
@@ -80,19 +80,19 @@ def test_front_when_another_broker_is_elsewhere_then_a_loopback_address_is_a_pro
 
 
 def test_front_when_the_other_host_has_gone_then_the_problem_has() -> None:
-    checked = front("127.0.0.1:19092")
-    checked.hear(cluster(b1="10.0.0.1", b2="10.0.0.2"))
+    checked = routing("127.0.0.1:19092")
+    checked.update(cluster(b1="10.0.0.1", b2="10.0.0.2"))
     checked.topology([], NOW_MS)
 
-    checked.hear(cluster(b1="10.0.0.1"))
+    checked.update(cluster(b1="10.0.0.1"))
     checked.topology([], NOW_MS)
 
     assert checked.problem is None
 
 
 def test_front_when_a_process_registers_from_another_host_then_the_address_is_a_problem() -> None:
-    checked = front("127.0.0.1:19092")
-    checked.hear(cluster(b1="10.0.0.1"))
+    checked = routing("127.0.0.1:19092")
+    checked.update(cluster(b1="10.0.0.1"))
 
     checked.topology([gateway(2, "10.0.0.2:19092", boot_id="boot-2")], NOW_MS)
 
@@ -103,8 +103,8 @@ def test_front_when_a_gateway_of_the_first_version_is_on_loopback_then_nobody_is
     None
 ):
     """Scenario 102: both versions run side by side during an upgrade."""
-    checked = front("10.0.0.1:19092")
-    checked.hear(cluster(b1="10.0.0.1", b2="10.0.0.2"))
+    checked = routing("10.0.0.1:19092")
+    checked.update(cluster(b1="10.0.0.1", b2="10.0.0.2"))
 
     topology = checked.topology([gateway(2, "127.0.0.1:19092")], NOW_MS)
 
@@ -113,8 +113,8 @@ def test_front_when_a_gateway_of_the_first_version_is_on_loopback_then_nobody_is
 
 
 def test_front_when_all_is_on_one_host_then_clients_are_led_to_loopback_addresses() -> None:
-    checked = front("127.0.0.1:19092")
-    checked.hear(cluster(b1="10.0.0.1", b2="10.0.0.1"))
+    checked = routing("127.0.0.1:19092")
+    checked.update(cluster(b1="10.0.0.1", b2="10.0.0.1"))
 
     topology = checked.topology([gateway(2, "127.0.0.1:19093", boot_id="boot-1")], NOW_MS)
 
@@ -123,9 +123,9 @@ def test_front_when_all_is_on_one_host_then_clients_are_led_to_loopback_addresse
 
 
 def test_front_when_the_cluster_was_heard_then_knows_what_its_broker_advertises() -> None:
-    checked = front("10.0.0.1:19092")
+    checked = routing("10.0.0.1:19092")
     assert checked.broker_address == ""
 
-    checked.hear(cluster(b1="10.0.0.1", b2="10.0.0.2"))
+    checked.update(cluster(b1="10.0.0.1", b2="10.0.0.2"))
 
     assert checked.broker_address == "10.0.0.1:9092"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlmm.dead_letters import dead_letter
-from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment, decode, encode
+from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment, decode, encode
 from rlmm.proto import dead_letter_pb2 as pb
 from rlmm.spi import MetadataPosition
 from rsm.segment.errors import CorruptError, UnsupportedError
@@ -13,7 +13,7 @@ from tests.metadata_builder import DELETE_STARTED, segment_metadata
 
 TIMES = st.integers(0, 2**62)
 LETTERS = st.builds(
-    OrphanLetter,
+    OrphanDeadLetter,
     object_key=st.text(min_size=1, max_size=20),
     length_bytes=TIMES,
     last_modified_ms=TIMES,
@@ -29,21 +29,21 @@ LETTERS = st.builds(
 
 
 @given(LETTERS)
-def test_orphan_letter_when_encoded_and_decoded_then_is_the_same(letter: OrphanLetter) -> None:
+def test_orphan_letter_when_encoded_and_decoded_then_is_the_same(item: OrphanDeadLetter) -> None:
     """R22."""
-    record = encode(letter)
+    record = encode(item)
 
-    assert decode(record.value) == letter
-    assert record.key == b"orphan:" + letter.object_key.encode()
+    assert decode(record.value) == item
+    assert record.key == b"orphan:" + item.object_key.encode()
 
 
 @given(LETTERS)
 def test_orphan_letter_when_read_as_a_failed_deletion_then_is_left_alone(
-    letter: OrphanLetter,
+    item: OrphanDeadLetter,
 ) -> None:
     """R14 and R22: letters of their own kind."""
     with pytest.raises(UnsupportedError):
-        dead_letter.decode(encode(letter).value)
+        dead_letter.decode(encode(item).value)
 
 
 def test_orphan_letter_when_of_another_kind_then_is_unsupported() -> None:
@@ -60,8 +60,8 @@ def test_orphan_letter_when_of_another_kind_then_is_unsupported() -> None:
 
 
 @given(LETTERS)
-def test_orphan_letter_when_of_a_newer_version_then_is_unsupported(letter: OrphanLetter) -> None:
-    message = pb.DeadLetter.FromString(encode(letter).value)
+def test_orphan_letter_when_of_a_newer_version_then_is_unsupported(item: OrphanDeadLetter) -> None:
+    message = pb.DeadLetter.FromString(encode(item).value)
     message.min_fold_version = 99
 
     with pytest.raises(UnsupportedError):

@@ -8,10 +8,10 @@ from uuid import UUID
 
 import pytest
 
-from rlm.cli.reading.manager_words import ask_managers
-from rlm.policy.held import Held
+from rlm.cli.reading.manager_statuses import ask_managers
+from rlm.policy.blocked import Blocked
 from rlm.rest.manager_client import ManagerClient
-from rlm.status.cluster_status import ManagerWord
+from rlm.status.cluster_status import ManagerStatus
 from rlm.status.future_timestamps import FutureTimestamps
 from rsm.segment.ids import TopicIdPartition
 from tests.unit.rlm.cli.stated_managers import TIP, Cluster, StatedView, report
@@ -37,12 +37,12 @@ def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
 ) -> None:
     cluster = Cluster()
     cluster.register(1, address)
-    held = Held(reason="young", values={"age_ms": 5})
+    blocked = Blocked(reason="young", values={"age_ms": 5})
     future = FutureTimestamps(segment_count=2, max_timestamp_ms=9)
-    view.reports = (report(trim_held=held, future_timestamps=future),)
+    view.reports = (report(trim_blocked=blocked, future_timestamps=future),)
     lines: list[str] = []
 
-    words = ask_managers(
+    statuses = ask_managers(
         cluster.metadata,
         {TIP: 1},
         executor,
@@ -52,16 +52,16 @@ def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
         complain=lines.append,
     )
 
-    said = ManagerWord(
+    manager = ManagerStatus(
         role="leader",
         lag_bytes=2048,
         lag_segments=2,
-        trim_held={"reason": "young", "age_ms": 5},
+        trim_blocked={"reason": "young", "age_ms": 5},
         diverged=False,
         external_start=False,
         future_timestamps={"segment_count": 2, "max_timestamp_ms": 9},
     )
-    assert words == {TIP: {1: said}}
+    assert statuses == {TIP: {1: manager}}
     assert lines == []
 
 
@@ -74,7 +74,7 @@ def test_ask_managers_when_one_does_not_answer_then_a_line_and_the_others_words(
     view.reports = (report(role="follower"),)
     lines: list[str] = []
 
-    words = ask_managers(
+    statuses = ask_managers(
         cluster.metadata,
         {TIP: 1},
         executor,
@@ -84,7 +84,7 @@ def test_ask_managers_when_one_does_not_answer_then_a_line_and_the_others_words(
         complain=lines.append,
     )
 
-    assert words == {TIP: {2: ManagerWord(role="follower")}}
+    assert statuses == {TIP: {2: ManagerStatus(role="follower")}}
     assert [line.partition(":")[0] for line in lines] == ["the manager of broker 1 does not answer"]
 
 
@@ -94,7 +94,7 @@ def test_ask_managers_when_a_leader_has_no_manager_then_a_line(
     lines: list[str] = []
 
     cluster = Cluster()
-    words = ask_managers(
+    statuses = ask_managers(
         cluster.metadata,
         {TIP: 3},
         executor,
@@ -104,7 +104,7 @@ def test_ask_managers_when_a_leader_has_no_manager_then_a_line(
         complain=lines.append,
     )
 
-    assert words == {TIP: {}}
+    assert statuses == {TIP: {}}
     assert len(lines) == 1
     assert "no live manager is registered for broker 3" in lines[0]
 
@@ -118,7 +118,7 @@ def test_ask_managers_when_answer_is_of_an_older_topic_of_that_name_then_not_bel
     older = TopicIdPartition(topic_id=UUID(int=8), topic="orders", partition=0)
     view.reports = (report(topic_id_partition=older),)
 
-    words = ask_managers(
+    statuses = ask_managers(
         cluster.metadata,
         {TIP: 1},
         executor,
@@ -128,7 +128,7 @@ def test_ask_managers_when_answer_is_of_an_older_topic_of_that_name_then_not_bel
         complain=lambda _: None,
     )
 
-    assert words == {TIP: {}}
+    assert statuses == {TIP: {}}
 
 
 def test_ask_managers_when_nothing_is_tiered_then_nobody_is_asked(
@@ -138,7 +138,7 @@ def test_ask_managers_when_nothing_is_tiered_then_nobody_is_asked(
     cluster.register(1, UNHEARD)
     lines: list[str] = []
 
-    words = ask_managers(
+    statuses = ask_managers(
         cluster.metadata,
         {},
         executor,
@@ -148,7 +148,7 @@ def test_ask_managers_when_nothing_is_tiered_then_nobody_is_asked(
         complain=lines.append,
     )
 
-    assert (words, lines) == ({}, [])
+    assert (statuses, lines) == ({}, [])
 
 
 def test_ask_managers_when_a_manager_that_leads_nothing_is_silent_then_no_line(
@@ -161,7 +161,7 @@ def test_ask_managers_when_a_manager_that_leads_nothing_is_silent_then_no_line(
     view.reports = (report(),)
     lines: list[str] = []
 
-    words = ask_managers(
+    statuses = ask_managers(
         cluster.metadata,
         {TIP: 1},
         executor,
@@ -171,5 +171,5 @@ def test_ask_managers_when_a_manager_that_leads_nothing_is_silent_then_no_line(
         complain=lines.append,
     )
 
-    assert set(words[TIP]) == {1}
+    assert set(statuses[TIP]) == {1}
     assert lines == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rlmm.dead_letters.orphan_letter import OrphanLetter, OrphanTreatment
+from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
 from rlmm.partitioner import metadata_partition
 from rlmm.positions import TopicIdentity
 from rlmm.spi import MetadataPosition
@@ -46,16 +46,16 @@ def to_be_treated(orphans: Iterable[Orphan], treatment: OrphanTreatment) -> list
     ]
 
 
-def orphan_letters(
+def orphan_dead_letters(
     orphans: Iterable[Orphan], treatment: OrphanTreatment, seen: Sightings
-) -> list[OrphanLetter]:
+) -> list[OrphanDeadLetter]:
     """A letter for each that is to be treated."""
-    letters = []
+    dead_letters = []
     for each in to_be_treated(orphans, treatment):
         partition = metadata_partition(each.topic_id_partition, seen.topic.partition_count)
         read_to = MetadataPosition(partition=partition, offset=seen.positions.get(partition, 0))
-        letters.append(
-            OrphanLetter(
+        dead_letters.append(
+            OrphanDeadLetter(
                 object_key=each.found.name,
                 length_bytes=each.found.length_bytes,
                 last_modified_ms=each.found.last_modified_ms,
@@ -66,4 +66,4 @@ def orphan_letters(
                 metadata_topic_id=seen.topic.topic_id,
             )
         )
-    return letters
+    return dead_letters

@@ -38,7 +38,7 @@ _BY_NUMBER = {number: treatment for treatment, number in _TREATMENTS.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrphanLetter:
+class OrphanDeadLetter:
     """An object as the store showed it; `last_modified_ms` by the store's clock.
 
     The other times are wall clock: of the two sightings, and of the last attempt, 0 if there was
@@ -59,31 +59,31 @@ class OrphanLetter:
     last_attempt_ms: int = 0
 
 
-def encode(letter: OrphanLetter) -> EncodedRecord:
+def encode(dead_letter: OrphanDeadLetter) -> EncodedRecord:
     """Write a letter as a record; a later letter about the same object replaces it."""
     message = pb.DeadLetter(
         min_fold_version=_FORMAT_VERSION,
-        object_keys=[letter.object_key],
-        reason=letter.reason,
-        attempts=letter.attempts,
-        last_attempt_ms=letter.last_attempt_ms,
-        metadata_partition=letter.read_to.partition,
-        metadata_offset=letter.read_to.offset,
-        metadata_topic_id=letter.metadata_topic_id,
+        object_keys=[dead_letter.object_key],
+        reason=dead_letter.reason,
+        attempts=dead_letter.attempts,
+        last_attempt_ms=dead_letter.last_attempt_ms,
+        metadata_partition=dead_letter.read_to.partition,
+        metadata_offset=dead_letter.read_to.offset,
+        metadata_topic_id=dead_letter.metadata_topic_id,
         orphan=pb.OrphanObject(
-            key=letter.object_key,
-            length_bytes=letter.length_bytes,
-            last_modified_ms=letter.last_modified_ms,
-            first_seen_ms=letter.first_seen_ms,
-            last_seen_ms=letter.last_seen_ms,
-            treatment=_TREATMENTS[letter.treatment],
+            key=dead_letter.object_key,
+            length_bytes=dead_letter.length_bytes,
+            last_modified_ms=dead_letter.last_modified_ms,
+            first_seen_ms=dead_letter.first_seen_ms,
+            last_seen_ms=dead_letter.last_seen_ms,
+            treatment=_TREATMENTS[dead_letter.treatment],
         ),
     )
-    key = KEY_PREFIX + letter.object_key.encode()
+    key = KEY_PREFIX + dead_letter.object_key.encode()
     return EncodedRecord(key=key, value=message.SerializeToString())
 
 
-def decode(value: bytes) -> OrphanLetter:
+def decode(value: bytes) -> OrphanDeadLetter:
     """Read a letter. CorruptError, or UnsupportedError for another kind or a newer version."""
     try:
         message = pb.DeadLetter.FromString(value)
@@ -95,7 +95,7 @@ def decode(value: bytes) -> OrphanLetter:
     if not message.HasField("orphan") or treatment is None:
         raise UnsupportedError("not a letter about an orphan")
     orphan = message.orphan
-    return OrphanLetter(
+    return OrphanDeadLetter(
         object_key=orphan.key,
         length_bytes=orphan.length_bytes,
         last_modified_ms=orphan.last_modified_ms,

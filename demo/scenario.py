@@ -15,15 +15,15 @@ from typing import Any
 from confluent_kafka import Consumer, TopicPartition
 
 from demo.consuming import consume
-from demo.disk import LocalFiles, local_files, stored_log_sizes
+from demo.disk import LocalLogFiles, local_files, stored_log_sizes
 from demo.failure import DemoFailedError
-from demo.ledger import Ledger, Seen
+from demo.ledger import LoggedRecord, RecordLedger
 from demo.narration import Narrator, Report, megabytes
-from demo.outcome import Outcome, PartitionOutcome, ReadBack
-from demo.producing import Produced, produce
+from demo.outcome import DemoOutcome, PartitionOutcome, ReadBackSummary
+from demo.producing import ProducedTotals, produce
 from demo.records import varied_records
 from demo.rlm_commands import RlmCommands
-from demo.stage import Stage
+from demo.stage import DemoStage
 from tests.services.waiting import wait_until
 
 TOPIC = "demo"
@@ -43,17 +43,17 @@ class DemoSizes:
     partitions: int = 2
 
 
-class Story:
+class Scenario:
     """One demo on a stage that is ready. Every step raises DemoFailedError."""
 
-    def __init__(self, stage: Stage, sizes: DemoSizes, narrator: Narrator) -> None:
+    def __init__(self, stage: DemoStage, sizes: DemoSizes, narrator: Narrator) -> None:
         self._stage = stage
         self._sizes = sizes
         self._narrator = narrator
         self._commands = RlmCommands(configuration=stage.rlm.configuration)
-        self._ledger = Ledger(sizes.partitions)
+        self._ledger = RecordLedger(sizes.partitions)
 
-    def tell(self) -> Outcome:
+    def run(self) -> DemoOutcome:
         """Run all of it."""
         self._create_topic()
         produced = self._produce()
@@ -64,7 +64,7 @@ class Story:
             self._read(partition, status[partition]["local_start_offset"])
             for partition in self._partitions()
         ]
-        return Outcome(
+        return DemoOutcome(
             produced=produced,
             partitions=tuple(
                 PartitionOutcome(
@@ -97,7 +97,7 @@ class Story:
             f"{self._sizes.segment_bytes >> 20} MiB, tiered by `rlm topic set {TOPIC}`"
         )
 
-    def _produce(self) -> Produced:
+    def _produce(self) -> ProducedTotals:
         total = self._sizes.total_bytes
         start_ms = int(time.time() * 1000) - _HOUR_MS
         with self._narrator.step("producing with five codecs") as report:
@@ -116,7 +116,7 @@ class Story:
         )
         return produced
 
-    def _wait_stored(self) -> list[LocalFiles]:
+    def _wait_stored(self) -> list[LocalLogFiles]:
         """Wait until every rolled segment is stored; how the local log is then."""
         local = self._local()
         rolled = [files.rolled_count for files in local]
@@ -131,7 +131,7 @@ class Story:
         self._wait("storing all rolled segments", stored)
         return local
 
-    def _trim(self, before: list[LocalFiles]) -> list[LocalFiles]:
+    def _trim(self, before: list[LocalLogFiles]) -> list[LocalLogFiles]:
         """Lower local retention; wait until all but the newest rolled segment is deleted."""
         self._commands.set_topic(TOPIC, "--local-retention-bytes", "1")
         most = sum(files.log_bytes for files in before)
@@ -149,13 +149,13 @@ class Story:
         self._wait("trimming the local log", trimmed)
         return self._local()
 
-    def _checked_status(self, after: list[LocalFiles]) -> Mapping[int, Mapping[str, Any]]:
+    def _checked_status(self, after: list[LocalLogFiles]) -> Mapping[int, Mapping[str, Any]]:
         """What `rlm status` says, held against the broker and the store."""
         status = self._commands.partitions(TOPIC)
         for partition, files in zip(self._partitions(), after, strict=True):
-            said = status[partition]["local_start_offset"]
-            _require_equal(f"local start of {partition}", said, files.newest_rolled_offset)
-            _require_equal(f"broker's log start of {partition}", self._low(partition), said)
+            reported = status[partition]["local_start_offset"]
+            _require_equal(f"local start of {partition}", reported, files.newest_rolled_offset)
+            _require_equal(f"broker's log start of {partition}", self._low(partition), reported)
         sizes = stored_log_sizes(self._stage.rlm.store)
         segments = sum(each["remote_segments"] for each in status.values())
         remote_bytes = sum(each["remote_bytes"] for each in status.values())
@@ -163,7 +163,7 @@ class Story:
         _require_equal("stored bytes", remote_bytes, sum(sizes))
         return status
 
-    def _read(self, partition: int, local_start_offset: int) -> ReadBack:
+    def _read(self, partition: int, local_start_offset: int) -> ReadBackSummary:
         """Read a partition through the gateway and compare record by record."""
         total = self._ledger.count(partition)
         gateway = self._stage.rlm.gateway_address
@@ -172,7 +172,7 @@ class Story:
             digest = self._ledger.compare(partition, records)
         _require_equal(f"digest of {partition}", digest, self._ledger.digest(partition))
         remote = self._ledger.count_below(partition, local_start_offset)
-        return ReadBack(remote=remote, local=total - remote, digest=digest)
+        return ReadBackSummary(remote=remote, local=total - remote, digest=digest)
 
     def _remote_segments(self) -> list[int]:
         """How many segments the manager says are stored, by partition."""
@@ -204,7 +204,7 @@ class Story:
             except AssertionError as late:
                 raise DemoFailedError(str(late)) from None
 
-    def _local(self) -> list[LocalFiles]:
+    def _local(self) -> list[LocalLogFiles]:
         return [
             local_files(self._stage.partition_directory(TOPIC, partition))
             for partition in self._partitions()
@@ -214,14 +214,16 @@ class Story:
         return range(self._sizes.partitions)
 
 
-def _reported(records: Iterable[Seen], total: int, report: Report) -> Iterator[Seen]:
+def _reported(
+    records: Iterable[LoggedRecord], total: int, report: Report
+) -> Iterator[LoggedRecord]:
     for count, record in enumerate(records, start=1):
         if count % _REPORT_EVERY == 0 or count == total:
             report(count / total, f"{count:,} records")
         yield record
 
 
-def _kept_bytes(files: LocalFiles) -> int:
+def _kept_bytes(files: LocalLogFiles) -> int:
     """What of a log a trim leaves: the newest rolled segment and the active one."""
     return sum(files.segment_bytes[-2:])
 

@@ -1,4 +1,4 @@
-"""Where the doors of a cluster's brokers are."""
+"""Where the endpoints of a cluster's brokers are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm.config.values import HostPort
-from rlm.gateway.endpoints.door_plan import DoorPlan
+from rlm.gateway.endpoints.endpoint_addresses import EndpointAddresses
 from rsm.segment.errors import InvalidConfigError
 
 BOUND = HostPort(host="::", port=19_092)
@@ -19,7 +19,7 @@ def test_door_when_not_mapped_then_follows_the_bootstrap_door_here_and_for_clien
     node_id: int,
 ) -> None:
     """R16: one port per broker served, port + 1 + node id."""
-    plan = DoorPlan(bootstrap=BOUND, advertised=TOLD)
+    plan = EndpointAddresses(bootstrap=BOUND, advertised=TOLD)
 
     listener = plan.listener_of(node_id)
 
@@ -30,7 +30,7 @@ def test_door_when_not_mapped_then_follows_the_bootstrap_door_here_and_for_clien
 
 @pytest.mark.parametrize("node_id", [36_443, 2**31 - 1])
 def test_door_when_no_port_is_left_then_says_how_to_map_one(node_id: int) -> None:
-    plan = DoorPlan(bootstrap=TOLD, advertised=TOLD)
+    plan = EndpointAddresses(bootstrap=TOLD, advertised=TOLD)
 
     with pytest.raises(InvalidConfigError, match=r"gateway\.node\.listeners"):
         plan.listener_of(node_id)
@@ -39,21 +39,23 @@ def test_door_when_no_port_is_left_then_says_how_to_map_one(node_id: int) -> Non
 def test_door_when_mapped_then_is_where_the_map_says_and_told_on_the_advertised_host() -> None:
     """R16: an explicit map."""
     mapped = {7: HostPort(host="10.0.0.1", port=9107)}
-    plan = DoorPlan(bootstrap=BOUND, advertised=TOLD, listeners=mapped)
+    plan = EndpointAddresses(bootstrap=BOUND, advertised=TOLD, listeners=mapped)
 
     assert plan.listener_of(7) == mapped[7]
     assert plan.address_of(7, bound_port=9107) == HostPort(host="gateway", port=9107)
 
 
 def test_door_when_the_map_lacks_the_broker_then_there_is_none() -> None:
-    plan = DoorPlan(bootstrap=BOUND, advertised=TOLD, listeners={7: HostPort(host="h", port=1)})
+    plan = EndpointAddresses(
+        bootstrap=BOUND, advertised=TOLD, listeners={7: HostPort(host="h", port=1)}
+    )
 
     with pytest.raises(InvalidConfigError, match=r"not mapped.*node_id=8"):
         plan.listener_of(8)
 
 
 def test_address_when_given_by_setting_then_is_that_whatever_listens() -> None:
-    outside = HostPort(host="nat.example.com", port=443)
-    plan = DoorPlan(bootstrap=BOUND, advertised=TOLD, addresses={1: outside})
+    external = HostPort(host="nat.example.com", port=443)
+    plan = EndpointAddresses(bootstrap=BOUND, advertised=TOLD, addresses={1: external})
 
-    assert plan.address_of(1, bound_port=19_094) == outside
+    assert plan.address_of(1, bound_port=19_094) == external

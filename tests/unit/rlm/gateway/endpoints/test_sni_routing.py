@@ -6,15 +6,15 @@ import pytest
 
 from rlm.broker.cluster import BrokerAddress, ClusterView
 from rlm.config.values import HostPort
-from rlm.gateway.endpoints.named_front import NamedFront
 from rlm.gateway.endpoints.server_names import ServerNames
+from rlm.gateway.endpoints.sni_routing import SniRouting
 from rsm.segment.errors import NotFoundError
 
 _ADVERTISED = HostPort(host="kafka.example.com", port=443)
 
 
-def _front() -> NamedFront:
-    return NamedFront(ServerNames("b{node}.example.com"), _ADVERTISED)
+def _routing() -> SniRouting:
+    return SniRouting(ServerNames("b{node}.example.com"), _ADVERTISED)
 
 
 def _view(**ports: int) -> ClusterView:
@@ -30,28 +30,28 @@ def _at(port: int) -> HostPort:
 
 
 def test_broker_when_it_is_named_then_it_alone_is_behind_the_name() -> None:
-    front = _front()
-    front.hear(_view(b1=9001, b2=9002))
+    routing = _routing()
+    routing.update(_view(b1=9001, b2=9002))
 
-    assert front.upstreams_of_name("B2.example.com") == (_at(9002),)
-    assert front.upstreams_of_name("b3.example.com") == ()
+    assert routing.upstreams_of_name("B2.example.com") == (_at(9002),)
+    assert routing.upstreams_of_name("b3.example.com") == ()
 
 
 def test_other_name_when_it_is_asked_for_then_any_broker_will_do() -> None:
-    front = _front()
-    front.hear(_view(b1=9001, b2=9002))
+    routing = _routing()
+    routing.update(_view(b1=9001, b2=9002))
 
-    found = [front.upstreams_of_name("kafka.example.com")[0] for _ in range(2)]
+    found = [routing.upstreams_of_name("kafka.example.com")[0] for _ in range(2)]
 
     assert set(found) == {_at(9001), _at(9002)}
-    assert set(front.any_upstreams()) == {_at(9001), _at(9002)}
+    assert set(routing.any_upstreams()) == {_at(9001), _at(9002)}
 
 
 def test_clients_when_they_are_led_then_by_names_at_one_port() -> None:
-    front = _front()
-    front.hear(_view(b1=9001, b2=9002))
+    routing = _routing()
+    routing.update(_view(b1=9001, b2=9002))
 
-    topology = front.topology((), 0)
+    topology = routing.topology((), 0)
 
     assert topology.address_of(2) == HostPort(host="b2.example.com", port=443)
     assert topology.address_of(7) == _ADVERTISED
@@ -60,21 +60,21 @@ def test_clients_when_they_are_led_then_by_names_at_one_port() -> None:
 def test_broker_when_it_is_away_then_its_name_still_leads_there_unless_another_took_its_place() -> (
     None
 ):
-    front = _front()
-    front.hear(_view(b1=9001, b2=9002))
+    routing = _routing()
+    routing.update(_view(b1=9001, b2=9002))
 
-    front.hear(_view(b1=9001))
-    assert front.upstreams_of_name("b2.example.com") == (_at(9002),)
+    routing.update(_view(b1=9001))
+    assert routing.upstreams_of_name("b2.example.com") == (_at(9002),)
 
-    front.hear(_view(b1=9001, b3=9002))
-    assert front.upstreams_of_name("b2.example.com") == ()
+    routing.update(_view(b1=9001, b3=9002))
+    assert routing.upstreams_of_name("b2.example.com") == ()
 
 
 def test_cluster_when_it_shows_no_broker_then_what_was_heard_stays() -> None:
-    front = _front()
-    front.hear(_view(b1=9001))
+    routing = _routing()
+    routing.update(_view(b1=9001))
 
     with pytest.raises(NotFoundError):
-        front.hear(_view())
+        routing.update(_view())
 
-    assert front.any_upstreams() == (_at(9001),)
+    assert routing.any_upstreams() == (_at(9001),)

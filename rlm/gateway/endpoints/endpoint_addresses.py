@@ -1,7 +1,7 @@
-"""Where the door of each broker of a cluster is listened on, and what clients are told of it. Pure.
+"""Where the endpoint of each broker listens, and the address that clients get. Pure.
 
-Without a map the doors follow the bootstrap door: its port + 1 + node id, on the same host. So
-clients that know one address, and whoever opens a firewall for them, know the others.
+Without a map the endpoints follow the bootstrap endpoint: its port + 1 + node id, on the same host.
+So clients that know one address, and whoever opens a firewall for them, know the others.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _LAST_PORT = 65_535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DoorPlan:
-    """`bootstrap` is the bound address of the bootstrap door, `advertised` what clients call it.
+class EndpointAddresses:
+    """`bootstrap` is the bound address of the bootstrap endpoint, `advertised` what clients get.
 
     `listeners` maps node ids to addresses to listen on, all that there are if it is not empty;
     `addresses` maps them to what clients are told instead of what would follow.
@@ -39,7 +39,7 @@ class DoorPlan:
         return found
 
     def address_of(self, node_id: int, *, bound_port: int) -> HostPort:
-        """Where clients find the door that listens on `bound_port`. InvalidConfigError."""
+        """Where clients find the endpoint that listens on `bound_port`. InvalidConfigError."""
         if node_id in self.addresses:
             return self.addresses[node_id]
         if not self.listeners:

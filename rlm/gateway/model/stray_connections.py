@@ -18,7 +18,7 @@ from rlmm.registration import LEASE_MS
 # A client may come again before it has learnt where to; and another gateway, which hears of the
 # change only with its next heartbeat, may lead it here again.
 _ONCE_MORE_S = (5.0, 15.0)
-# Whom this gateway's last run was given in place of another's, it can't know: they are clients who
+# Whom this gateway's last run was given in place of another's, it cannot know: they are clients who
 # lost their connection when it ended, and may have come again to where they were led before.
 _AFTER_START_S = 15.0
 _FIRST_NUMBER = 0
@@ -26,20 +26,20 @@ _FIRST_NUMBER = 0
 _MAY_HAVE_RUN_OUT_MS = LEASE_MS - 2_000
 
 
-class _Heard(NamedTuple):
+class _Heartbeat(NamedTuple):
     """A gateway's heartbeat, and the connections that had come when it was not known yet."""
 
     heartbeat_ms: int
     next_number: int
 
 
-class Guests:
+class StrayConnections:
     """Not thread-safe."""
 
     def __init__(self) -> None:
         self._before: GatewayTopology | None = None
         self._first_numbers: dict[int, int] = {}
-        self._heard: dict[int, _Heard] = {}
+        self._seen: dict[int, _Heartbeat] = {}
         self._last_next_number = _FIRST_NUMBER
         self._once_more: list[tuple[float, int]] = []
 
@@ -52,33 +52,33 @@ class Guests:
         """
         if self._before is None and _may_replace_others(topology):
             self._once_more.append((now_s + _AFTER_START_S, _FIRST_NUMBER))
-        began = [_FIRST_NUMBER] if self._has_first_gateway(topology) else []
+        started = [_FIRST_NUMBER] if self._has_first_gateway(topology) else []
         for node_id in topology.last_known:
             if topology.leads_here_instead(node_id):
                 # Others may have led clients here before it was noticed here.
                 self._first_numbers.setdefault(node_id, self._last_next_number)
-        self._hear(topology)
+        self._see(topology)
         back = self._first_of_those_back(topology)
         self._before, self._last_next_number = topology, next_number
         due = [number for at_s, number in self._once_more if at_s <= now_s]
         self._once_more = [each for each in self._once_more if each[0] > now_s]
-        if back or began:
+        if back or started:
             self._once_more += [(now_s + after_s, next_number) for after_s in _ONCE_MORE_S]
-        return min((*back, *began, *due), default=None)
+        return min((*back, *started, *due), default=None)
 
-    def _hear(self, topology: GatewayTopology) -> None:
+    def _see(self, topology: GatewayTopology) -> None:
         """A lease that ran out in between was seen by who looked in time, and leads clients here.
 
         As with all gateways at once, where none could be heard for a while.
         """
         ran_out: dict[int, int] = {}
         for node_id, heartbeat_ms in topology.heartbeats_ms.items():
-            now = _Heard(heartbeat_ms, self._last_next_number)
-            heard = self._heard.setdefault(node_id, now)
-            if heartbeat_ms - heard.heartbeat_ms >= _MAY_HAVE_RUN_OUT_MS:
-                ran_out[node_id] = heard.next_number
-            if heartbeat_ms != heard.heartbeat_ms:
-                self._heard[node_id] = now
+            now = _Heartbeat(heartbeat_ms, self._last_next_number)
+            seen = self._seen.setdefault(node_id, now)
+            if heartbeat_ms - seen.heartbeat_ms >= _MAY_HAVE_RUN_OUT_MS:
+                ran_out[node_id] = seen.next_number
+            if heartbeat_ms != seen.heartbeat_ms:
+                self._seen[node_id] = now
         for node_id, number in ran_out.items():
             alone, with_others = topology.without([node_id]), topology.without(ran_out)
             if alone.leads_here_instead(node_id) or with_others.leads_here_instead(node_id):

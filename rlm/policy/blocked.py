@@ -9,20 +9,20 @@ from rlm.policy.view import PartitionView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class Blocked:
     """The rule that holds a copy, a trim or an expiry; `values` are what it compared."""
 
     reason: str
     values: Mapping[str, int | str] = field(default_factory=dict)
 
 
-def held_by_log(view: PartitionView) -> Held | None:
+def blocked_by_log(view: PartitionView) -> Blocked | None:
     """What forbids copies as well as trims, as long as topic and log are as they are."""
     if view.untierable is not None:
-        return Held(reason="unsupported_topic", values={"rule": view.untierable})
+        return Blocked(reason="unsupported_topic", values={"rule": view.untierable})
     if view.conflict_offset is not None:
-        return Held(reason="lineage_conflict", values={"offset": view.conflict_offset})
+        return Blocked(reason="lineage_conflict", values={"offset": view.conflict_offset})
     if view.epochs_known_from_offset is not None:
         values = {"epochs_known_from": view.epochs_known_from_offset}
-        return Held(reason="older_than_epochs", values=values)
+        return Blocked(reason="older_than_epochs", values=values)
     return None

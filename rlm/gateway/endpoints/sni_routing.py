@@ -16,8 +16,8 @@ from rlm.gateway.model.advertised_brokers import GatewayTopology
 from rlmm.spi import Registration
 
 
-class NamedFront:
-    """`hear` and `topology` are one thread's; the upstreams are thread-safe."""
+class SniRouting:
+    """`update` and `topology` are one thread's; the upstreams are thread-safe."""
 
     def __init__(
         self, names: ServerNames, advertised: HostPort, *, direct_if_unserved: bool = False
@@ -28,8 +28,8 @@ class NamedFront:
         self._direct_if_unserved = direct_if_unserved
         self._addresses = BrokerAddresses()
 
-    def hear(self, view: ClusterView) -> None:
-        self._addresses.hear(view)
+    def update(self, view: ClusterView) -> None:
+        self._addresses.update(view)
 
     def topology(
         self, registrations: Iterable[Registration], broker_time_ms: int

@@ -23,7 +23,7 @@ FIRST_VERSION = FIRST_VERSION_WITH_TOPIC_IDS
 _NOTHING_BUT_ROWS = FetchResponse()
 
 
-class Told(NamedTuple):
+class CachedResponse(NamedTuple):
     """What the broker would answer, by what it was asked at `asked_ms`; counts until `ends_ms`."""
 
     response: FetchResponse
@@ -31,14 +31,14 @@ class Told(NamedTuple):
     ends_ms: int
 
 
-class _Verdict(NamedTuple):
+class _CachedRow(NamedTuple):
     asked_ms: int
     offset: int
     leader_epoch: int
     row: PartitionData
 
 
-class BrokerVerdicts:
+class OutOfRangeCache:
     """Of one connection. Memory: of the partitions asked for within `max_age_ms`."""
 
     def __init__(self, known_ends: KnownLogEnds, *, max_age_ms: Callable[[], int]) -> None:
@@ -46,9 +46,9 @@ class BrokerVerdicts:
         self._known_ends = known_ends
         self._max_age_ms = max_age_ms
         self._asker = ("", "")
-        self._verdicts: dict[FetchKey, _Verdict] = {}
+        self._rows: dict[FetchKey, _CachedRow] = {}
 
-    def learned(
+    def record(
         self, plan: FetchPlan, client_id: str, response: FetchResponse, asked_ms: int
     ) -> None:
         """Take an answer to what was asked at `asked_ms`, of FIRST_VERSION or a later one.
@@ -58,10 +58,10 @@ class BrokerVerdicts:
         """
         asker = _asker(plan.asked, client_id)
         oldest_ms = asked_ms - self._max_age_ms()
-        self._verdicts = {
-            key: verdict
-            for key, verdict in self._verdicts.items()
-            if verdict.asked_ms >= oldest_ms and asker == self._asker and key not in plan.tiered
+        self._rows = {
+            key: cached
+            for key, cached in self._rows.items()
+            if cached.asked_ms >= oldest_ms and asker == self._asker and key not in plan.tiered
         }
         self._asker = asker
         if replace(response, responses=()) != _NOTHING_BUT_ROWS:
@@ -72,9 +72,9 @@ class BrokerVerdicts:
                 tiered = plan.tiered.get(key)
                 if tiered is not None and row.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                     epoch = tiered.asked.current_leader_epoch
-                    self._verdicts[key] = _Verdict(asked_ms, tiered.sent_offset, epoch, row)
+                    self._rows[key] = _CachedRow(asked_ms, tiered.sent_offset, epoch, row)
 
-    def told(self, plan: FetchPlan, client_id: str, now_ms: int) -> Told | None:
+    def lookup(self, plan: FetchPlan, client_id: str, now_ms: int) -> CachedResponse | None:
         """The answer, as far as it was said; None unless that is all of it."""
         max_age_ms = self._max_age_ms()
         if not (max_age_ms and plan.remote) or _asker(plan.asked, client_id) != self._asker:
@@ -85,22 +85,19 @@ class BrokerVerdicts:
             rows = []
             for asked in topic.partitions:
                 key = topic.topic_id, asked.partition
-                verdict, tiered = self._verdicts.get(key), plan.tiered.get(key)
-                if verdict is None or tiered is None or not tiered.is_remote:
+                cached, tiered = self._rows.get(key), plan.tiered.get(key)
+                if cached is None or tiered is None or not tiered.is_remote:
                     return None
-                if (
-                    verdict.asked_ms < oldest_ms
-                    or verdict.leader_epoch != asked.current_leader_epoch
-                ):
+                if cached.asked_ms < oldest_ms or cached.leader_epoch != asked.current_leader_epoch:
                     return None
-                offset = max(verdict.offset, tiered.sent_offset)
+                offset = max(cached.offset, tiered.sent_offset)
                 if offset >= self._local_start(tiered.topic_id_partition, now_ms):
                     return None
-                asked_ms = min(asked_ms, verdict.asked_ms)
-                rows.append(verdict.row)
+                asked_ms = min(asked_ms, cached.asked_ms)
+                rows.append(cached.row)
             topics.append(FetchableTopicResponse(topic_id=topic.topic_id, partitions=tuple(rows)))
         response = FetchResponse(responses=tuple(topics))
-        return Told(response, asked_ms, ends_ms=asked_ms + max_age_ms)
+        return CachedResponse(response, asked_ms, ends_ms=asked_ms + max_age_ms)
 
     def _local_start(self, partition: TopicIdPartition, now_ms: int) -> int:
         """Where the broker's log starts, as it said lately; 0 if it did not."""

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 
 from rlm.cli.invocation.managers import live_managers
 from rlm.rest.manager_client import ManagerClient
-from rlm.status.cluster_status import FOLLOWER, LEADER, ManagerWord
+from rlm.status.cluster_status import FOLLOWER, LEADER, ManagerStatus
 from rlmm.events.processes import ProcessRegistered
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
@@ -26,7 +26,7 @@ def ask_managers(
     clock: Clock,
     required: Iterable[int],
     complain: Callable[[str], None],
-) -> Mapping[TopicIdPartition, Mapping[int, ManagerWord]]:
+) -> Mapping[TopicIdPartition, Mapping[int, ManagerStatus]]:
     """For each partition, the word of each manager that hosts it, by broker id.
 
     `complain` gets a line for each broker of `required` whose manager does not answer, or that has
@@ -37,10 +37,10 @@ def ask_managers(
     managers = live_managers(metadata, clock)
     answers = list(executor.map(lambda manager: _ask(client, manager), managers))
     needed = set(required)
-    heard: dict[int, Rows] = {}
+    rows_of: dict[int, Rows] = {}
     for manager, answer in zip(managers, answers, strict=True):
         if not isinstance(answer, TieredStorageError):
-            heard[manager.broker_id] = answer
+            rows_of[manager.broker_id] = answer
         elif manager.broker_id in needed:
             complain(f"the manager of broker {manager.broker_id} does not answer: {answer}")
     registered = {manager.broker_id for manager in managers}
@@ -49,7 +49,7 @@ def ask_managers(
             f"no live manager is registered for broker {broker_id}, which leads partitions: "
             "start `rlm run` on its host"
         )
-    return {tip: _words(tip, heard) for tip in leaders}
+    return {tip: _manager_statuses(tip, rows_of) for tip in leaders}
 
 
 def _ask(client: ManagerClient, manager: ProcessRegistered) -> Rows | TieredStorageError:
@@ -59,27 +59,29 @@ def _ask(client: ManagerClient, manager: ProcessRegistered) -> Rows | TieredStor
         return error
 
 
-def _words(tip: TopicIdPartition, heard: Mapping[int, Rows]) -> Mapping[int, ManagerWord]:
+def _manager_statuses(
+    tip: TopicIdPartition, rows_of: Mapping[int, Rows]
+) -> Mapping[int, ManagerStatus]:
     topic_id = id_to_text(tip.topic_id)
     return {
-        broker_id: _word(row)
-        for broker_id, rows in heard.items()
+        broker_id: _manager_status(row)
+        for broker_id, rows in rows_of.items()
         for row in rows
         if row.get("topic_id") == topic_id and row.get("partition") == tip.partition
     }
 
 
-def _word(row: Mapping[str, object]) -> ManagerWord:
+def _manager_status(row: Mapping[str, object]) -> ManagerStatus:
     if row.get("role") != LEADER:
-        return ManagerWord(role=FOLLOWER)
-    names = ("lag_bytes", "lag_segments", "copy_held", "trim_held", "future_timestamps")
-    lag_bytes, lag_segments, waits, held, future = (row.get(name) for name in names)
-    return ManagerWord(
+        return ManagerStatus(role=FOLLOWER)
+    names = ("lag_bytes", "lag_segments", "copy_blocked", "trim_blocked", "future_timestamps")
+    lag_bytes, lag_segments, waits, blocked, future = (row.get(name) for name in names)
+    return ManagerStatus(
         role=LEADER,
         lag_bytes=lag_bytes if isinstance(lag_bytes, int) else None,
         lag_segments=lag_segments if isinstance(lag_segments, int) else None,
-        copy_held=waits if isinstance(waits, dict) else None,
-        trim_held=held if isinstance(held, dict) else None,
+        copy_blocked=waits if isinstance(waits, dict) else None,
+        trim_blocked=blocked if isinstance(blocked, dict) else None,
         diverged=bool(row.get("diverged")),
         external_start=bool(row.get("external_start")),
         future_timestamps=future if isinstance(future, dict) else None,

@@ -1,7 +1,7 @@
 """What of the cluster a gateway stands for, and where its clients find whom.
 
-one broker         `BrokerFront`: a gateway beside its broker; the others have their own
-the whole cluster  `rlm.gateway.endpoints.endpoint_registry`: a door for each broker
+one broker         `SingleBrokerRouting`: a gateway beside its broker; the others have their own
+the whole cluster  `rlm.gateway.endpoints.endpoint_registry`: an endpoint for each broker
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from rlm.gateway.model.advertised_brokers import GatewayTopology, topology_of
 from rlmm.spi import Registration
 
 
-class Front(Protocol):
-    """`hear` and `topology` are one thread's."""
+class Routing(Protocol):
+    """`update` and `topology` are one thread's."""
 
-    def hear(self, view: ClusterView) -> None:
+    def update(self, view: ClusterView) -> None:
         """Take what the cluster says of its brokers. NotFoundError if there is none to serve by."""
 
     def topology(
@@ -29,7 +29,7 @@ class Front(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SingleBrokerSettings:
     """Which broker a gateway is beside, and where clients are to find whom.
 
     `own` is where this gateway is found, known once the cluster is heard; `fixed` and
@@ -42,15 +42,15 @@ class Place:
     direct_if_unserved: bool = False
 
 
-class BrokerFront:
+class SingleBrokerRouting:
     """Of a gateway beside a broker; clients are led to the other brokers' gateways."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, settings: SingleBrokerSettings) -> None:
+        self._settings = settings
         self._upstreams: tuple[HostPort, ...] = ()
 
-    def hear(self, view: ClusterView) -> None:
-        broker = view.broker(self._place.node_id)
+    def update(self, view: ClusterView) -> None:
+        broker = view.broker(self._settings.node_id)
         self._upstreams = (HostPort(host=broker.host, port=broker.port),)
 
     def upstreams(self) -> tuple[HostPort, ...]:
@@ -60,11 +60,11 @@ class BrokerFront:
     def topology(
         self, registrations: Iterable[Registration], broker_time_ms: int
     ) -> GatewayTopology:
-        place = self._place
+        settings = self._settings
         return topology_of(
             registrations,
             broker_time_ms=broker_time_ms,
-            own={place.node_id: place.own()},
-            fixed=place.fixed,
-            direct_if_unserved=place.direct_if_unserved,
+            own={settings.node_id: settings.own()},
+            fixed=settings.fixed,
+            direct_if_unserved=settings.direct_if_unserved,
         )

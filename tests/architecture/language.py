@@ -1,0 +1,207 @@
+"""Prose and names as the language tests see them: what is read, which words are banned, and why.
+
+Prose is what is not in code spans, code blocks and link targets. In Python it is docstrings,
+comments and string literals with a space in them; a literal without one is a name.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tests.architecture.tree import (
+    CHECKOUT,
+    PRODUCT_PACKAGES,
+    PROGRAMS,
+    SourceFile,
+    handwritten_files,
+)
+
+MAX_SENTENCE_WORDS = 35
+
+# Banned everywhere, in tests too. The right side is what to say.
+WORDS_EVERYWHERE = {
+    r"anew": "again, from the start",
+    r"for ?ever": "permanently, without limit",
+    r"so (?:many|much)": "name the quantity",
+    r"whoever": "name the actor",
+    r"whose word": "the reporter",
+    r"mended": "fixed, repaired",
+    r"in force": "active, effective",
+    r"told|tells?": "reports, returns, is notified of",
+    r"words?": "status, report, name",
+    r"behind": "after",
+    r"beside": "next to, with",
+    r"of now": "at this moment, currently",
+    r"(?:let|lets|letting) go|goes": "releases, is sent, leads",
+    r"at the most": "at most",
+    r"to and fro": "in both directions",
+    r"how manieth": "number",
+    r"stands?": "is, represents",
+    r"by and by": "gradually",
+    r"can't": "cannot",
+}
+
+# Banned in the product, its programs and the docs; tests may have a world and its parts.
+METAPHORS = {
+    r"doors?|doorkeepers?": "endpoint, listener",
+    r"guests?": "stray connection",
+    r"grounds?": "context, reason",
+    r"places?|placed": "location, position, slot",
+    r"verdicts?": "decision, cached response",
+    r"stor(?:y|ies)": "scenario, history",
+    r"letters?": "dead letter",
+    r"twins?": "in-memory implementation, fake",
+    r"cards?": "description",
+    r"pressed": "saturated, under memory pressure",
+    r"held": "blocked, buffered, cached, leased",
+    r"turns?": "slot, permit, queue entry",
+    r"steps?": "action, phase; `step` is the loop's verb only",
+}
+
+# Uses that are meant: the pattern is cut out before the search.
+ALLOWED_IN_PROSE = {
+    r"in place\b": "changed where it is: the field's term",
+    r"status word": "a bit field of a format",
+    r"dead[- ]letters?": "the field's term",
+    r"lower-case letters?|letters?, digits": "characters of a name",
+    r"(?:lags?|lagging|falls?|fallen|is|are) behind\b": "a lag, as consumers have one",
+    r"behind (?:a|an|the) (?:gateway|proxy|load balancer|address|firewall|NAT)": "a network path",
+    r"turn(?:s|ed)? (?:on|off)": "a switch",
+    r"for words? of": "text made of words",
+}
+
+BANNED_IN_NAMES = frozenset(
+    {"anew", "beside", "begun", "card", "door", "doorkeeper", "doors", "ground", "guest", "guests"}
+    | {"held", "letter", "letters", "mended", "place", "placed", "places", "pressed", "said"}
+    | {"stand", "stands", "story", "tells", "told", "turn", "turns", "twin", "twins", "verdict"}
+    | {"verdicts", "whoever", "word", "words"}
+)
+
+# Names that another API or a plain meaning gives.
+ALLOWED_NAMES = {
+    "addInPlace": "Spark's accumulator API",
+    "is_in_place": "the file is where its name says",
+    "words": "text that is made of words",
+    "word": "one of a text",
+}
+ALLOWED_IN_FILES = {
+    # The names that managers up to 0.2.0 answer with.
+    "rlm/rest/manager_client.py": {"copy_held", "trim_held", "expiry_held", "place"},
+}
+_ALLOWED_PARTS = {("dead", "letter"), ("dead", "letters"), ("in", "place")}
+
+_FENCE = re.compile(r"^ *(```|~~~).*?^ *\1", re.MULTILINE | re.DOTALL)
+_INDENTED = re.compile(r"(?<=\n\n)(?: {4,}.*\n)+")
+_SPAN = re.compile(r"(`+)(?:(?!\1).)+?\1", re.DOTALL)
+_LINK_TARGET = re.compile(r"\]\([^)]*\)|https?://\S+|<[^>\n]+>")
+_BLOCK_END = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*|>#]|\d+\.)\s?)|(?<!\|)\|(?!\|)")
+_SENTENCE_END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!etc)[.!?](?=[\s)\"']|$)")
+_COMMENT = re.compile(r"(?:^|\s)#:? (.*)$", re.MULTILINE)
+_NAME = re.compile(r"[a-z]+(?:_[a-z]+)*")
+_PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+
+
+def pages() -> list[Path]:
+    """The pages that users read."""
+    tops = (CHECKOUT / "README.md", CHECKOUT / "CHANGELOG.md")
+    return [*(path for path in tops if path.exists()), *sorted((CHECKOUT / "docs").rglob("*.md"))]
+
+
+def product_files() -> list[SourceFile]:
+    """Product code and its programs."""
+    return handwritten_files(*PRODUCT_PACKAGES, *PROGRAMS)
+
+
+def name_of(path: Path) -> str:
+    """A path below the checkout."""
+    return path.relative_to(CHECKOUT).as_posix()
+
+
+def page_prose(path: Path) -> str:
+    """A page without code and link targets; a code span counts as one word."""
+    text = _INDENTED.sub("\n", _FENCE.sub("\n\n", path.read_text()))
+    return _LINK_TARGET.sub("] ", without_spans(text))
+
+
+def without_spans(text: str) -> str:
+    """A text with one word for each code span."""
+    return _SPAN.sub("code", text)
+
+
+def sentences(prose: str) -> Iterator[str]:
+    """The sentences of paragraphs, list items, headings and table cells."""
+    for block in _BLOCK_END.split(prose):
+        for sentence in _SENTENCE_END.split(block):
+            if sentence and sentence.strip():
+                yield " ".join(sentence.split())
+
+
+def word_count(sentence: str) -> int:
+    """Words, numbers and code spans."""
+    return sum(1 for each in sentence.split() if re.search(r"\w", each))
+
+
+@cache
+def python_prose(file: SourceFile) -> str:
+    """Docstrings, comments and messages of a Python file."""
+    comments = [match[1] for match in _COMMENT.finditer(file.path.read_text())]
+    texts = [
+        node.value
+        for node in ast.walk(file.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
+    ]
+    return "\n".join(map(without_spans, (*comments, *texts)))
+
+
+def banned_in(prose: str, *, metaphors: bool) -> list[str]:
+    """The banned words that a text has, with what to say."""
+    words = WORDS_EVERYWHERE | (METAPHORS if metaphors else {})
+    found = {match.lastgroup: match[0] for match in _search(metaphors).finditer(prose)}
+    return [
+        f"{found[f'w{number}']!r} (say {better})"
+        for number, better in enumerate(words.values())
+        if f"w{number}" in found
+    ]
+
+
+@cache
+def _search(metaphors: bool) -> re.Pattern[str]:
+    """Allowed uses first, in no group: what they match is passed over."""
+    words = WORDS_EVERYWHERE | (METAPHORS if metaphors else {})
+    allowed = "|".join(rf"\b(?:{each})" for each in ALLOWED_IN_PROSE)
+    banned = "|".join(rf"(?P<w{number}>{word})" for number, word in enumerate(words))
+    return re.compile(rf"{allowed}|(?<![\w-])(?:{banned})(?![\w-])", re.IGNORECASE)
+
+
+def banned_names(file: SourceFile) -> list[str]:
+    """Names that a file defines and that hold a banned word."""
+    allowed = ALLOWED_IN_FILES.get(file.name, set())
+    return sorted({name for name in _defined(file.tree) if _is_banned(name)} - allowed)
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.Constant) and _NAME.fullmatch(str(node.value)):
+            yield str(node.value)
+
+
+def _is_banned(name: str) -> bool:
+    if name in ALLOWED_NAMES:
+        return False
+    parts = [each.lower() for each in _PARTS.findall(name)]
+    return any(
+        each in BANNED_IN_NAMES and (before, each) not in _ALLOWED_PARTS
+        for before, each in zip(["", *parts], parts, strict=False)
+    )
