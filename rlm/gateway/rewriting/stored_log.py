@@ -94,7 +94,7 @@ def _complete(
     )
     if complete != asked:
         _log.warning(
-            "what is stored cannot be told: the metadata topic cannot be followed to its end, or the "
+            "what is stored is not known: the metadata topic cannot be followed to its end, or the "
             "broker does not tell which topic it is partitions=%d first=%s",
             len(asked - complete),
             min(asked - complete, key=str),

@@ -72,7 +72,7 @@ class Heartbeat:
         self._applied = applied
 
     def step(self, state: ProcessState = _NOTHING_KNOWN) -> None:
-        """Register once, with the state as of now. RetriableError if the topic cannot be written."""
+        """Register once, with the present state. RetriableError if the topic cannot be written."""
         description = self._description
         self._metadata.publish(
             ProcessRegistered(
