@@ -56,7 +56,7 @@ OUTCOMES = pa.schema(
         pa.field("reason", pa.string()),
     ]
 )
-OUTCOMES_DDL = "outcome string, letters long, segment string, reason string"
+OUTCOMES_DDL = "outcome string, dead_letters long, segment string, reason string"
 """How many letters came to the outcome; of a single one, what it is about and why."""
 
 WriteRecords = Callable[[Iterable[OutgoingRecord]], None]
