@@ -1,1 +1,1 @@
-"""The gateway: clients' connections to a broker, with what is stored read in between."""
+"""The gateway: relays clients to their brokers and serves stored records from the remote log."""

@@ -1,4 +1,4 @@
-"""The gateway's composition root: a configuration becomes the objects that serve clients."""
+"""Builds, from a configuration, the objects of a gateway process (composition root)."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def build_gateway(
     *,
     worker: int = 1,
 ) -> GatewayWorker:
-    """The gateway of the broker whose log dirs the configuration names; of all, if it names none.
+    """Build the gateway of the broker in `log.dirs`, or of the whole cluster without `log.dirs`.
 
-    `worker` tells the processes of one gateway apart, from 1 on. Raises InvalidConfigError for what
-    files show at once. Nothing has been asked of the cluster.
+    `worker` numbers the processes of one gateway, from 1. Does not contact the cluster. Raises
+    InvalidConfigError if the configuration or a file that it names is invalid.
     """
     identity = identity_of_host(config)
     tier = open_tier(config, metrics, open_chunk_storage(config.storage), worker)
@@ -168,7 +168,7 @@ def _description(
         process_id=mode.process_id,
         role=ProcessRole.GATEWAY,
         broker_id=mode.broker_id,
-        # Of `rlm run`, where only the supervisor asks: other hosts cannot reach it.
+        # Under `rlm run` only the supervisor uses a loopback address; other hosts cannot reach it.
         http_address="" if http_address.is_loopback else str(http_address),
         heartbeat_interval_ms=config.gateway.heartbeat_interval_ms,
         version=version("kafka-rlm"),

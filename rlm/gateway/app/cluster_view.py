@@ -1,8 +1,9 @@
-"""What all sessions of a gateway know beside their own bytes, kept up to date.
+"""Keeps the view of the cluster and its metadata that all sessions of a gateway share.
 
-The metadata is in this process and looked at at every refresh; the cluster is asked for the ids of
-tiered topics and for its brokers' addresses every few seconds. A cluster that cannot be asked for a
-while leaves what was known; without having heard it once there is nothing to serve by.
+Each refresh reads the metadata, which is in this process. It also asks the cluster for the ids of
+tiered topics and for broker addresses, if the last answer is 5 seconds old or lacks a topic. While
+the cluster does not answer, its last answer is used. Before the first one there is no view, and
+the gateway cannot serve.
 """
 
 from __future__ import annotations
@@ -26,16 +27,17 @@ _CLUSTER_AGE_MS = 5_000
 
 
 class Cluster(Protocol):
-    """The way into the cluster (rlm.broker.bootstrap.Bootstrap)."""
+    """The connection to the cluster (rlm.broker.bootstrap.Bootstrap)."""
 
     def view(self, topics: tuple[str, ...]) -> ClusterView:
-        """What it says of some topics, and of all brokers. RetriableError."""
+        """Ask the cluster for these topics and all brokers. Raises RetriableError."""
 
 
 class LiveFacts:
-    """`refresh` is one thread's; `context` and `applied` are thread-safe and never wait.
+    """The newest view of cluster and metadata.
 
-    `positions` tells how far the metadata was applied: next offsets by partition of its topic.
+    Call `refresh` from one thread. `context` and `applied` are thread-safe and never block.
+    `positions` returns the next offset to apply, by partition of the metadata topic.
     """
 
     def __init__(
@@ -62,12 +64,12 @@ class LiveFacts:
         self._partition_counts: Mapping[UUID, int] = {}
         self._asked_ms: int | None = None
         self._asked_topics: frozenset[str] = frozenset()
-        self._logged: set[str] = set()  # messages, which are constants: they are few
+        self._logged: set[str] = set()  # bounded: messages are constants
         self._context: GatewayContext | None = None
         self._applied: Mapping[int, int] = {}
 
     def refresh(self) -> None:
-        """Look at everything again. RetriableError as long as the cluster was never heard."""
+        """Build a new view. Raises RetriableError until the cluster has answered once."""
         positions = dict(self._positions())
         policies = self._metadata.topic_policies()
         self._ask_cluster(frozenset(policy.topic for policy in policies))
@@ -84,21 +86,21 @@ class LiveFacts:
         self._applied = positions
 
     def context(self) -> GatewayContext:
-        """The newest view. RetriableError before the first refresh."""
+        """Return the newest view. Raises RetriableError before the first refresh."""
         if self._context is None:
             raise RetriableError("the cluster was not heard yet")
         return self._context
 
     def applied(self) -> Mapping[int, int]:
-        """The positions that the newest view covers; none before the first refresh.
+        """Return the positions that the newest view covers; empty before the first refresh.
 
-        What was applied since is not served by yet: a topic that was tiered in between would seem
-        to begin where the broker's log does.
+        Sessions do not use later events yet. For them, a topic tiered by such an event still
+        starts at the local start offset.
         """
         return self._applied
 
     def _ask_cluster(self, topics: frozenset[str]) -> None:
-        """Ask again when the last answer is old, or lacks a topic."""
+        """Ask the cluster if the last answer is old or lacks a topic."""
         now_ms = self._clock.monotonic_ms()
         is_fresh = self._asked_ms is not None and now_ms - self._asked_ms < _CLUSTER_AGE_MS
         if is_fresh and topics <= self._asked_topics:

@@ -1,4 +1,4 @@
-"""What a gateway stands for: the broker that it is beside, or, beside none, the whole cluster."""
+"""Chooses what a gateway serves: the broker on its host or, without one, the whole cluster."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _PROCESS_IDS = UUID("5e0f0f0a-3b0e-4c70-9e54-6f0ad1c7e0b3")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingContext:
-    """What a stand is taken on. `identity` is that of the broker, None beside none.
+    """The inputs of `serving_mode`.
 
-    `worker` is this process's number among those beside the broker.
-    `listener` is bound to `gateway.listener`, and listens once its endpoint is open.
-    `unserved` is told how many live brokers clients cannot be led to, each time that is known.
-    `towards`: as in rlm.process.local_address.
+    `identity`: the broker on this host, None without one. `worker`: this process's number among
+    the gateway's processes. `listener`: bound to `gateway.listener`; listens once its endpoint is
+    open. `unserved`: called with the number of unserved brokers at each update. `towards`: as in
+    rlm.process.local_address.
     """
 
     config: Config
@@ -65,12 +65,12 @@ class ServingContext:
 
     @property
     def bound(self) -> HostPort:
-        """Where that listener is bound."""
+        """The address that `listener` is bound to."""
         host, port = self.listener.getsockname()[:2]
         return HostPort(host=host, port=port)
 
     def own_address(self) -> OwnAddress:
-        """Where clients find that listener."""
+        """Return the address that clients use for `listener`."""
         advertised, bound = self.config.gateway.advertised_listener, self.bound
         if advertised is not None or not bound.is_unspecified:
             return OwnAddress(advertised or bound)
@@ -88,11 +88,11 @@ class ServingContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingMode:
-    """`address` is where clients find the first endpoint, open as soon as the keeper starts.
+    """The brokers that a gateway serves, and its identity.
 
-    `own` is asked for when that is known. `process_id` is the same in every run. `confirm` asks
-    whether the cluster is the right one, before anything is made there: ForeignClusterError,
-    NotFoundError, RetriableError.
+    `address`: where clients find the first endpoint. `own` may be called once `address` is known.
+    `process_id` is the same in every run. `confirm` checks that the cluster is the right one
+    before the gateway writes to it. Raises ForeignClusterError, NotFoundError or RetriableError.
     """
 
     routing: Routing
@@ -104,7 +104,7 @@ class ServingMode:
 
 
 def identity_of_host(config: Config) -> BrokerIdentity | None:
-    """The broker whose logs `log.dirs` holds; None without. InvalidConfigError as `check_host`."""
+    """Return the broker that owns `log.dirs`, None without them. Raises as `check_host`."""
     if config.host.log_dirs:
         return check_host(config)
     check_directories(config)
@@ -112,7 +112,7 @@ def identity_of_host(config: Config) -> BrokerIdentity | None:
 
 
 def serving_mode(context: ServingContext) -> ServingMode:
-    """For the broker, or beside none for the cluster. Nothing is asked of the cluster."""
+    """Choose the mode and open its first endpoint. Does not contact the cluster."""
     template = context.config.gateway_tls.name_template
     if context.identity is not None:
         return _single_broker_mode(context, context.identity)
@@ -201,7 +201,7 @@ def _whole_cluster_mode(
         process_id=uuid5(
             state_id(context.config.host.state_dir, fresh_id), ProcessRole.GATEWAY.name
         ),
-        # What brokers' own processes have made is looked for; a wrong cluster has nothing of it.
+        # The processes of the brokers create the metadata topic; a wrong cluster lacks it.
         confirm=lambda: _require_topic(context.topic),
     )
 
@@ -209,7 +209,7 @@ def _whole_cluster_mode(
 def _own_gateway(
     context: ServingContext, broker_id: int, address: OwnAddress
 ) -> Callable[[], OwnGateway]:
-    """What gives it as soon as its address is known; the listener may be closed by then."""
+    """Return a function for use once the address is known, when `listener` may be closed."""
     settings, bound = context.config.gateway, context.bound
     is_set = settings.advertised_listener is not None
     fixed = [f"{n}={each}" for n, each in settings.node_addresses.items() if each.is_loopback]
@@ -233,7 +233,7 @@ def _require_topic(topic: EventTopic) -> None:
 
 
 def _confirm_cluster(cluster: Bootstrap, identity: BrokerIdentity) -> None:
-    """Nothing is made in a cluster that is not ours. ForeignClusterError, RetriableError."""
+    """Check the cluster id of `log.dirs`. Raises ForeignClusterError or RetriableError."""
     found = cluster.view(()).cluster_id
     if found != identity.cluster_id:
         raise ForeignClusterError(

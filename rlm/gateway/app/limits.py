@@ -1,4 +1,4 @@
-"""A gateway's limits as its parts take them, from the configuration."""
+"""Converts the configured limits into the settings of the gateway's parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _AUTHORIZATION_AGE_MS = 100
 
 
 def session_limits(config: Config) -> SessionLimits:
-    """What one connection may take."""
+    """Return the limits of one connection."""
     limits = config.gateway_limits
     age_ms = limits.authorization_age_ms
     return SessionLimits(
@@ -30,7 +30,7 @@ def session_limits(config: Config) -> SessionLimits:
 
 
 def server_limits(config: Config) -> ServerLimits:
-    """How many connections, and when one is given up."""
+    """Return the connection counts and timeouts of the server."""
     limits = config.gateway_limits
     return ServerLimits(
         connection_count=config.gateway.max_connections,
@@ -43,7 +43,7 @@ def server_limits(config: Config) -> ServerLimits:
 
 
 def read_permits(config: Config, clock: Clock) -> ReadPermits:
-    """Who may read the store when."""
+    """Return the permits for remote fetches, with the configured quota."""
     limits = config.gateway_limits
     settings = FetchQuotaSettings(
         bytes_per_second=limits.fetch_bytes_per_second,

@@ -1,7 +1,7 @@
-"""A gateway's metrics: read from what its parts count, when they are scraped.
+"""Exports a gateway process's metrics, read from the counters of its parts at each scrape.
 
-Names are Kafka's in Prometheus spelling wherever Kafka measures the same. One process's: whoever
-serves several gives each a label.
+Names are Kafka's in Prometheus spelling wherever Kafka measures the same. Values are of one
+process; the supervisor adds a label for each of several.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FIRST_BATCH = "rlm_gateway_first_batch_seconds"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySources:
-    """What is asked for values, on the thread that scrapes."""
+    """The sources of values, read on the scraping thread."""
 
     counts: GatewayCounts
     permits: ReadPermits
@@ -44,7 +44,7 @@ class GatewaySources:
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """A counter's name is scraped with `_total` behind it."""
+    """One metric; a counter is scraped with `_total` after its name."""
 
     name: str
     kind: str
@@ -58,7 +58,7 @@ class _Measure:
 
 
 class GatewayMetrics(Collector):
-    """Registered once with a registry; thread-safe."""
+    """The gateway's collector. Register it once. Thread-safe."""
 
     def __init__(self, sources: GatewaySources) -> None:
         self._sources = sources
@@ -83,7 +83,7 @@ class GatewayMetrics(Collector):
 
 
 def gateway_descriptions() -> Sequence[MetricDescription]:
-    """All of them, as the documentation lists them."""
+    """Return the descriptions of all metrics, as the documentation lists them."""
     return (
         *(
             MetricDescription(

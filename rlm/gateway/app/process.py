@@ -1,4 +1,4 @@
-"""The gateway as a process. What it does is rlm.gateway.app.app's matter."""
+"""Runs a gateway as a process; rlm.gateway.app.app builds the gateway."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LISTENER_KEY = "gateway.listener"
 
 
 class Gateway(WorkerView, Worker, Protocol):
-    """What this module runs; built by rlm.gateway.app.app."""
+    """The gateway to run, as rlm.gateway.app.app builds it."""
 
 
 GatewayBuilder = Callable[[Config, socket.socket, HostPort, Metrics], Gateway]
@@ -41,10 +41,10 @@ def run_gateway(
     rest_fd: int | None,
     supervised: bool,
 ) -> None:
-    """Run a gateway until a stop signal or the parent's end; as `run_worker`.
+    """Run a gateway until a stop signal or until its parent exits, as `run_worker` does.
 
-    `build` is given the socket that clients connect to, which does not listen yet: `gateway_fd` if
-    that is inherited, else one bound to `gateway.listener`.
+    `build` receives the clients' socket, which does not listen yet: the inherited `gateway_fd`,
+    else a new one bound to `gateway.listener`.
     """
 
     def build_bound(
@@ -58,7 +58,7 @@ def run_gateway(
         else:
             bound = inherited_socket(gateway_fd, option="--gateway-fd")
         stack.callback(bound.close)
-        if not config.host.log_dirs:  # else the supervisor has taken it
+        if not config.host.log_dirs:  # with `log.dirs` the supervisor has locked it
             stack.enter_context(locked_state_dir(config.host.state_dir))
         return build(config, bound, http_address, metrics)
 

@@ -1,4 +1,4 @@
-"""What a gateway knows of the store and reads of it, put together from a configuration."""
+"""Builds the gateway's remote tier: metadata, store, caches, readers and thread pools."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _WORKER = "worker-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pools:
-    """Threads. `store` reads the store and does nothing else, `asks` begins fetches.
+    """Thread pools, separate so that rewrites never delay fetches.
 
-    Rewrites run in `rewrites`, where they mostly wait for what `answers` finds in the store (those
-    that may, in `look_ups`), or `orders` writes to the metadata topic: none of them keeps a fetch
-    waiting.
+    `store` only reads the store; `asks` starts remote fetches. Rewrites that may wait for the
+    store run in `look_ups`, the others in `rewrites`. Rewrites wait for `answers`, which reads the
+    store, and for `orders`, which writes to the metadata topic.
     """
 
     store: ThreadPoolExecutor
@@ -57,7 +57,7 @@ class _Pools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayTier:
-    """All of it that outlives a connection; `resources` ends it."""
+    """The parts that outlive a connection; closing `resources` closes them."""
 
     clock: Clock
     topic: EventTopic
@@ -74,7 +74,7 @@ class GatewayTier:
 
 
 def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int) -> GatewayTier:
-    """Takes over the store. `worker` tells the processes of one gateway apart, from 1 on."""
+    """Build the tier, which then owns `store`. `worker` numbers the gateway's processes from 1."""
     clock = SystemClock()
     topic = open_metadata_topic(config.cluster, config.metadata, follows=True)
     metadata = TopicBasedRemoteLogMetadataManager(
@@ -97,7 +97,7 @@ def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int
     )
     catch_up_ms = max(config.gateway.fetch_max_wait_ms, LEAST_CATCH_UP_MS)
     timeout_ms = config.gateway_limits.list_offsets_timeout_ms
-    # For no longer than its client waits does a look-up keep a thread from others.
+    # A lookup occupies a thread no longer than its client waits.
     segments = CachedSegments(fetcher=fetcher, cache=cache, storage=storage, patience_ms=timeout_ms)
     resources = ExitStack()
     resources.callback(storage.close)
@@ -142,7 +142,7 @@ def _pools(thread_count: int) -> _Pools:
 def _storage_manager(
     config: Config, metrics: Metrics, store: ChunkStorage, worker: int
 ) -> RemoteStorageManager:
-    """Over the store, whose requests are measured, and the disk before it if there is to be one."""
+    """Wrap the store with request metrics and, if configured, the disk cache."""
     store = observed_store(store, config.storage, metrics, SystemClock())
     directory = config.gateway.chunk_cache_path
     if directory is not None:
@@ -157,7 +157,7 @@ def _storage_manager(
 
 
 def _remove_of_former_workers(directory: Path, worker_count: int) -> None:
-    """What workers have cached that do not run any more: no process drops what is deleted of it."""
+    """Remove caches of workers above the count: no process drops deleted objects from them."""
     for path in directory.glob(f"{_WORKER}*"):
         number = path.name.removeprefix(_WORKER)
         if number.isdecimal() and int(number) > worker_count:
@@ -186,6 +186,6 @@ def _chunk_cache(
 
 
 def _cache_directory(config: Config, worker: int) -> Path:
-    """Of its own for each process: a cache has one writer."""
+    """Return this process's own directory: a cache has one writer."""
     name = "cache" if worker == 1 else f"cache-{worker}"
     return config.host.state_dir / "gateway" / name

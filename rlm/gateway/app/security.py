@@ -1,4 +1,4 @@
-"""What a gateway is told of security when it starts, and what it tells its operator."""
+"""Opens the gateway's TLS contexts at startup and warns about risky security settings."""
 
 from __future__ import annotations
 
@@ -25,22 +25,25 @@ _MEANING = "ACLs that name a host see the gateway's address instead of its clien
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayTls:
-    """Give the contexts of new connections, on one thread; None where they are of plain text."""
+    """Functions that return the TLS context of a new connection; None for plain text.
+
+    Call them from one thread.
+    """
 
     towards_clients: Callable[[], ssl.SSLContext] | None
     towards_brokers: Callable[[], ssl.SSLContext] | None
 
 
 def check_tls(config: Config) -> None:
-    """Return if the files can be used. Raises InvalidConfigError naming key and file."""
+    """Check that the TLS files can be used. Raises InvalidConfigError naming key and file."""
     _tls(config, SystemClock(), lambda _side: lambda _is_good: None)
 
 
 def open_tls(config: Config, clock: Clock, metrics: Metrics) -> GatewayTls:
-    """What the files hold. Raises as `check_tls`."""
+    """Load the TLS files and log warnings about the settings. Raises as `check_tls`."""
 
     def renewals(side: str) -> Callable[[bool], None]:
-        def renewed(is_good: bool) -> None:  # noqa: FBT001 - whether it succeeded
+        def renewed(is_good: bool) -> None:  # noqa: FBT001 - whether the renewal succeeded
             metrics.tls_renewals.labels(side, "ok" if is_good else "failed").inc()
 
         return renewed
@@ -67,7 +70,7 @@ def _own_security(config: Config) -> SecuritySettings:
 
 
 def note_host_acls(cluster: Bootstrap, metrics: Metrics) -> None:
-    """Warn of ACLs that mean something else behind a gateway; silent where nobody may see them."""
+    """Count and warn of ACLs that name a host; logs at debug if the cluster refuses the list."""
     try:
         with cluster.any_broker() as broker:
             count = count_host_acls(broker)

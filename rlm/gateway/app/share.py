@@ -1,4 +1,4 @@
-"""What one of several processes of a gateway may take."""
+"""Divides the configured limits among the processes of a gateway."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from rlm.config.load import Config
 
 
 def share_of_worker(config: Config) -> Config:
-    """The limits of one of `gateway.workers` processes; together they have what is configured.
+    """Return the configuration of one of `gateway.workers` processes, with its share of limits.
 
-    An even share each, for none knows of the others: so a client may meet a limit that is not used
-    up elsewhere. Shares are rounded up, and at least one.
+    Shares are equal and rounded up. Processes do not share unused limits, so one process can
+    refuse a client while another has capacity left.
     """
     gateway, limits = config.gateway, config.gateway_limits
     count = gateway.worker_count

@@ -1,14 +1,14 @@
-"""The gateway while it runs: when it accepts clients, its threads, whether it is ready.
+"""Runs a gateway: its threads, when it accepts clients, and whether it is ready.
 
-    facts       what sessions know beside their bytes, every second
-    heartbeat   registers this gateway, with where it is found and what metadata it has applied
-    caches      drops what was read of segments that are gone
-    anomalies   puts on record which stored objects cannot be read, every five seconds
-    loop        the clients' connections
+    facts       refreshes the view of cluster and metadata, every second
+    heartbeat   registers the gateway, its address and its metadata positions
+    caches      drops cached data of deleted segments
+    anomalies   records the stored objects that cannot be read, every five seconds
+    loop        serves the clients' connections
 
-No client is accepted before the metadata was followed to its end and the cluster was heard, nor
-while clients must not be given this gateway's address: the gateway then registers without it, so
-that no other gateway leads clients here. Composed by rlm.gateway.app.app.
+The gateway accepts clients only after it has read the metadata topic to its end and the cluster
+has answered. While clients must not get its address, it accepts none and registers without the
+address, so that no other gateway redirects clients to it. rlm.gateway.app.app composes it.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _ANOMALIES_INTERVAL_MS = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayWork:
-    """What a gateway does: the first three once, the rest over and over.
+    """The functions of a gateway: the first three run once, the others repeatedly.
 
-    `address_problem`: why clients must not be given this gateway's address, as of the last refresh;
-    None if they may. `broker_address`: what its broker advertises. `gateway_address`: this
-    gateway's own, known after the first refresh.
-    `has_ended`: serving has come to an end by itself, which only a new process mends.
+    `address_problem`: why clients must not get this gateway's address, as the last refresh found;
+    None if they may. `broker_address`: the address that its broker advertises. `gateway_address`:
+    this gateway's own, known after the first refresh. `has_ended`: the serving loop has ended
+    unexpectedly, and the process must restart.
     """
 
     confirm_cluster: Callable[[], None]
@@ -55,7 +55,7 @@ class GatewayWork:
 
 
 class GatewayWorker:
-    """One gateway. `start` and `stop` are one thread's, everything else is thread-safe."""
+    """A running gateway. Call `start` and `stop` from one thread; the rest is thread-safe."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class GatewayWorker:
         serving: ExitStack,
         resources: ExitStack,
     ) -> None:
-        """`serving` is closed first: the clients' connections; `resources` last."""
+        """`stop` closes `serving`, the clients' connections, before `resources`."""
         self._work = work
         self._clock = clock
         self._serving = serving
@@ -120,7 +120,7 @@ class GatewayWorker:
         return not reasons, reasons
 
     def warnings(self) -> Sequence[str]:
-        """None: the leaders' managers look after the partitions."""
+        """Return none: warnings about partitions come from their leaders' managers."""
         return ()
 
     def stop(self, *, timeout_ms: int) -> None:
@@ -148,10 +148,10 @@ class GatewayWorker:
                 self._serves = True
         if problem != self._address_problem:
             self._address_problem = problem
-            self._heartbeat.wake()  # other gateways lead clients by what is registered
+            self._heartbeat.wake()  # other gateways redirect clients by registrations
 
     def _beat(self) -> None:
-        """A gateway that accepts nobody yet is not one to lead clients to."""
+        """Register the gateway once it accepts clients or has an address problem; else raise."""
         problem = self._address_problem
         if problem is None and not self._is_serving():
             raise RetriableError("clients are not accepted yet")
@@ -168,7 +168,7 @@ class GatewayWorker:
         self._contact.came_back()
 
     def _reasons(self) -> Sequence[str]:
-        """Why this process is not ready, except for its heartbeats."""
+        """Return why this process is not ready, without the state of its heartbeats."""
         problems = [self._address_problem, self._facts.problem()]
         reasons = [str(problem) for problem in problems if problem is not None]
         if not reasons and not self._is_serving():
