@@ -1,1 +1,1 @@
-"""Accepts clients: the server, TLS, connection limits, and the connection to their broker."""
+"""Accepts clients and connects them to brokers: server, TLS and connection limits."""

@@ -1,4 +1,4 @@
-"""ConnectionRoom: how many clients may be connected, in all and from one address. Pure."""
+"""Limits the number of connections, in total and from one address. Pure."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from rlm.gateway.model.disconnect_cause import DisconnectCause
 
 
 class ConnectionSlot:
-    """One connection's place in a room, from when it was let in until it leaves."""
+    """The slot of one open connection."""
 
     def __init__(self, leave: Callable[[], None]) -> None:
         self._leave: Callable[[], None] | None = leave
 
     def leave(self) -> None:
-        """It has gone. Idempotent."""
+        """Release the slot when the connection has ended. Idempotent."""
         leave, self._leave = self._leave, None
         if leave is not None:
             leave()
 
 
 class ConnectionRoom:
-    """Memory: an entry for each address that is connected."""
+    """The slots for connections. Memory: one entry per connected address."""
 
     def __init__(self, *, limit_count: int, limit_count_of_address: int) -> None:
         self._limit_count = limit_count
@@ -31,7 +31,7 @@ class ConnectionRoom:
         self.taken_count = 0
 
     def enter(self, address: str) -> ConnectionSlot | DisconnectCause:
-        """Let one more in, or why not."""
+        """Take a slot for a connection, or return the cause for which it is refused."""
         if self.taken_count >= self._limit_count:
             return DisconnectCause.TOO_MANY_CONNECTIONS
         if self._of_address[address] >= self._limit_count_of_address:

@@ -1,4 +1,4 @@
-"""Which transports of a server are not gone yet, and how it takes leave of them."""
+"""Tracks open transports; on shutdown, waits for them to close, then aborts the rest."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 
 class OpenTransports:
-    """On one loop. A transport is added when it is connected, removed when its protocol lost it."""
+    """The open transports of a server, from connection until `connection_lost`. Use on one loop."""
 
     def __init__(self) -> None:
         self._open: set[asyncio.Transport] = set()
@@ -14,20 +14,20 @@ class OpenTransports:
         self._none_is_open.set()
 
     def add(self, transport: asyncio.Transport) -> None:
-        """It is connected."""
+        """Add a connected transport."""
         self._open.add(transport)
         self._none_is_open.clear()
 
     def remove(self, transport: asyncio.Transport) -> None:
-        """It is gone."""
+        """Remove a closed transport. Idempotent."""
         self._open.discard(transport)
         if not self._open:
             self._none_is_open.set()
 
     async def gone(self, *, timeout_s: float) -> None:
-        """Wait until all are gone, after they were closed: what was written is sent before that.
+        """Wait until all transports have sent their data and closed; abort the rest at the timeout.
 
-        With TLS both sides take leave of each other; whoever does not within the time is cut off.
+        Close them before the call. With TLS, closing waits for the peer's close_notify.
         """
         try:
             async with asyncio.timeout(timeout_s):

@@ -1,7 +1,7 @@
-"""The two asyncio protocols of a relayed connection: what a transport says goes to the relay.
+"""The asyncio protocols of a relayed connection's two sides; they pass events to the relay.
 
-Both receive into one buffer, shared by all connections of a loop: what was received is dealt with
-before the loop goes on, so an idle connection holds none.
+All connections of a loop receive into one shared buffer. The relay processes the bytes before the
+loop receives more, so an idle connection needs no receive buffer.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Side(asyncio.BufferedProtocol):
 
 
 class ClientSide(_Side):
-    """Towards the client. `accepted` makes the relay, or refuses the connection by None."""
+    """The downstream protocol. `accepted` creates the relay, or returns None to refuse."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class ClientSide(_Side):
 
 
 class BrokerSide(_Side):
-    """Towards the broker."""
+    """The upstream protocol."""
 
     def __init__(self, buffer: memoryview, transports: OpenTransports, relay: Relay) -> None:
         super().__init__(buffer, transports)

@@ -1,4 +1,4 @@
-"""The server name that a client asked for in its TLS handshake, kept until it is connected."""
+"""Records the server name (SNI) of a client's TLS handshake for use after the handshake."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ class _NamedSslObject(ssl.SSLObject):
 
 
 def keep_requested_names(context: ssl.SSLContext) -> None:
-    """Have `requested_name` know the names of handshakes under this context."""
+    """Record the names of all handshakes under this context, for `requested_name`."""
     context.sslobject_class = _NamedSslObject
     context.sni_callback = _keep
 
 
 def requested_name(transport: asyncio.BaseTransport) -> str | None:
-    """The name, None if there is none or the connection is of plain text."""
+    """Return the client's server name; None if it sent none or uses plain text."""
     ssl_object = transport.get_extra_info("ssl_object")
     return ssl_object.requested_name if isinstance(ssl_object, _NamedSslObject) else None
 

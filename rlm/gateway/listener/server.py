@@ -1,7 +1,4 @@
-"""GatewayServer: accepts clients at its endpoints, each of which has a broker of its own behind it.
-
-A client gets a connection of its own to the broker.
-"""
+"""Accepts clients at the gateway's endpoints and connects each of them to an upstream broker."""
 
 from __future__ import annotations
 
@@ -53,18 +50,18 @@ _LEAVE_S = 2.0
 _STRAY_CONNECTIONS_CLOSE_S = 30.0
 _STRAY_CONNECTIONS_INTERVAL_S = 1.0
 _REFUSED_INTERVAL_S = 0.5
-_ACCEPTED_AT_ONCE = 8  # so that of a crowd other processes at the same socket get their part
+_ACCEPTED_AT_ONCE = 8  # low, so that processes with the same socket share a burst of clients
 _WAITING_CLIENTS = 1_024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLimits:
-    """How many connections, and when one is given up.
+    """The limits of a server's connections, in counts and milliseconds.
 
-    One ends after `idle_ms` without a byte in either direction, which is behind the time after
-    which brokers end it themselves. A request that has begun to come, and the first one in any
-    case, must have come within `progress_timeout_ms`; so must what a client takes of an answer, in
-    the shorter `pressure_timeout_ms` while others wait for memory.
+    The server closes a connection after `idle_ms` without a byte in either direction, later than
+    brokers do. The first request, and each one partly received, must be complete within
+    `progress_timeout_ms`. Within the same time a client must receive some of the responses that
+    wait for it; within `pressure_timeout_ms` while other clients wait for memory.
     """
 
     connection_count: int = 10_000
@@ -78,14 +75,13 @@ class ServerLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayParts:
-    """`pool` runs what of reads may block, for at most as many clients at once as it has threads.
+    """The parts that all connections of a server share.
 
-    `rewrite_pools` run rewrites, which mostly wait.
-
-    `is_under_memory_pressure`: clients wait for memory that unsent answers hold. `is_refusing`:
-    nobody may be served now, because clients must not be given this gateway's address. `failed`
-    counts a failed step of a background task. `client_tls` and `upstream_tls` give the contexts of
-    new connections; without them these are of plain text.
+    `pool` starts remote fetches, one per thread; `rewrite_pools` run rewrites.
+    `is_under_memory_pressure`: clients wait for memory that unsent responses use. `is_refusing`:
+    the server accepts no clients, because they must not get this gateway's address. `failed`
+    counts a failure of a background task. `client_tls` and `upstream_tls` return the contexts of
+    new connections; None for plain text.
     """
 
     session: SessionParts
@@ -103,7 +99,7 @@ class GatewayParts:
 
 
 class GatewayServer:
-    """Serves on one loop: all methods are to be called there."""
+    """The server of all endpoints of a process. Call all methods on its loop."""
 
     def __init__(self, parts: GatewayParts) -> None:
         self._parts = parts
@@ -121,13 +117,13 @@ class GatewayServer:
         self._rounds = AnswerRounds()
 
     def start(self) -> None:
-        """Look after the connections from now on."""
+        """Start the tasks that close overdue, stray and refused connections."""
         self._begin(self._end_overdue())
         self._begin(self._close_stray_connections())
         self._begin(self._end_refused())
 
     async def open(self, endpoint: Endpoint) -> None:
-        """Accept clients at an endpoint. Raises OSError, and then closes its socket."""
+        """Accept clients at an endpoint. Closes its socket and raises OSError on failure."""
         accept_unpaced(endpoint.listener)
         try:
             self._endpoints[endpoint] = await self._listen(endpoint)
@@ -136,12 +132,12 @@ class GatewayServer:
             raise
 
     def close(self, endpoint: Endpoint) -> None:
-        """Accept nobody there any more; who came in stays."""
+        """Stop accepting clients at an endpoint; its open connections continue."""
         if endpoint in self._endpoints:
             self._endpoints.pop(endpoint).close()
 
     async def stop(self) -> None:
-        """Accept no more, end all connections."""
+        """Stop accepting clients, then close all connections."""
         acceptors = tuple(self._endpoints.values())
         for endpoint in tuple(self._endpoints):
             self.close(endpoint)
@@ -195,7 +191,7 @@ class GatewayServer:
     def _accept(
         self, endpoint: Endpoint, client: asyncio.Transport, slot: ConnectionSlot | None
     ) -> Relay | None:
-        """`place`: where the client has one already."""
+        """Create the relay of a client, or refuse it. `slot`: the one it already has, with TLS."""
         parts, address = self._parts, _address_of(client)
         parts.counts.accepted += 1
         entered = slot or self._enter(address)
@@ -233,10 +229,10 @@ class GatewayServer:
         return self._room.enter(address)
 
     async def _connect(self, relay: Relay, endpoint: str, upstreams: Sequence[HostPort]) -> None:
-        """To the first that answers."""
+        """Connect to the first upstream that accepts; close the relay if none does."""
         failures: list[str] = []
         for upstream in upstreams:
-            # All together have the time that one would have.
+            # The upstreams share one connect timeout.
             timeout_s = self._parts.limits.connect_timeout_ms / 1000 / len(upstreams)
             try:
                 async with asyncio.timeout(timeout_s):
@@ -264,7 +260,7 @@ class GatewayServer:
             _log.info("a client's connection was ended reason=%s %s", reason.value, detail)
 
     async def _end_overdue(self) -> None:
-        """End the connections on which nothing happens or whose requests do not arrive."""
+        """Close idle connections and those whose client neither sends nor receives in time."""
         loop = asyncio.get_running_loop()
         limits = self._parts.limits
         watch = ConnectionWatch(
@@ -291,7 +287,7 @@ class GatewayServer:
         await self._repeat("overdue_connections", look, interval_s=interval_s)
 
     async def _close_stray_connections(self) -> None:
-        """End the connections of clients that have another gateway to go to, each second."""
+        """Close stray connections, each second."""
         loop = asyncio.get_running_loop()
         stray_connections = StrayConnections()
 
@@ -313,7 +309,7 @@ class GatewayServer:
         await self._repeat("stray_connections", look, interval_s=_STRAY_CONNECTIONS_INTERVAL_S)
 
     async def _end_refused(self) -> None:
-        """End all connections while nobody may be served."""
+        """Close all connections while clients must not get this gateway's address."""
 
         def look() -> None:
             if self._parts.is_refusing():
@@ -323,7 +319,7 @@ class GatewayServer:
         await self._repeat("refused_connections", look, interval_s=_REFUSED_INTERVAL_S)
 
     async def _repeat(self, task: str, step: Callable[[], None], *, interval_s: float) -> None:
-        """Run a step at an interval; log and count each failure, and run the next step."""
+        """Run `step` at an interval; log and count each failure, and continue."""
         while True:
             await asyncio.sleep(interval_s)
             try:

@@ -1,4 +1,4 @@
-"""Runs a gateway's server on an event loop in a thread of its own."""
+"""Runs a gateway's server on an event loop in its own thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _STOP_MS = 6_000
 
 
 class ServerThread:
-    """One thread's at a time; `start` and `stop` once each, `stop` also without `start`."""
+    """The thread of a server. Call its methods from one thread at a time.
+
+    Call `start` and `stop` at most once each; `stop` works without `start`.
+    """
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -27,7 +30,7 @@ class ServerThread:
         self._thread: threading.Thread | None = None
 
     def start(self, parts: GatewayParts) -> None:
-        """Accept clients. RetriableError if one endpoint is impossible: ends then."""
+        """Start the thread and open the endpoints; stop and raise RetriableError if one fails."""
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self._serve(parts)), name="gateway-loop", daemon=True
         )
@@ -41,9 +44,9 @@ class ServerThread:
             raise
 
     def open(self, endpoint: Endpoint) -> None:
-        """Accept clients at an endpoint, from `start` on; the endpoint's socket is taken over.
+        """Accept clients at an endpoint, after `start` at the earliest. Owns the endpoint's socket.
 
-        RetriableError if that is not possible.
+        Raises RetriableError if the endpoint cannot accept clients.
         """
         if self._loop is None or self._server is None:
             self._endpoints_before.append(endpoint)
@@ -51,7 +54,7 @@ class ServerThread:
             self._wait(asyncio.run_coroutine_threadsafe(self._server.open(endpoint), self._loop))
 
     def close(self, endpoint: Endpoint) -> None:
-        """Accept nobody there any more; who came in stays."""
+        """Stop accepting clients at an endpoint; its open connections continue."""
         if self._loop is None or self._server is None:
             self._endpoints_before.remove(endpoint)
             endpoint.listener.close()
@@ -60,11 +63,11 @@ class ServerThread:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the loop has come to an end, as it should only do after `stop`. Thread-safe."""
+        """Whether the loop has ended; without `stop` that is a failure. Thread-safe."""
         return self._thread is not None and self._started.done() and not self._thread.is_alive()
 
     def stop(self, *, timeout_ms: int) -> None:
-        """Close all endpoints, end all connections, and the loop."""
+        """Close all endpoints and connections, then end the loop. Waits up to the timeout."""
         for endpoint in self._endpoints_before:
             endpoint.listener.close()
         if self._thread is None or self._loop is None or self._ending is None or self.has_ended:

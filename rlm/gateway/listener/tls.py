@@ -1,7 +1,7 @@
-"""From settings to the TLS of a gateway: towards its clients, and of their connections to brokers.
+"""Creates the TLS contexts of a gateway, downstream and upstream, from its settings.
 
-The product's own certificate, which has the rights of an administrator, is never shown for a
-client: on a listener that tells principals by certificates, every client would have those rights.
+Clients' upstream connections never use the certificate of `rlm` itself. A broker that derives
+principals from certificates would give every client the administrator rights of `rlm`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ Renewed = Callable[[bool], None]
 def tls_towards_clients(
     config: GatewayTlsConfig, clock: Clock, renewed: Renewed
 ) -> FreshContext | None:
-    """None if clients speak plain text. Raises InvalidConfigError naming key and file."""
+    """Return the downstream context; None for plain text.
+
+    Raises InvalidConfigError naming key and file.
+    """
     if not config.is_on or config.keystore is None:
         return None
     files = [path for path in (config.keystore, config.truststore) if path is not None]
@@ -55,9 +58,9 @@ def tls_towards_clients(
 def tls_towards_brokers(
     config: GatewayTlsConfig, own: SecuritySettings, clock: Clock, renewed: Renewed
 ) -> FreshContext | None:
-    """For clients' connections to a broker, whose listener is that which `own` settings are for.
+    """Return the upstream context, for the broker listener that `own` connects to.
 
-    None if that speaks plain text. Raises InvalidConfigError naming key and file.
+    None if that listener uses plain text. Raises InvalidConfigError naming key and file.
     """
     if own.tls is None:
         if config.upstream_keystore is not None:
@@ -73,7 +76,7 @@ def tls_towards_brokers(
 
 
 def security_warnings(config: GatewayTlsConfig, own: SecuritySettings) -> tuple[str, ...]:
-    """What an operator should know who chose these settings on purpose."""
+    """Return warnings about valid settings with security consequences."""
     warnings = []
     if config.upstream_keystore is not None and own.sasl is None:
         warnings.append(
@@ -128,7 +131,7 @@ def _upstream_context(config: GatewayTlsConfig, trusted: TlsSettings) -> ssl.SSL
 def _restrict(context: ssl.SSLContext, protocols: Sequence[str]) -> None:
     versions = sorted(_VERSIONS[name] for name in protocols)
     context.minimum_version, context.maximum_version = versions[0], versions[-1]
-    # What is written must be taken at once: it lies in a buffer that is used again.
+    # A renegotiation could block a write, and the buffer being written is reused at once.
     context.options |= ssl.OP_NO_RENEGOTIATION
 
 

@@ -1,7 +1,7 @@
-"""Accepts clients that speak TLS: a connection becomes one only after its handshake.
+"""Accepts TLS clients and connects their protocol after the handshake.
 
-Each handshake has a deadline as a whole, so that half-open connections and those that drip end;
-they count among the connections that are allowed, in all and from their address.
+The whole handshake has one deadline, which also ends half-open and very slow connections.
+Connections count against the connection limits from before their handshake.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from rlm.gateway.listener.connection_limits import ConnectionSlot
 from rlm.gateway.model.disconnect_cause import DisconnectCause
 
-# Towards whoever does not answer the end of a connection.
+# How long asyncio waits for the peer's close_notify.
 SHUTDOWN_S = 5.0
 _ACCEPT_PAUSE_S = 1.0
 
@@ -25,12 +25,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsAcceptorCallbacks:
-    """What an acceptor is told, and tells. All is called on the loop.
+    """The functions that an acceptor calls, on its loop.
 
-    `context` gives that of a new connection, `protocol` its protocol, which is connected when the
-    handshake is done. `enter` lets in who comes from an address, or says why not; the place is
-    given up here if no connection comes about, else it is the protocol's. `failed` is told of each
-    connection that did not come about.
+    `context` returns the TLS context of a new connection. `protocol` returns its protocol, which
+    is connected after the handshake. `enter` takes a slot for an address or returns a cause to
+    refuse it. The acceptor releases the slot if the handshake fails; after it, the protocol owns
+    the slot. `failed` is called for each connection that was refused or failed.
     """
 
     context: Callable[[], ssl.SSLContext]
@@ -41,29 +41,29 @@ class TlsAcceptorCallbacks:
 
 
 class TlsAcceptor:
-    """Of one listening socket, on one loop."""
+    """The acceptor of one listening socket. Use on one loop."""
 
     def __init__(self, listener: socket.socket, accepting: TlsAcceptorCallbacks) -> None:
-        """The socket is bound; it is closed by `close`."""
+        """`listener` is bound; `close` closes it."""
         self._listener = listener
         self._accepting = accepting
         self._handshakes: set[asyncio.Task[None]] = set()
         self._accepts: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Accept from now on. Raises OSError."""
+        """Listen and accept. Raises OSError."""
         self._listener.setblocking(False)  # noqa: FBT003 - positional only
         self._listener.listen(socket.SOMAXCONN)
         self._accepts = asyncio.get_running_loop().create_task(self._accept())
 
     def close(self) -> None:
-        """Accept no more; handshakes end. Idempotent."""
+        """Stop accepting and cancel handshakes. Idempotent."""
         for task in self._tasks():
             task.cancel()
         self._listener.close()
 
     async def wait_closed(self) -> None:
-        """Wait until nothing of a closed one is under way."""
+        """Wait, after `close`, until all handshakes have ended."""
         await asyncio.gather(*self._tasks(), return_exceptions=True)
 
     def _tasks(self) -> list[asyncio.Task[None]]:
@@ -84,13 +84,13 @@ class TlsAcceptor:
                 self._accepting.failed(entered, f"address={address[0]}")
             else:
                 self._begin(accepted, entered)
-            await asyncio.sleep(0)  # a crowd at the endpoint must not stop everybody else
+            await asyncio.sleep(0)  # a burst of clients must not block other connections
 
     def _begin(self, accepted: socket.socket, slot: ConnectionSlot) -> None:
         def end(ended: asyncio.Task[None]) -> None:
             self._handshakes.discard(ended)
             if ended.cancelled():
-                accepted.close()  # it may have ended before it began
+                accepted.close()  # the task may have been canceled before it ran
                 slot.leave()
 
         task = asyncio.get_running_loop().create_task(self._shake_hands(accepted, slot))

@@ -1,4 +1,4 @@
-"""Connects to a broker for a client, in plain text or by TLS."""
+"""Connects to a broker for a client, in plain text or with TLS."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ async def connect(
     upstream: HostPort,
     tls: Callable[[], ssl.SSLContext] | None,
 ) -> None:
-    """Return when `protocol` is connected.
+    """Connect `protocol` to a broker. Has no timeout; the caller sets one.
 
-    The broker's certificate is that of `upstream.host`, if the context checks host names. Raises
-    OSError, of which what TLS refuses is one; bounded by nothing, so that whoever calls does.
+    If the context checks host names, the broker's certificate must name `upstream.host`. Raises
+    OSError, also for TLS errors.
     """
     loop = asyncio.get_running_loop()
     if tls is None:
