@@ -1,1 +1,1 @@
-"""The addresses of a gateway, and the brokers that each address serves."""
+"""The endpoints of a gateway, and the routing of clients to brokers."""

@@ -1,4 +1,4 @@
-"""Where a cluster's brokers are, as the cluster was last heard to say."""
+"""Keeps the addresses of a cluster's brokers from its last answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rsm.segment.errors import NotFoundError
 
 
 class BrokerAddresses:
-    """`update` is one thread's, the rest is thread-safe."""
+    """The addresses of brokers. Call `update` from one thread; the rest is thread-safe."""
 
     def __init__(self) -> None:
         self._live: Mapping[int, HostPort] = {}
@@ -19,16 +19,16 @@ class BrokerAddresses:
 
     @property
     def live(self) -> Mapping[int, HostPort]:
-        """Those that the cluster shows, by node id."""
+        """Addresses of the live brokers, by node id."""
         return self._live
 
     @property
     def known(self) -> Mapping[int, HostPort]:
-        """Those too that are away, where they were; not where another broker is by now."""
+        """Like `live`, with last addresses of absent brokers that no live broker uses now."""
         return self._known
 
     def update(self, view: ClusterView) -> None:
-        """Take what the cluster says of its brokers. NotFoundError if it shows none."""
+        """Replace the live brokers. Raises NotFoundError if the cluster shows none."""
         if not view.brokers:
             raise NotFoundError("the cluster shows no broker")
         live = {b.node_id: HostPort(host=b.host, port=b.port) for b in view.brokers.values()}
@@ -37,7 +37,7 @@ class BrokerAddresses:
         self._live, self._known = live, {**away, **live}
 
     def any(self) -> tuple[HostPort, ...]:
-        """All live brokers, another one first each time."""
+        """Return all live brokers, starting with a different one at each call."""
         addresses = tuple(self._live.values())
         if not addresses:
             return ()
@@ -46,6 +46,6 @@ class BrokerAddresses:
         return addresses[first:] + addresses[:first]
 
     def of(self, node_id: int) -> tuple[HostPort, ...]:
-        """Where a broker is, or was when it was last seen; none if another one is there now."""
+        """Return the current or last address of a broker; empty if another broker now uses it."""
         address = self._known.get(node_id)
         return () if address is None else (address,)

@@ -1,7 +1,7 @@
-"""A front that leads no client to an address that is wrong on the client's host.
+"""Checks that clients do not get an address that is wrong on their host, such as loopback.
 
-What decides is rlm.policy.peers.gateway_address; this module gathers what it is decided by, and
-keeps the outcome up to date.
+rlm.policy.peers.gateway_address decides; this module gathers the facts and keeps the result
+current.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _log = logging.getLogger(__name__)
 
 
 class CheckedRouting:
-    """A front, and whether clients may be given its own address.
+    """A routing with a check of whether clients may get this gateway's address.
 
-    `update` and `topology` are one thread's; the properties are thread-safe.
+    Call `update` and `topology` from one thread; the properties are thread-safe.
     """
 
     def __init__(
@@ -35,9 +35,9 @@ class CheckedRouting:
         host: HostIdentity,
         is_own_host: Callable[[str], bool | None],
     ) -> None:
-        """`own` is asked for when `address` is known.
+        """`own` is called once `address` is known.
 
-        `is_own_host`: whether a host name leads to `host`; None if it does not resolve.
+        `is_own_host`: whether a host name resolves to `host`; None if it does not resolve.
         """
         self._routing = routing
         self._address = address
@@ -49,7 +49,7 @@ class CheckedRouting:
         self._problem: str | None = None
 
     def update(self, view: ClusterView) -> None:
-        """Take which brokers live, and where; raises as the front does. May wait for DNS."""
+        """Replace the live brokers. May wait for DNS. Raises as the routing does."""
         self._address.update(view)
         self._routing.update(view)
         self._brokers = tuple(
@@ -67,10 +67,10 @@ class CheckedRouting:
     def topology(
         self, registrations: Iterable[Registration], broker_time_ms: int
     ) -> GatewayTopology:
-        """Where clients are led, as of now; `problem` is decided again.
+        """Return the current topology, and decide `problem` again.
 
-        Nobody is led to a loopback address while there is another host: a gateway of version 0.1.0
-        registers one all the same.
+        Gateways of version 0.1.0 register loopback addresses. While another host exists, this
+        method ignores such registrations.
         """
         known = tuple(registrations)
         others = other_hosts(
@@ -87,20 +87,20 @@ class CheckedRouting:
 
     @property
     def address(self) -> str:
-        """This gateway's address, whether clients may be given it or not. RetriableError."""
+        """This gateway's address, even with a `problem`. Raises RetriableError."""
         return str(self._address.get())
 
     @property
     def problem(self) -> str | None:
-        """Why clients must not be given this gateway's address; None if they may.
+        """Why clients must not get this gateway's address; None if they may.
 
-        None also before the first topology.
+        None also before the first call of `topology`.
         """
         return self._problem
 
     @property
     def broker_address(self) -> str:
-        """What the broker that this gateway runs beside advertises; empty if not known."""
+        """The address that this gateway's broker advertises; empty if unknown."""
         return self._broker_address
 
     def _decide(

@@ -1,4 +1,4 @@
-"""An endpoint: where clients come in, and which brokers they may be led on to."""
+"""An endpoint: an address that accepts clients, and the brokers that they reach there."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from rlm.config.values import HostPort
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Endpoint:
-    """`listener` is bound, and listens once the endpoint is open. Its opener closes it.
+    """An address that a gateway listens on, with its upstreams.
 
-    `upstreams` gives the brokers' addresses as of now, the one to try first in front; none: there
-    is no broker behind it. `upstreams_of_name` does for clients that ask for a server name in their
-    TLS handshake, if it is given. They are called on the server's loop and do not wait.
+    `listener` is bound, and listens once the endpoint is open; the server that opens it closes it.
+    `upstreams` returns the current broker addresses in the order to try; empty without a broker.
+    `upstreams_of_name`, if set, does so for clients that send a server name in their TLS
+    handshake. The server calls both on its loop; they do not block.
     """
 
     name: str
@@ -24,7 +25,7 @@ class Endpoint:
     upstreams_of_name: Callable[[str], Sequence[HostPort]] | None = None
 
     def upstreams_for(self, server_name: str | None) -> Sequence[HostPort]:
-        """The brokers for a client that asked for that name, or for none."""
+        """Return the brokers for a client that sent this server name, or None."""
         if server_name is None or self.upstreams_of_name is None:
             return self.upstreams()
         return self.upstreams_of_name(server_name)

@@ -1,7 +1,7 @@
-"""Where the endpoint of each broker listens, and the address that clients get. Pure.
+"""Computes where each broker's endpoint listens and which address clients get. Pure.
 
-Without a map the endpoints follow the bootstrap endpoint: its port + 1 + node id, on the same host.
-So clients that know one address, and whoever opens a firewall for them, know the others.
+Without a map, a broker's endpoint uses the bootstrap endpoint's host and its port + 1 + node id.
+Operators can derive all ports from it, for example for firewall rules.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ _LAST_PORT = 65_535
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointAddresses:
-    """`bootstrap` is the bound address of the bootstrap endpoint, `advertised` what clients get.
+    """The addresses of a gateway's endpoints.
 
-    `listeners` maps node ids to addresses to listen on, all that there are if it is not empty;
-    `addresses` maps them to what clients are told instead of what would follow.
+    `bootstrap`: the bound address of the bootstrap endpoint. `advertised`: the address that
+    clients get for it. `listeners` maps node ids to addresses to listen on; if it is not empty,
+    other brokers get no endpoint. `addresses` overrides the advertised addresses by node id.
     """
 
     bootstrap: HostPort
@@ -30,7 +31,7 @@ class EndpointAddresses:
     addresses: Mapping[int, HostPort] = field(default_factory=dict)
 
     def listener_of(self, node_id: int) -> HostPort:
-        """Where to listen for a broker's clients. InvalidConfigError if there is no place."""
+        """Return the address to listen on for a broker. Raises InvalidConfigError without one."""
         if not self.listeners:
             return _behind(self.bootstrap, node_id)
         found = self.listeners.get(node_id)
@@ -39,7 +40,7 @@ class EndpointAddresses:
         return found
 
     def address_of(self, node_id: int, *, bound_port: int) -> HostPort:
-        """Where clients find the endpoint that listens on `bound_port`. InvalidConfigError."""
+        """Return the advertised address of the endpoint on `bound_port`, or InvalidConfigError."""
         if node_id in self.addresses:
             return self.addresses[node_id]
         if not self.listeners:

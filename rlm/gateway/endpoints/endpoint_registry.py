@@ -1,11 +1,11 @@
-"""The endpoints of a gateway for a whole cluster: one for each broker, and one for bootstrap.
+"""Opens and closes the endpoints of a gateway for a whole cluster: one per broker and bootstrap.
 
-A broker's endpoint is opened when the broker is first seen, and stays while it is away, for brokers
-come back: who comes in meanwhile is turned away as the broker itself would. It is closed when the
-broker has been gone for long. A broker that cannot have an endpoint is a problem, tried again as
-often as the cluster is heard; its clients are led to the bootstrap endpoint, where they ask again.
+The gateway opens a broker's endpoint when it first sees the broker, and closes it after the broker
+was absent for 10 minutes. Until then it disconnects clients of the absent broker. At each update
+the gateway retries the endpoints that it could not open. Clients of an unserved broker are
+redirected to the bootstrap endpoint, where they ask again.
 
-Its clients are led to its own endpoints only: gateways beside brokers serve clients of their own.
+Clients are redirected to this gateway's endpoints only, never to gateways of single brokers.
 """
 
 from __future__ import annotations
@@ -33,20 +33,21 @@ _GONE_MS = 600_000
 
 
 class EndpointListener(Protocol):
-    """Who lets clients in (rlm.gateway.listener.server_thread)."""
+    """The part that accepts clients (rlm.gateway.listener.server_thread)."""
 
     def open(self, endpoint: Endpoint) -> None:
-        """Accept clients at an endpoint, whose socket is taken over. RetriableError."""
+        """Accept clients at an endpoint, and own its socket. Raises RetriableError."""
 
     def close(self, endpoint: Endpoint) -> None:
-        """Accept nobody there any more; who came in stays."""
+        """Stop accepting clients at an endpoint; its open connections continue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointSettings:
-    """`plan` is known once the cluster is heard. `listen` binds, or raises InvalidConfigError.
+    """The settings of PerBrokerRouting.
 
-    `unserved` is told, each time the cluster was heard, how many live brokers have no endpoint.
+    `plan` is called once the cluster has answered. `listen` binds a socket, or raises
+    InvalidConfigError. `unserved` is called with the number of unserved brokers at each update.
     """
 
     plan: Callable[[], EndpointAddresses]
@@ -63,7 +64,10 @@ class _BrokerEndpoint:
 
 
 class PerBrokerRouting:
-    """`update` and `topology` are one thread's; the upstreams are thread-safe."""
+    """The routing of a gateway with an endpoint per broker.
+
+    Call `update` and `topology` from one thread; the upstreams are thread-safe.
+    """
 
     def __init__(
         self, settings: EndpointSettings, endpoint_listener: EndpointListener, clock: Clock
@@ -97,7 +101,7 @@ class PerBrokerRouting:
         )
 
     def any_upstreams(self) -> tuple[HostPort, ...]:
-        """All live brokers, another one first each time: those behind the bootstrap endpoint."""
+        """Return all live brokers, starting with a different one at each call, for bootstrap."""
         return self._addresses.any()
 
     def _open(self, node_id: int, now_ms: int) -> None:

@@ -1,8 +1,8 @@
-"""Where clients find this gateway, if that takes a look at the cluster.
+"""Finds the address that a gateway on a wildcard listener advertises to clients.
 
-A gateway that listens on a wildcard address advertises the address by which this host reaches its
-broker: other hosts reach the broker by that network too. A loopback address says nothing of other
-hosts, so then it is this host's name, as it is with TLS, because certificates name hosts.
+It advertises the local address of its route to the broker, because other hosts reach the broker
+by that network too. If that address is loopback, it advertises this host's name. With TLS it
+always advertises the name, because certificates name hosts.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from rsm.segment.errors import RetriableError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WildcardListener:
-    """A listener on all addresses of this host, next to the broker of that id or none.
+    """A listener on all addresses of this host, next to broker `broker_id` or NO_BROKER.
 
-    `towards`: the IP address that a connection to host and port comes from, else RetriableError.
+    `towards` returns the local IP address of a connection to a host and port, or raises
+    RetriableError.
     """
 
     port: int
@@ -30,7 +31,10 @@ class WildcardListener:
     towards: Callable[[str, int], str]
 
     def address(self, view: ClusterView) -> HostPort:
-        """What to advertise. NotFoundError if the broker is away; RetriableError. May wait."""
+        """Return the address to advertise. May block.
+
+        Raises NotFoundError if the broker is absent, or RetriableError.
+        """
         found = self._towards_any(self._brokers(view))
         return HostPort(host=self.host_name if is_loopback(found) else found, port=self.port)
 
@@ -50,19 +54,19 @@ class WildcardListener:
 
 
 class OwnAddress:
-    """One gateway's. `update` is one thread's, `get` is thread-safe."""
+    """The address of one gateway. Call `update` from one thread; `get` is thread-safe."""
 
     def __init__(self, given: HostPort | WildcardListener) -> None:
         self._listener = given if isinstance(given, WildcardListener) else None
         self._known = given if isinstance(given, HostPort) else None
 
     def update(self, view: ClusterView) -> None:
-        """Decide once, with what the cluster says of its brokers. Raises as `address`."""
+        """Decide the address at the first call that succeeds. Raises as `address`."""
         if self._known is None and self._listener is not None:
             self._known = self._listener.address(view)
 
     def get(self) -> HostPort:
-        """The address. RetriableError before it is decided."""
+        """Return the address. Raises RetriableError before it is decided."""
         if self._known is None:
             raise RetriableError("the gateway's address is not known before the cluster was heard")
         return self._known

@@ -1,4 +1,4 @@
-"""Brokers by the server names that clients ask for in TLS handshakes (SNI, RFC 6066). Pure."""
+"""Maps node ids to the server names of TLS handshakes and back (SNI, RFC 6066). Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ _LAST_NODE_ID = 2**31 - 1
 
 
 class ServerNames:
-    """`template` holds `{node}` once, as `broker-{node}.kafka.example.com`."""
+    """The server names of brokers.
+
+    `template` contains `{node}` once, for example `broker-{node}.kafka.example.com`.
+    """
 
     def __init__(self, template: str) -> None:
         self._before, self._after = template.split(_NODE)
@@ -19,11 +22,11 @@ class ServerNames:
         )
 
     def name_of(self, node_id: int) -> str:
-        """The name that leads to a broker."""
+        """Return the server name of a broker."""
         return f"{self._before}{node_id}{self._after}"
 
     def node_of(self, server_name: str) -> int | None:
-        """The broker that a name leads to; None: it is no broker's name. Case doesn't matter."""
+        """Return the broker of a server name, ignoring case; None if the name is no broker's."""
         match = self._pattern.fullmatch(server_name)
         node_id = None if match is None else int(match[1])
         return None if node_id is None or node_id > _LAST_NODE_ID else node_id

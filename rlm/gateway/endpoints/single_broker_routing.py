@@ -1,7 +1,8 @@
-"""What of the cluster a gateway stands for, and where its clients find whom.
+"""The SPI of routing: which brokers a gateway serves, and which address clients get for each.
 
-one broker         `SingleBrokerRouting`: a gateway beside its broker; the others have their own
+one broker         `SingleBrokerRouting`: other brokers have their own gateways
 the whole cluster  `rlm.gateway.endpoints.endpoint_registry`: an endpoint for each broker
+                   `rlm.gateway.endpoints.sni_routing`: a TLS server name for each broker
 """
 
 from __future__ import annotations
@@ -17,23 +18,23 @@ from rlmm.spi import Registration
 
 
 class Routing(Protocol):
-    """`update` and `topology` are one thread's."""
+    """The routing of a gateway. Call both methods from one thread."""
 
     def update(self, view: ClusterView) -> None:
-        """Take what the cluster says of its brokers. NotFoundError if there is none to serve by."""
+        """Replace the known brokers. Raises NotFoundError if there is no broker to serve."""
 
     def topology(
         self, registrations: Iterable[Registration], broker_time_ms: int
     ) -> GatewayTopology:
-        """Where clients are led, as of now."""
+        """Return the current address for each broker's clients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleBrokerSettings:
-    """Which broker a gateway is beside, and where clients are to find whom.
+    """The settings of SingleBrokerRouting.
 
-    `own` is where this gateway is found, known once the cluster is heard; `fixed` and
-    `direct_if_unserved` as in `topology_of`.
+    `own` returns this gateway's address; it is known once the cluster has answered. `fixed` and
+    `direct_if_unserved` are as in `topology_of`.
     """
 
     node_id: int
@@ -43,7 +44,7 @@ class SingleBrokerSettings:
 
 
 class SingleBrokerRouting:
-    """Of a gateway beside a broker; clients are led to the other brokers' gateways."""
+    """The routing of a gateway for one broker; redirects clients of others to their gateways."""
 
     def __init__(self, settings: SingleBrokerSettings) -> None:
         self._settings = settings
@@ -54,7 +55,7 @@ class SingleBrokerRouting:
         self._upstreams = (HostPort(host=broker.host, port=broker.port),)
 
     def upstreams(self) -> tuple[HostPort, ...]:
-        """Where the broker is; the last known while it is away. Thread-safe."""
+        """Return the broker's current or last address. Thread-safe."""
         return self._upstreams
 
     def topology(

@@ -1,7 +1,7 @@
-"""The front of a gateway that stands for a whole cluster behind one address, by TLS.
+"""The routing of a gateway that serves a whole cluster at one TLS address, by server name (SNI).
 
-Clients are given a name of its own for each broker and the same port for all; the name that a
-client asks for in its handshake tells which broker it wants. Any other name begins at any broker.
+Clients get a different host name for each broker, all with one port. The server name in a client's
+TLS handshake selects the broker. Any other name, or none, selects any live broker.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from rlmm.spi import Registration
 
 
 class SniRouting:
-    """`update` and `topology` are one thread's; the upstreams are thread-safe."""
+    """The routing by server name.
+
+    Call `update` and `topology` from one thread; the upstreams are thread-safe.
+    """
 
     def __init__(
         self, names: ServerNames, advertised: HostPort, *, direct_if_unserved: bool = False
     ) -> None:
-        """`advertised` is where clients find the gateway; its port is that of all brokers."""
+        """`advertised` is the clients' address of the gateway; all brokers get its port."""
         self._names = names
         self._advertised = advertised
         self._direct_if_unserved = direct_if_unserved
@@ -45,10 +48,10 @@ class SniRouting:
         )
 
     def any_upstreams(self) -> tuple[HostPort, ...]:
-        """For those who name no broker: all live ones, another one first each time."""
+        """Return all live brokers, starting with a different one at each call."""
         return self._addresses.any()
 
     def upstreams_of_name(self, server_name: str) -> tuple[HostPort, ...]:
-        """For those who ask for a name."""
+        """Return the upstreams of a server name; all live brokers if it names none."""
         node_id = self._names.node_of(server_name)
         return self._addresses.any() if node_id is None else self._addresses.of(node_id)
