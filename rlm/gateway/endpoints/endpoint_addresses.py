@@ -40,7 +40,7 @@ class EndpointAddresses:
         return found
 
     def address_of(self, node_id: int, *, bound_port: int) -> HostPort:
-        """Return the advertised address of the endpoint on `bound_port`, or InvalidConfigError."""
+        """Return the address for clients of the endpoint on a port. Raises InvalidConfigError."""
         if node_id in self.addresses:
             return self.addresses[node_id]
         if not self.listeners:

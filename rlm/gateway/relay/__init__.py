@@ -1,1 +1,1 @@
-"""One client connection: passes on, writes, splices and watches its bytes."""
+"""Relays one client's connection: writes, splices and watches its bytes."""

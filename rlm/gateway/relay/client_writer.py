@@ -1,10 +1,11 @@
-"""What goes to the client, in order, and no faster than it takes it.
+"""Writes to the client in order, and no faster than the client receives.
 
-Answers go straight to the socket where that can be, past a transport that has nothing to send.
+Where possible, the gateway writes its own responses directly to the socket, past an empty
+transport.
 
-Memory: what the transport holds (its high-water mark and one piece), what is left of answers whose
-memory is accounted for elsewhere until `release`, and what of the broker's was received before it
-was paused.
+Memory: the transport's buffer (its high-water mark and one piece), broker bytes received before
+the broker's side was paused, and unsent parts of responses. The memory of responses is accounted
+for elsewhere until `release`.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ _WRITES_AT_ONCE = 4
 
 
 class ClientOutput:
-    """Of one connection, on its loop.
+    """The output of one connection. Use on its loop.
 
-    `client` is its socket, if it may be written to (rlm.gateway.relay.splice.plain_socket). Then
-    `moved` is called when all went there of what had to wait, `failed` if the client has left.
-    `taken_count` answers have gone out whole.
+    `client` is its socket, if it can be written to directly
+    (rlm.gateway.relay.splice.plain_socket). With it, `moved` is called when the socket has taken
+    all waiting data, and `failed` if the client has left. `taken_count`: responses sent whole.
     """
 
     def __init__(
@@ -54,28 +55,28 @@ class ClientOutput:
 
     @property
     def sent_count(self) -> int | None:
-        """How many pieces of answers have gone out; None while none waits."""
+        """The number of response pieces sent; None while nothing waits."""
         return self._sent_count if self._waiting else None
 
     @property
     def is_paused(self) -> bool:
-        """Whether the transport has enough."""
+        """Whether the transport's buffer is full."""
         return self._is_paused
 
     @property
     def is_blocked(self) -> bool:
-        """Whether nothing more should be added for now."""
+        """Whether the caller should add nothing at present."""
         return self._is_paused or bool(self._waiting)
 
     def write(self, data: Buffer) -> None:
-        """Send what is valid only now."""
+        """Send data that is valid only during the call."""
         if self._waiting:
             self._waiting.append(bytes(data))
         else:
             write_received(self._transport, data)
 
     def answer(self, answer: AnswerToClient) -> None:
-        """Send what stays valid until it is released."""
+        """Send a response that stays valid until its `release` is called."""
         if self._direct is not None and not self._waiting and not self._is_paused:
             self._is_direct = not self._transport.get_write_buffer_size()
         self._waiting.extend(_joined(answer.parts))
@@ -83,16 +84,16 @@ class ClientOutput:
         self._go_on()
 
     def pause(self) -> None:
-        """The transport has enough."""
+        """Stop writing: the transport's buffer is full."""
         self._is_paused = True
 
     def resume(self) -> None:
-        """The transport takes more."""
+        """Continue writing: the transport's buffer has drained."""
         self._is_paused = False
         self._go_on()
 
     def drop(self) -> None:
-        """Send nothing more of what waits."""
+        """Discard all waiting data and release its responses."""
         if self._direct is not None:
             self._direct.stop()
         while self._waiting:
@@ -126,7 +127,7 @@ class ClientOutput:
             self._failed()
 
     def _write_some(self, direct: DirectWrites) -> bool:
-        """Whether the socket took all that it was offered."""
+        """Write once; return whether the socket took all of it."""
         offered = [
             memoryview(each) for each in islice(self._waiting, _PARTS_AT_ONCE) if not callable(each)
         ]
@@ -165,7 +166,7 @@ class ClientOutput:
 
 
 def _joined(parts: list[Buffer]) -> list[Buffer]:
-    """Join small parts: each would be a packet of its own."""
+    """Join small parts, each of which would otherwise be a packet of its own."""
     joined: list[Buffer] = []
     small = bytearray()
     for part in parts:

@@ -1,7 +1,7 @@
-"""ConnectionWatch: which connections are held up by clients that don't send, or don't take.
+"""Finds idle connections, and those whose client does not send or receive in time. Pure.
 
-Looks now and then at all of them, and finds which stand where they stood: so watching costs a
-connection nothing while bytes pass. Pure.
+The watch compares all connections with its previous look at an interval. It costs nothing per byte
+that passes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from rlm.gateway.model.disconnect_cause import DisconnectCause
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """How far a client's requests have come.
+    """The progress of one connection.
 
-    `request_count` have come whole. `is_partial`: a part of one more is there. `is_read`: we take
-    what the client sends, so whatever is missing is the client's to send. `sent_count`: how much
-    it has taken of what waits for it, None if nothing does; `taken_count`: how many answers whole.
-    `active_s`: when the last byte was received from either side, or the last of what waited taken.
+    `request_count`: requests received whole. `is_partial`: a part of a further request has come.
+    `is_read`: the gateway reads the client, so only the client can delay the missing bytes.
+    `sent_count`: response pieces sent, None if nothing waits. `taken_count`: responses sent whole.
+    `active_s`: when the last byte came from either side, or the client last took waiting data.
     """
 
     request_count: int
@@ -32,21 +32,21 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class _Count:
-    """A count, and since when it has stood there."""
+    """A count, and since when it has not changed."""
 
     value: int
     since_s: float
 
     def after(self, before: _Count) -> _Count:
-        """The same, where it stood at `before` at the last look."""
+        """Return `before` if the count has not changed since, else this one."""
         return before if before.value == self.value else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Standstill:
-    """Where a connection stands, and what it is ended for if it stays there.
+    """The progress that a connection must make, and the cause to close it for if it does not.
 
-    `moved`: of what it is about; `whole`: of the answers that were taken whole.
+    `moved`: the count that must change. `whole`: responses that the client received whole.
     """
 
     reason: DisconnectCause
@@ -54,7 +54,7 @@ class _Standstill:
     whole: _Count
 
     def after(self, before: _Standstill | None) -> _Standstill:
-        """The same, of a connection that stood `before` at the last look."""
+        """Return this with the times of `before`, the previous look, for unchanged counts."""
         if before is None or before.reason is not self.reason:
             return self
         return _Standstill(
@@ -65,14 +65,17 @@ class _Standstill:
 
 
 class ConnectionWatch:
-    """Memory: an entry for each connection whose client has something to send or to take."""
+    """The watch over all connections of a server.
+
+    Memory: an entry for each connection whose client must send or receive something.
+    """
 
     def __init__(self, *, progress_s: float, pressure_progress_s: float, idle_s: float) -> None:
-        """A request must come whole within `progress_s`, the first one counted from the start.
+        """Set the limits.
 
-        Within that, something must be taken of what waits for the client. While others wait for
-        the memory that it holds, something within the shorter `pressure_progress_s`, and the answer
-        whole within `progress_s`.
+        A request must arrive whole within `progress_s`; for the first one, from the first look. In
+        the same time a client must receive part of a waiting response. Under memory pressure it
+        must do so within `pressure_progress_s`, and receive a whole response within `progress_s`.
         """
         self._progress_s = progress_s
         self._pressure_progress_s = min(progress_s, pressure_progress_s)
@@ -86,7 +89,7 @@ class ConnectionWatch:
         *,
         is_under_memory_pressure: bool = False,
     ) -> dict[int, DisconnectCause]:
-        """Connections to close, by number. `is_under_memory_pressure`: others wait for memory."""
+        """Return the connections to close, by number, with their causes."""
         overdue: dict[int, DisconnectCause] = {}
         seen: dict[int, _Standstill] = {}
         for number, arrival in arrivals.items():
@@ -97,7 +100,7 @@ class ConnectionWatch:
                     standstill, now_s, is_under_memory_pressure=is_under_memory_pressure
                 ):
                     overdue[number] = standstill.reason
-            # What a client takes keeps its connection from being idle, as what it sends does.
+            # A connection with waiting data is not idle; the progress limit applies to it.
             if arrival.sent_count is None and now_s - arrival.active_s > self._idle_s:
                 overdue[number] = DisconnectCause.IDLE
         self._seen = seen

@@ -1,7 +1,7 @@
-"""Writes to a client's socket past its transport, which copies what the socket does not take.
+"""Writes to a client's socket past its transport, which would copy what the socket does not take.
 
-The transport has nothing to send meanwhile, and writability is awaited at a duplicate: the loop
-knows the socket as the transport's. A duplicate is only there while something is awaited.
+The transport must have nothing to send meanwhile. The loop does not watch a socket that belongs to
+a transport, so this module waits for writability on a duplicate, open only while it waits.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from collections.abc import Callable, Sequence
 
 from rlm.gateway.relay.socket_tuning import take_answers_whole
 
-# What one write takes from the loop's other connections: a third of a millisecond.
+# One write of this size blocks the loop's other connections for a third of a millisecond.
 WRITE_BYTES = 1 << 20
 
 
 class DirectWrites:
-    """Of one connection, on its loop. From `wait` to `stop` `writable` is called now and then."""
+    """Direct writes of one connection. Use on its loop.
+
+    Between `wait` and `stop`, calls `writable` whenever the socket accepts data.
+    """
 
     def __init__(self, client: socket.socket, writable: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -28,9 +31,9 @@ class DirectWrites:
         self._has_written = False
 
     def write(self, parts: Sequence[memoryview]) -> int:
-        """Write from the beginning of `parts` what the socket takes now; returns how many bytes.
+        """Write as much of `parts` as the socket takes now, and return the number of bytes.
 
-        Raises OSError if the connection has ended.
+        Writes at most WRITE_BYTES. Raises OSError if the connection has ended.
         """
         if not self._has_written:
             self._has_written = True
@@ -47,13 +50,13 @@ class DirectWrites:
             return 0
 
     def wait(self) -> None:
-        """Await that the socket takes more. Raises OSError if the system has no descriptors."""
+        """Wait until the socket takes more. Raises OSError if no file descriptor is left."""
         if self._awaited_fd is None:
             self._awaited_fd = os.dup(self._client.fileno())
             self._loop.add_writer(self._awaited_fd, self._writable)
 
     def stop(self) -> None:
-        """Await nothing. Idempotent."""
+        """Stop waiting. Idempotent."""
         if self._awaited_fd is not None:
             self._loop.remove_writer(self._awaited_fd)
             os.close(self._awaited_fd)

@@ -1,7 +1,7 @@
-"""The pipes through which the connections of a loop pass bytes inside the kernel.
+"""Pools the pipes through which the connections of a loop splice bytes.
 
-A pipe is needed while bytes are under way, which for most connections is hardly ever, and making
-one costs as much as using it: so a few are kept.
+A connection needs a pipe only during a splice. Creating a pipe costs as much as using it, so the
+pool keeps a few.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ PIPE_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipe:
-    """Both ends, which never block."""
+    """The non-blocking ends of a pipe."""
 
     read_fd: int
     write_fd: int
 
     def close(self) -> None:
-        """Give up what is in it, too."""
+        """Close both ends, and discard any content."""
         os.close(self.read_fd)
         os.close(self.write_fd)
 
 
 class Pipes:
-    """Of one loop. Holds at most `kept_count` that nobody uses."""
+    """The pipes of one loop. Keeps at most `kept_count` unused ones."""
 
     def __init__(self, *, kept_count: int = 16) -> None:
         self._kept: list[Pipe] = []
         self._kept_count = kept_count
 
     def take(self) -> Pipe | None:
-        """An empty one; None if the system has no more of them."""
+        """Return an empty pipe; None if the system provides no more."""
         if self._kept:
             return self._kept.pop()
         try:
             read_fd, write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             return None
-        # A user has only so much of large pipes; one of the usual size does as well, slower.
+        # The system limits each user's large pipes; the default size works too, but slower.
         with suppress(OSError):
             fcntl.fcntl(write_fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         return Pipe(read_fd=read_fd, write_fd=write_fd)
 
     def give_back(self, pipe: Pipe) -> None:
-        """Take back an empty one."""
+        """Return an empty pipe to the pool."""
         if len(self._kept) < self._kept_count:
             self._kept.append(pipe)
         else:
             pipe.close()
 
     def close(self) -> None:
-        """Close those that are not in use."""
+        """Close all unused pipes."""
         while self._kept:
             self._kept.pop().close()

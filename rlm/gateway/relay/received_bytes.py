@@ -1,4 +1,4 @@
-"""Handing on what was just received, whose buffer is used again at once."""
+"""Writes received bytes, whose buffer is reused at once, to a transport."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 
 from rlm.wire.schema import Buffer
 
-# From that version on, asyncio keeps what a socket does not take as it was given, not a copy of it.
+# From Python 3.12 on, asyncio keeps unsent data by reference; before, it copies the data.
 _KEEPS_WHAT_IT_IS_GIVEN = sys.version_info >= (3, 12)
 
 
 def write_received(transport: asyncio.WriteTransport, data: Buffer) -> None:
-    """Write to a transport what is valid only now."""
+    """Write to a transport data that is valid only during the call."""
     transport.write(bytes(data) if _KEEPS_WHAT_IT_IS_GIVEN else data)

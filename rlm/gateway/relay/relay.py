@@ -1,9 +1,9 @@
-"""Carries out what a session decides: two transports, the store's reads, and blocking rewrites.
+"""Carries out a session's actions on two transports, the store and the rewrite threads.
 
-Neither side is read faster than the other takes it: while the broker's transport is full the
-client is paused, while the client's is full both are: what it asks may be answered right here.
-While an answer of ours waits for the client's socket, each is read once more before it is paused:
-mostly nothing comes meanwhile, and to pause costs more than to look.
+While the broker's transport is full, the relay pauses reading the client. While the client's is
+full it pauses both, because the gateway itself answers some requests. While a response waits for
+the client's socket, the relay pauses only after further bytes came. Usually none come, and pausing
+costs more than a read.
 """
 
 from __future__ import annotations
@@ -39,11 +39,14 @@ from rlm.gateway.session.session import Session
 _log = logging.getLogger(__name__)
 
 _FLUSH_S = 5.0
-_SPLICED_BYTES = 128 * 1024  # of fewer, setting about it costs as much as it saves
+_SPLICED_BYTES = 128 * 1024  # below, the setup of a splice costs as much as it saves
 
 
 class Relay:
-    """One client's connection and its connection to the broker, on one loop."""
+    """One client's downstream and upstream connection. Use on one loop.
+
+    `closed` is called once, with the disconnect cause and details.
+    """
 
     def __init__(
         self,
@@ -86,7 +89,7 @@ class Relay:
 
     @property
     def arrival(self) -> Arrival:
-        """How far the client's requests have come."""
+        """The progress of the connection, for ConnectionWatch."""
         return Arrival(
             request_count=self._session.request_count,
             is_partial=self._session.is_within_request,
@@ -97,7 +100,7 @@ class Relay:
         )
 
     def broker_connected(self, broker: asyncio.Transport) -> None:
-        """Begin to relay."""
+        """Start to relay."""
         if self._is_closed:
             broker.abort()
             return
@@ -106,19 +109,19 @@ class Relay:
         self._pace()
 
     def client_received(self, data: memoryview) -> None:
-        """Take bytes; their buffer may be reused after."""
+        """Process bytes from the client; the caller may reuse the buffer afterwards."""
         self._came_late = self._output.is_blocked
         self._run(lambda: self._session.from_client(data))
 
     def broker_received(self, data: memoryview) -> None:
-        """Take bytes, which may be changed; their buffer may be reused after."""
+        """Process bytes from the broker, possibly in place; the caller may reuse the buffer."""
         self._came_late = self._output.is_blocked
         self._run(lambda: self._session.from_broker(data))
         if self._splice is not None and not self._is_closed:
             self._pass_on_unread(self._splice)
 
     def client_is_full(self, *, is_full: bool) -> None:
-        """The client's transport has enough, or takes more again."""
+        """Note whether the client's transport is full."""
         if is_full:
             self._output.pause()
         else:
@@ -133,15 +136,15 @@ class Relay:
         self._end_if_leaving()
 
     def broker_is_full(self, *, is_full: bool) -> None:
-        """The broker's transport has enough, or takes more again."""
+        """Note whether the broker's transport is full."""
         self._broker_is_full = is_full
         self._pace()
 
     def leave(self, reason: DisconnectCause, *, within_s: float) -> None:
-        """End both connections once the client awaits no answer, or else after `within_s`.
+        """Close both connections once the client awaits no response, or after `within_s` seconds.
 
-        One that was closed before its first answer is taken for refused: franz-go, for one, then
-        fails instead of asking again. Idempotent.
+        Some clients, such as franz-go, treat a close before the first response as a refusal and
+        fail instead of retrying. Idempotent.
         """
         if self._leaving_for is None and not self._is_closed:
             self._leaving_for = reason
@@ -149,7 +152,7 @@ class Relay:
             self._end_if_leaving()
 
     def close(self, reason: DisconnectCause, detail: str = "") -> None:
-        """End both connections; what was answered before is still sent. Idempotent."""
+        """Close both connections; still sends waiting responses, for up to 5 s. Idempotent."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -172,7 +175,7 @@ class Relay:
         self._loop.call_later(_FLUSH_S, self._abort)
 
     async def ended(self) -> None:
-        """Wait until nothing of a closed one is under way."""
+        """Wait, after `close`, until all work of the connection has ended."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._reads.ended()
 
@@ -181,7 +184,7 @@ class Relay:
         self._client.abort()
 
     def _pass_on_unread(self, splice: Splice) -> None:
-        """What nobody needs to see, if it is much, and all before it has been sent."""
+        """Splice a large opaque part of a response, once all data before it is sent."""
         passing_bytes = self._session.passing_bytes
         is_free = not self._output.is_blocked and not self._client.get_write_buffer_size()
         if passing_bytes >= _SPLICED_BYTES and is_free:
@@ -189,7 +192,7 @@ class Relay:
             self._pace()
 
     def _splice_to_client(self, broker: asyncio.Transport) -> Splice | None:
-        """None where bytes cannot be passed on inside the kernel."""
+        """Return a splice from broker to client; None if the kernel cannot splice them."""
         sockets = plain_socket(broker), plain_socket(self._client)
         if sockets[0] is None or sockets[1] is None:
             return None
@@ -203,11 +206,11 @@ class Relay:
 
     def _side_ended(self, reason: DisconnectCause) -> None:
         self.close(reason)
-        if reason is DisconnectCause.CLIENT_LEFT:  # which its transport may not have seen yet
+        if reason is DisconnectCause.CLIENT_LEFT:  # the transport may not have noticed it yet
             self._client.abort()
 
     def _run(self, step: Callable[[], list[Action]]) -> None:
-        """Take a step of the session and carry out what it decides."""
+        """Call the session and carry out its actions."""
         if self._is_closed:
             return
         self._active_s = self._loop.time()
@@ -231,19 +234,19 @@ class Relay:
             self.close(self._leaving_for)
 
     def _go_on_if_taken(self) -> None:
-        """Have the session take up what it holds, in a step of its own, once the client may ask."""
+        """Schedule the session's buffered requests once the client has received its responses."""
         if self._session.is_blocked_by_client and not (self._output.is_blocked or self._is_closed):
             self._loop.call_soon(self._run, self._session.go_on)
 
     def _carry_out_all(self, actions: list[Action]) -> None:
-        """Carry out actions, and those that follow from what was in memory of the store."""
+        """Carry out actions, and those that follow from reads that the cache served at once."""
         ready = self._carry_out_some(actions)
         while ready is not None:
             self._session.client_is_full(is_full=self._output.is_blocked)
             ready = self._carry_out_some(self._session.remote_read(ready))
 
     def _carry_out_some(self, actions: list[Action]) -> list[RemoteOutcome] | None:
-        """Carry out actions; what was read of the store, if that was there already."""
+        """Carry out actions; return the outcomes of a read that the cache served at once."""
         ready: list[RemoteOutcome] | None = None
         for action in actions:
             if not isinstance(action, RemoteFetch):
@@ -279,7 +282,7 @@ class Relay:
         task.add_done_callback(self._tasks.discard)
 
     def _read_at_once(self, wanted: RemoteFetch) -> list[RemoteOutcome] | None:
-        """What is there already; else it is waited for."""
+        """Return the outcomes if they are cached; else start the read and return None."""
         ready = self._reads.at_once(wanted)
         if ready is None:
             self._begin(self._read_remote(wanted))
@@ -317,7 +320,7 @@ class Relay:
         self._run(lambda: self._session.exchange_rewritten(response))
 
     def _pace(self) -> None:
-        """Read each side only where the other takes it, and the session does not hold of it."""
+        """Read a side only while the other takes its data and the session buffers none of it."""
         if self._broker is None or self._is_closed:
             return
         session, output = self._session, self._output

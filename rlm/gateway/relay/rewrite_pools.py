@@ -1,4 +1,4 @@
-"""The threads in which rewrites wait."""
+"""Chooses the thread pool of a rewrite."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from rlm.gateway.model.actions import RewriteExchange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewritePools:
-    """`store` runs those that may wait for the store, for as long as a client has patience.
+    """The pools for rewrites: `store` for those that may wait for the store, else `others`.
 
-    Whatever becomes of the store, those in `others` find a thread. What either waits for must not
-    run here.
+    A store that does not answer leaves the threads of `others` free. To avoid deadlock, work that
+    rewrites wait for must not run in these pools.
     """
 
     store: Executor
     others: Executor
 
     def of(self, wanted: RewriteExchange) -> Executor:
-        """Where a rewrite is to run."""
+        """Return the pool for a rewrite."""
         waits = wanted.rewrite.waits_for_store(wanted.exchange.request)
         return self.store if waits else self.others

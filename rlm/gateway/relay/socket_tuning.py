@@ -1,6 +1,6 @@
-"""What is set of a connection whose other end is on this host, where there is no network between.
+"""Tunes the sockets of connections within this host.
 
-Elsewhere the system itself finds out how much has to be under way, and how fast it may go.
+Between hosts the kernel chooses buffer sizes and the pace of sending.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ _RELAYED_BYTES = 256 * 1024
 _ANSWERED_BYTES = 2 << 20
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
-# Part of every Linux kernel and allowed to every user. The option is None where there is none.
+# Every Linux kernel has it and every user may set it.
 _UNPACED = b"reno"
-_PACED_BEGIN = b"bbr"  # as all its versions are called
-_CONGESTION_CONTROL: int | None = getattr(socket, "TCP_CONGESTION", None)
+_PACED_BEGIN = b"bbr"  # prefix of the names of all BBR versions
+_CONGESTION_CONTROL: int | None = getattr(socket, "TCP_CONGESTION", None)  # Linux only
 _NAME_BYTES = 16
 
 
 def accept_unpaced(listener: socket.socket) -> None:
-    """What connections accepted here send goes out at once, whatever the system does elsewhere.
+    """Make connections accepted here send without pacing, whatever the system default is.
 
-    Some congestion controls (BBR) let packets go by a timer, so as not to fill the queues of a
-    network. Within a host that costs more processor time than all the rest of sending. A connection
-    that has begun so keeps its timer, so it must not begin so; those that come from elsewhere are
-    for `pace_by_distance`.
+    BBR sends packets by a timer, so that they do not fill network queues. Within a host the timer
+    costs more processor time than all other work of sending. A connection that starts with BBR
+    keeps the timer, so the listener must avoid it. For clients on other hosts, `pace_by_distance`
+    restores the default.
     """
     with suppress(OSError):
         if _control_of(listener).startswith(_PACED_BEGIN):
@@ -33,8 +33,8 @@ def accept_unpaced(listener: socket.socket) -> None:
 
 
 def pace_by_distance(connected: socket.socket) -> None:
-    """Between hosts the system's own congestion control holds, within one none that paces."""
-    with suppress(OSError):  # it has left already
+    """Use the system's congestion control between hosts, and an unpaced one within a host."""
+    with suppress(OSError):  # the peer has disconnected already
         control = _control_of(connected)
         if _is_here(connected):
             if control.startswith(_PACED_BEGIN):
@@ -45,26 +45,27 @@ def pace_by_distance(connected: socket.socket) -> None:
 
 
 def keep_little_under_way(client: socket.socket) -> None:
-    """For what is passed on as it comes: there is no distance to fill within one host.
+    """Set a small send buffer, for relayed bytes within a host.
 
-    And what waits leaves the processor's caches.
+    Large buffers gain nothing without network latency, and their data leaves the processor's
+    caches.
     """
     _send_from(client, _RELAYED_BYTES)
 
 
 def take_answers_whole(client: socket.socket) -> None:
-    """For what is there at once: an answer of usual size is written without a wait."""
+    """Set a large send buffer, so that one write takes a response of usual size."""
     _send_from(client, _ANSWERED_BYTES)
 
 
 def _send_from(client: socket.socket, buffer_bytes: int) -> None:
     if _is_here(client):
-        with suppress(OSError):  # it has left already
+        with suppress(OSError):  # the peer has disconnected already
             client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes)
 
 
 def _control_of(connected: socket.socket) -> bytes:
-    """Its congestion control; nothing where there is none, or none can be chosen."""
+    """Return the socket's congestion control; empty if it cannot be chosen."""
     if _CONGESTION_CONTROL is None or connected.family not in _FAMILIES:
         return b""
     name = connected.getsockopt(socket.IPPROTO_TCP, _CONGESTION_CONTROL, _NAME_BYTES)
@@ -77,7 +78,7 @@ def _set_control(of: socket.socket, name: bytes) -> None:
 
 
 def _is_here(connected: socket.socket) -> bool:
-    """Whether the other end is on this host; not known of one that has left."""
+    """Whether the peer is on this host; False if it has disconnected."""
     if connected.family not in _FAMILIES:
         return False
     with suppress(OSError):

@@ -1,11 +1,11 @@
-"""Passes bytes on from the broker's socket to the client's inside the kernel: splice(2).
+"""Splices bytes from the broker's socket to the client's in the kernel: splice(2).
 
-The records of an answer go through unread: a pipe takes the pages that the one socket received and
-hands them to the other, which costs half of what receiving and sending them does. Both sockets stay
-their transports', of which the broker's is paused meanwhile, and the client's has nothing to send;
-readiness is awaited at duplicates. With TLS there is nothing in a socket that could be passed on.
+The relay splices the records of responses, which it does not read. The kernel moves received pages
+through a pipe to the other socket, at half the cost of receive and send. The sockets still belong
+to their transports. During a splice the broker's transport is paused, the client's has nothing to
+send, and the splice waits for readiness on duplicates. TLS connections cannot be spliced.
 
-Memory: PIPE_BYTES of the kernel's for each connection on which bytes are under way.
+Memory: PIPE_BYTES of kernel memory for each connection during a splice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SLICE_BYTES = 4 * PIPE_BYTES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Way:
-    """What bytes go through: duplicates of both sockets, and the pipe between."""
+    """The path of the bytes: duplicates of both sockets, and the pipe between them."""
 
     broker_fd: int
     pipe: Pipe
@@ -32,10 +32,11 @@ class _Way:
 
 
 class Splice:
-    """Of one connection, on its loop.
+    """The splice from broker to client of one connection. Use on its loop.
 
-    `done` is told how many bytes went to the client when all did, else `failed` which side ended
-    before; neither is called after `close`. `active_s`: when the last bytes went, by the loop.
+    At the end it calls `done` with the number of bytes. If a side ends before, it calls `failed`
+    with the cause. It calls neither after `close`. `active_s`: when it last moved bytes, as loop
+    time.
     """
 
     def __init__(
@@ -63,13 +64,13 @@ class Splice:
 
     @property
     def is_running(self) -> bool:
-        """Whether bytes are under way: nothing else may read the broker or write to the client."""
+        """Whether a splice runs; then nothing else may read the broker or write to the client."""
         return self._way is not None
 
     def begin(self, count: int) -> None:
-        """Pass on so many of the broker's next bytes, at once as far as they are there.
+        """Splice the broker's next `count` bytes, those that have arrived during this call.
 
-        Nothing begins if the system has no descriptors left.
+        Does nothing if the system has no file descriptors left.
         """
         pipe = self._pipes.take()
         if pipe is None:
@@ -83,7 +84,7 @@ class Splice:
         self._go_on()
 
     def close(self) -> None:
-        """Give up what is under way."""
+        """Stop a running splice and discard its bytes. Idempotent."""
         way = self._way
         if way is None:
             return
@@ -97,7 +98,7 @@ class Splice:
             self._pipes.give_back(way.pipe)
 
     def _go_on(self) -> None:
-        """Move what can be moved, but leave others their turn."""
+        """Move available bytes, up to _SLICE_BYTES so that other connections are not delayed."""
         way = self._way
         assert way is not None
         self.active_s = self._loop.time()
@@ -115,7 +116,7 @@ class Splice:
             self._failed(self._ended)
 
     def _fill(self, way: _Way) -> bool:
-        """Whether there is something in the pipe, now at the latest."""
+        """Fill an empty pipe from the broker; return whether the pipe contains bytes."""
         if not self._buffered_bytes and self._left_bytes:
             self._buffered_bytes = self._splice(
                 way.broker_fd,
@@ -145,7 +146,7 @@ class Splice:
         return moved_bytes
 
     def _wait_for(self, fd: int | None) -> None:
-        """Go on when that side is ready, and no more when the other is."""
+        """Continue when `fd` is ready, and stop waiting for the other side."""
         way = self._way
         assert way is not None
         if fd == self._awaited_fd:
@@ -174,7 +175,7 @@ def _duplicates(broker: socket.socket, client: socket.socket) -> tuple[int, int]
 
 
 def plain_socket(transport: asyncio.BaseTransport) -> socket.socket | None:
-    """The transport's socket, if the kernel can splice and what is in it is not encrypted."""
+    """Return the transport's socket; None with TLS or without splice(2)."""
     if not hasattr(os, "splice") or transport.get_extra_info("sslcontext") is not None:
         return None
     found: socket.socket | None = transport.get_extra_info("socket")
