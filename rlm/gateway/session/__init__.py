@@ -1,1 +1,1 @@
-"""The protocol state of one client and its broker, without I/O. Pure."""
+"""Tracks the protocol state of one client and its broker, without I/O. Pure."""

@@ -1,4 +1,4 @@
-"""Where the bytes of a frame go: straight on, into one buffer, or nowhere until they are whole."""
+"""Sinks that forward a frame's bytes, buffer them until complete, or change them in transit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ScannerT = TypeVar("ScannerT", FetchResponseScanner, AnswerScanner)
 
 
 class ForwardingSink:
-    """A frame that passes as it comes."""
+    """Forwards a frame as its bytes arrive."""
 
     passing_bytes = _MAX_FRAME_BYTES
 
@@ -35,14 +35,14 @@ class ForwardingSink:
         self._actions().append(self._to(data))
 
     def passed(self, count: int) -> None:
-        """Nothing is looked at."""
+        """Do nothing: the sink does not inspect the frame."""
 
     def end(self) -> None:
         self._ended()
 
 
 class GatheringSink:
-    """A frame that is handed over whole, without its size field."""
+    """Buffers a frame and passes it whole to `handle`, without its size field."""
 
     passing_bytes = 0
 
@@ -54,7 +54,7 @@ class GatheringSink:
         limit_bytes: int,
         too_large: DisconnectCause,
     ) -> None:
-        """Raises ConnectionRefusedByGatewayError if the frame is above the limit."""
+        """Raise ConnectionRefusedByGatewayError if the frame is larger than the limit."""
         if frame_bytes > limit_bytes:
             raise ConnectionRefusedByGatewayError(too_large, f"size_bytes={frame_bytes}")
         self._content = bytearray()
@@ -71,7 +71,7 @@ class GatheringSink:
 
 
 class _PassThroughSink(Generic[ScannerT]):
-    """A response that is read by a scanner while it passes to the client."""
+    """Runs a scanner over a response while it passes to the client."""
 
     def __init__(
         self, actions: Callable[[], list[Action]], scanner: ScannerT, ended: Callable[[], None]
@@ -89,7 +89,7 @@ class _PassThroughSink(Generic[ScannerT]):
 
 
 class ScanningSink(_PassThroughSink[FetchResponseScanner]):
-    """A Fetch response that is changed in place while it passes."""
+    """Changes a Fetch response in place while it passes."""
 
     @property
     def passing_bytes(self) -> int:
@@ -100,14 +100,14 @@ class ScanningSink(_PassThroughSink[FetchResponseScanner]):
         parts = self._scanner.feed(data[size_part_bytes:])
         if size_part_bytes:
             self._size_left_bytes -= size_part_bytes
-            # Nothing is held yet, so the first part lies right behind: one packet, not two.
+            # The scanner buffers nothing yet, so size and first part are adjacent: one packet.
             following_bytes = len(parts.pop(0)) if parts else 0
             parts.insert(0, data[: size_part_bytes + following_bytes])
         self._actions().extend(map(ToClient, parts))
 
 
 class ResizingSink(_PassThroughSink[AnswerScanner]):
-    """A response that is changed while it passes, and its size with it."""
+    """Changes a response and its size while it passes."""
 
     _is_started = False
 

@@ -1,10 +1,10 @@
-"""Cuts one direction of a connection into frames without holding whole ones.
+"""Splits one direction of a connection into frames without buffering whole frames. Pure.
 
-A frame's beginning is held until its owner has seen enough to choose where the frame goes; from
-then on its bytes go there in the pieces in which they come, the size field included. Pure.
+The stream buffers the start of a frame until its owner can choose a sink. After that, it passes all
+bytes to the sink as they arrive, including the size field.
 
-Memory: what is held of a frame's beginning, which the owner bounds by failing, and, while stopped,
-what one `feed` brought.
+Memory: the start of a frame, which the owner limits by raising; while stopped, the bytes of one
+`feed`.
 """
 
 from __future__ import annotations
@@ -20,28 +20,31 @@ _SIZE = struct.Struct(">i")
 
 
 class FrameSink(Protocol):
-    """Where the bytes of one frame go."""
+    """The receiver of one frame's bytes."""
 
     def take(self, data: memoryview) -> None:
-        """The next bytes, which are valid until the buffer they were received in is reused."""
+        """Take the next bytes, which are valid until the receive buffer is reused."""
 
     @property
     def passing_bytes(self) -> int:
-        """How many of the next bytes may go where the frame goes without being taken."""
+        """How many of the next bytes may be spliced to the destination, without `take`."""
 
     def passed(self, count: int) -> None:
-        """So many of these did."""
+        """Note that `count` of these bytes were spliced."""
 
     def end(self) -> None:
-        """All bytes were taken, or have passed."""
+        """Finish the frame: all bytes were taken or spliced."""
 
 
-# Handed what has come of a frame behind its size field, and the size; None: more must come first.
+# Takes a frame's bytes so far, after its size field, and its size; None: needs more bytes.
 BeginFrame = Callable[[memoryview, int], FrameSink | None]
 
 
 class FrameStream:
-    """Not thread-safe. While `stopped`, no further frame is begun; what comes is held."""
+    """A stream of frames in one direction. Not thread-safe.
+
+    While `stopped`, it starts no further frame and buffers the bytes that come.
+    """
 
     __slots__ = (
         "_begin",
@@ -64,18 +67,18 @@ class FrameStream:
 
     @property
     def buffered_bytes(self) -> int:
-        """How much came that no sink has taken."""
+        """How many bytes came that no sink has taken."""
         return len(self._buffered)
 
     @property
     def is_within_frame(self) -> bool:
-        """Whether a part of a frame came whose rest has not."""
+        """Whether a frame has come only in part."""
         return self._sink is not None or bool(self._buffered)
 
     def feed(self, data: memoryview) -> None:
-        """Take what was received; nothing of it is referred to after what the sinks keep.
+        """Process received bytes; only sinks may keep references to `data`.
 
-        Raises CorruptError for a size out of bounds, and what the owner's functions raise.
+        Raises CorruptError if a frame's size is out of bounds, and the errors of `begin` and sinks.
         """
         if self._buffered:
             buffered, self._buffered = self._buffered, bytearray()
@@ -97,13 +100,13 @@ class FrameStream:
 
     @property
     def passing_bytes(self) -> int:
-        """How many of the next bytes may go where their frame goes without being fed."""
+        """How many of the next bytes may be spliced to their destination, without `feed`."""
         if self._sink is None:
             return 0
         return min(self._sink.passing_bytes, self._left_bytes)
 
     def passed(self, count: int) -> None:
-        """So many of these did; raises as `feed`."""
+        """Note that `count` of these bytes were spliced. Raises as `feed`."""
         sink = self._sink
         assert sink is not None
         self._left_bytes -= count
@@ -112,7 +115,7 @@ class FrameStream:
             self._end_frame(sink)
 
     def go_on(self) -> None:
-        """Take up what was held, unless stopped; raises as `feed`."""
+        """Process buffered bytes, unless stopped. Raises as `feed`."""
         if self._buffered and not self.stopped:
             self.feed(memoryview(b""))
 

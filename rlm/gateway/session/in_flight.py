@@ -1,7 +1,7 @@
-"""What the broker still owes an answer to, and what is to be done with each. Pure.
+"""The kinds of in-flight requests, by how the gateway treats the broker's response. Pure.
 
-Brokers answer a connection's requests in order, so these stand in the order of sending; their
-correlation ids are only checked.
+Brokers respond to a connection's requests in order, so sessions queue these in the order of
+sending. Correlation ids serve only as a check.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from rlm.wire.schema import Buffer, Message, UnknownTags
 
 @dataclass(frozen=True, slots=True)
 class PendingRelay:
-    """Goes to the client as it comes."""
+    """A response that is relayed to the client as it arrives."""
 
     correlation_id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginStep:
-    """Goes to the client as it came, and says how far the client's login is."""
+    """A response that is relayed unchanged and shows the progress of the client's SASL login."""
 
     correlation_id: int
     api_key: int
@@ -34,7 +34,7 @@ class LoginStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewrittenAnswer:
-    """Is changed, whatever was asked."""
+    """A response that is rewritten without its request."""
 
     correlation_id: int
     version: int
@@ -43,7 +43,7 @@ class RewrittenAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamedAnswer:
-    """Is changed while it passes, whatever was asked."""
+    """A response that is rewritten in transit, without its request."""
 
     correlation_id: int
     version: int
@@ -52,10 +52,10 @@ class StreamedAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewrittenExchange:
-    """Is changed by what was asked, which may take a while.
+    """A response that is rewritten with its request; the rewrite may block.
 
-    `sent` is what the broker was asked instead, if anything else. `header_tags` are those of its
-    answer, once that came.
+    `sent`: the request to the broker, if it differs from the client's. `header_tags`: the tags of
+    the broker's response, once it came.
     """
 
     correlation_id: int
@@ -68,7 +68,7 @@ class RewrittenExchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamedFetch:
-    """Is changed in place while it passes."""
+    """A Fetch response that is changed in place while it passes."""
 
     correlation_id: int
     version: int
@@ -77,9 +77,9 @@ class StreamedFetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatheredFetch:
-    """Is put together with what the store has; `header_tags` as of RewrittenExchange.
+    """A Fetch whose response is merged with records from the remote log.
 
-    `asked_ms`: when the broker was asked.
+    `asked_ms`: when the Fetch was sent to the broker. `header_tags`: as in RewrittenExchange.
     """
 
     correlation_id: int
@@ -91,7 +91,7 @@ class GatheredFetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnQuestion:
-    """Answers us, about one end of some logs, and is not for the client."""
+    """The gateway's own ListOffsets request for one end of some logs."""
 
     correlation_id: int
     end: LogEndKind
@@ -102,14 +102,14 @@ class OwnQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicIdsQuestion:
-    """Answers us, which topics the names in the request before it stood for."""
+    """The gateway's own Metadata request for the ids of topics that a request names."""
 
     correlation_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class OwnAnswer:
-    """Nothing was sent: this is the answer, once it is its turn."""
+    """A response of the gateway itself, sent after those to earlier requests."""
 
     parts: list[Buffer]
 

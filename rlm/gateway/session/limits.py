@@ -1,4 +1,4 @@
-"""What one client's connection may take of the gateway's memory and time."""
+"""Limits the memory and time of one client's connection."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionLimits:
-    """Memory of a session: `gathered_request_bytes` + `gathered_answer_bytes` and small change.
+    """The limits of a session. Memory: about `gathered_request_bytes` + `gathered_answer_bytes`.
 
-    `request_bytes` bounds any request (the broker's `socket.request.max.bytes`), the gathered ones
-    bound those messages that must be whole to be changed. Behind `pipelined_count` requests without
-    an answer no more are read. `remote_wait_ms` bounds how long one fetch waits for the store,
-    `fetch_max_bytes` how much it gets (the broker's `fetch.max.bytes`) but for its first batch.
-    `cached_response_max_age_ms`: for how long what the broker said of one fetch counts for others,
-    where clients don't log in; 0 for none. `logged_in_cached_response_max_age_ms`: the same where
-    they do.
+    `request_bytes` limits any request, as the broker's `socket.request.max.bytes`. The gathered
+    limits apply to messages that must be buffered whole. With `pipelined_count` requests in
+    flight, the session reads no more. `remote_wait_ms` limits a fetch's wait for the store.
+    `fetch_max_bytes` limits its size except for its first batch, as the broker's
+    `fetch.max.bytes`. `log_ends_age_ms`: how long a broker's answer about log ends is used.
+    `cached_response_max_age_ms`: the same for the out-of-range cache on listeners without SASL; 0
+    disables the cache. `logged_in_cached_response_max_age_ms`: the same with SASL.
     """
 
     request_bytes: int = 104_857_600

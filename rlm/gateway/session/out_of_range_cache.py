@@ -1,9 +1,9 @@
-"""What the broker has said it has not got any more, and of what else that holds. Pure.
+"""Caches the broker's OFFSET_OUT_OF_RANGE responses and reuses them for nearby offsets. Pure.
 
-A reader of stored data asks for one offset after another, and of each the broker says that it is
-out of range. Said of one that lies below the start of its log, that holds of all others there: for
-a moment, and for a request that it would look at in the same way, since it comes from the same
-client, with the same leader epoch. Whether that client may read has then been asked just as lately.
+A reader of the remote log fetches one offset after another below the broker's local log. The broker
+answers each with OFFSET_OUT_OF_RANGE. For a short time the gateway reuses such a response for
+other offsets below the local start offset. It does so only for the same client id, rack and leader
+epoch. The age limit also applies to the broker's check that the client may read.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from rlm.wire.error_codes import ErrorCode
 from rsm.segment.ids import TopicIdPartition
 
 FIRST_VERSION = FIRST_VERSION_WITH_TOPIC_IDS
-"""Before, it is asked each time what the names stand for."""
+"""In older versions requests name topics, and the gateway asks for their ids each time."""
 _NOTHING_BUT_ROWS = FetchResponse()
 
 
 class CachedResponse(NamedTuple):
-    """What the broker would answer, by what it was asked at `asked_ms`; counts until `ends_ms`."""
+    """The response expected of the broker, from a request at `asked_ms`; valid until `ends_ms`."""
 
     response: FetchResponse
     asked_ms: int
@@ -39,10 +39,10 @@ class _CachedRow(NamedTuple):
 
 
 class OutOfRangeCache:
-    """Of one connection. Memory: of the partitions asked for within `max_age_ms`."""
+    """The cache of one connection. Memory: the partitions fetched within `max_age_ms`."""
 
     def __init__(self, known_ends: KnownLogEnds, *, max_age_ms: Callable[[], int]) -> None:
-        """`max_age_ms` gives for how long it counts, 0 for not at all."""
+        """`max_age_ms` returns how long a response is valid; 0 disables the cache."""
         self._known_ends = known_ends
         self._max_age_ms = max_age_ms
         self._asker = ("", "")
@@ -51,10 +51,10 @@ class OutOfRangeCache:
     def record(
         self, plan: FetchPlan, client_id: str, response: FetchResponse, asked_ms: int
     ) -> None:
-        """Take an answer to what was asked at `asked_ms`, of FIRST_VERSION or a later one.
+        """Cache the response to a request sent at `asked_ms`, of FIRST_VERSION or later.
 
-        What was known of its partitions is forgotten. If it says more than its rows, as that the
-        client is to slow down, it holds for itself only.
+        Removes old entries of its partitions, of other clients and above the age limit. Does not
+        cache a response with more than partition rows, such as a throttle time.
         """
         asker = _asker(plan.asked, client_id)
         oldest_ms = asked_ms - self._max_age_ms()
@@ -75,7 +75,7 @@ class OutOfRangeCache:
                     self._rows[key] = _CachedRow(asked_ms, tiered.sent_offset, epoch, row)
 
     def lookup(self, plan: FetchPlan, client_id: str, now_ms: int) -> CachedResponse | None:
-        """The answer, as far as it was said; None unless that is all of it."""
+        """Return the response to a Fetch; None unless all its partitions are cached."""
         max_age_ms = self._max_age_ms()
         if not (max_age_ms and plan.remote) or _asker(plan.asked, client_id) != self._asker:
             return None
@@ -100,7 +100,7 @@ class OutOfRangeCache:
         return CachedResponse(response, asked_ms, ends_ms=asked_ms + max_age_ms)
 
     def _local_start(self, partition: TopicIdPartition, now_ms: int) -> int:
-        """Where the broker's log starts, as it said lately; 0 if it did not."""
+        """Return the local start offset from recent log ends; 0 if unknown."""
         ends = self._known_ends.get(partition, now_ms)
         return 0 if ends is None else ends.start_offset
 

@@ -1,4 +1,4 @@
-"""Our own requests on a client's connection to the broker: as that client, for it alone. Pure."""
+"""Sends the gateway's own requests on a client's upstream connection, as that client. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rlm.wire.api.list_offsets import LIST_OFFSETS
 from rlm.wire.api.metadata import METADATA
 from rlm.wire.frames import request_frame
 
-# What the broker's request log shows us as; quotas by client id are not the client's.
+# The client id in the broker's request log; these requests do not use the client's own quota.
 _CLIENT_ID = "kafka-rlm-gateway"
 _CORRELATION_ID = -1
 
@@ -26,7 +26,7 @@ def ask_log_ends(
     *,
     is_behind_fetch: bool,
 ) -> None:
-    """Have all ends asked for, one request each; the answers are owed in this order."""
+    """Send one ListOffsets request for each kind of log end; responses come in this order."""
     for end in LogEndKind:
         frame = request_frame(
             LIST_OFFSETS,
@@ -48,7 +48,7 @@ def ask_log_ends(
 
 
 def ask_names(state: SessionState, names: Iterable[str]) -> None:
-    """Have it asked which topics these are, right behind the request that named them."""
+    """Send a Metadata request for the ids of these topics, after the request that names them."""
     frame = request_frame(
         METADATA,
         METADATA_VERSION,

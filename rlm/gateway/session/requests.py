@@ -1,4 +1,4 @@
-"""The half of a session that requests pass through, from the client to the broker. Pure."""
+"""Processes requests from the client to the broker: one half of a session. Pure."""
 
 from __future__ import annotations
 
@@ -53,9 +53,10 @@ _LOOKED_INTO = (Route.FETCH, Route.REWRITE_EXCHANGE)
 
 
 class ClientRequests:
-    """`stream` takes the client's bytes; it raises what the session ends the connection for.
+    """The requests of one client.
 
-    `has_started`: anything came but ApiVersions and steps of a login.
+    `stream` takes the client's bytes; its errors close the connection. `has_started`: a request
+    other than ApiVersions or SASL login has come.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class ClientRequests:
         speculative: SpeculativeFetcher,
         answered_speculatively: Callable[[GatheredFetch], None],
     ) -> None:
-        """`answered_speculatively` is called for a Fetch that the broker has answered already."""
+        """`answered_speculatively` takes a Fetch that the broker has answered already."""
         self._parts = parts
         self._state = state
         self._speculative_fetcher = speculative
@@ -188,7 +189,7 @@ class ClientRequests:
             ask_names(self._state, plan.names)
 
     def _claim(self, speculative: SpeculativeFetch, head: RequestHead) -> None:
-        """Take what the broker was asked ahead as this request."""
+        """Use the speculative fetch for this request."""
         fetch = GatheredFetch(
             correlation_id=head.correlation_id,
             version=head.api_version,
@@ -203,7 +204,7 @@ class ClientRequests:
             self._hold_others()
 
     def _answer_from_cache(self, plan: FetchPlan, head: RequestHead) -> bool:
-        """Whether the broker has said lately what it would answer; then that is taken."""
+        """Answer the Fetch from the out-of-range cache; return whether that was possible."""
         if head.api_version < FIRST_VERSION or not is_only_speculative(self._state.pending):
             return False
         now_ms = self._parts.clock.monotonic_ms()
@@ -224,7 +225,7 @@ class ClientRequests:
         return True
 
     def _begin_answered(self, fetch: GatheredFetch) -> None:
-        """Of it the broker has nothing to say any more."""
+        """Process a Fetch that the broker has already answered."""
         self._hold_others()
         self._state.pending.appendleft(fetch)
         self._answered_speculatively(fetch)
@@ -234,7 +235,7 @@ class ClientRequests:
         self.stream.stopped = True
 
     def _expect(self, exchange: FetchExchange) -> None:
-        """While the broker works, so do we."""
+        """Prefetch from the store while the broker answers."""
         expected = exchange.foreseen_reads(self._parts.clock.monotonic_ms())
         if expected is not None:
             self._state.actions.append(expected)
@@ -277,7 +278,7 @@ class ClientRequests:
         )
 
     def _refuse_session(self, header: RequestHeader, version: int) -> None:
-        """A session that the client has with the broker itself, from another connection, if any."""
+        """Refuse an incremental fetch session (KIP-227), as the gateway never creates one."""
         refusal = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         parts = response_parts(FETCH, version, refusal, correlation_id=header.correlation_id)
         self._owe(OwnAnswer(parts))
@@ -312,10 +313,10 @@ def _answer_of(head: RequestHead, way: Route) -> Pending:
 
 
 def _refuse_replicas(request: FetchRequest) -> None:
-    """Followers must have the broker's own log, to the byte and to the offset."""
+    """Refuse fetches of replicas, which need an exact copy of the leader's local log."""
     if max(request.replica_id, request.replica_state.replica_id) >= 0:
         raise ConnectionRefusedByGatewayError(DisconnectCause.REPLICA_FETCH)
 
 
 def _nothing_more() -> None:
-    """A request that was passed on leaves nothing to do."""
+    """Do nothing after a forwarded request."""

@@ -1,4 +1,4 @@
-"""The half of a session that answers pass through, from the broker to the client. Pure."""
+"""Processes responses from the broker to the client: one half of a session. Pure."""
 
 from __future__ import annotations
 
@@ -53,9 +53,10 @@ _AFTER_CORRELATION_ID = 4
 
 
 class BrokerAnswers:
-    """`stream` takes the broker's bytes; it raises what the session ends the connection for.
+    """The responses of one broker connection.
 
-    At most one answer waits at a time, for the store or for a rewrite.
+    `stream` takes the broker's bytes; its errors close the connection. At most one response waits
+    at a time, for the store or for a rewrite.
     """
 
     def __init__(
@@ -65,22 +66,22 @@ class BrokerAnswers:
         self._state = state
         self._speculative_fetcher = speculative
         self._waiting: GatheredFetch | RewrittenExchange | None = None
-        # An exchange that was answered, but for what its names stood for.
+        # An answered exchange that waits for the ids of the topics that it names.
         self._unconfirmed: tuple[RewrittenExchange, Exchange[Message, Message]] | None = None
         self.stream = FrameStream(self._begin, max_frame_bytes=_MAX_FRAME_BYTES)
 
     def remote_read(self, outcomes: Sequence[RemoteOutcome]) -> None:
-        """Take what was read of the store."""
+        """Finish the waiting Fetch with the outcomes of its remote fetch."""
         waiting = self._take_waiting()
         assert isinstance(waiting, GatheredFetch)
         self._finish_fetch(waiting, outcomes)
 
     def answered_speculatively(self, fetch: GatheredFetch) -> None:
-        """Take a Fetch that was answered before it came; it is owed, and nothing else is."""
+        """Read the store for a Fetch that the broker has already answered; none else is pending."""
         self._read_remote(fetch)
 
     def exchange_rewritten(self, response: Message) -> None:
-        """Take what the rewrite made."""
+        """Finish the waiting exchange with the rewritten response."""
         waiting = self._take_waiting()
         assert isinstance(waiting, RewrittenExchange)
         parts = response_parts(
@@ -129,7 +130,7 @@ class BrokerAnswers:
         return ForwardingSink(lambda: self._state.actions, ToClient, self._ended)
 
     def _handler(self, pending: Pending | SpeculativeFetch) -> Callable[[memoryview], None] | None:
-        """What takes the whole answer; None where that passes as it comes."""
+        """Return the function for a whole response; None to forward it as it arrives."""
         match pending:
             case LoginStep():
                 return lambda frame: self._login_step(pending, frame)
@@ -157,12 +158,12 @@ class BrokerAnswers:
         )
 
     def _ended(self) -> None:
-        """The first of what is owed was answered."""
+        """Remove the first pending request, which is answered."""
         self._state.pending.popleft()
         self._state.give_own_answers()
 
     def _answered(self, ours: SpeculativeFetch | OwnQuestion) -> None:
-        """What we asked was answered; a Fetch that was asked ahead may have come before it."""
+        """Remove an answered request of the gateway, which need not be the first one pending."""
         self._state.pending.remove(ours)
         self._state.give_own_answers()
 
@@ -203,7 +204,7 @@ class BrokerAnswers:
             sent=pending.sent,
         )
         if any(pending.rewrite.names(pending.request)):
-            # It stays owed, behind the question that was sent for its sake.
+            # The exchange waits for the topic ids, which were asked after it.
             self._state.pending.popleft()
             self._unconfirmed = pending, exchange
         else:
@@ -270,7 +271,7 @@ class BrokerAnswers:
             owed.appendleft(pending)
             self._read_remote(pending)
             return
-        # The Fetch stays owed, behind what is asked for its sake.
+        # The Fetch stays pending, after the gateway's own requests for it.
         if question is not None:
             ask_log_ends(self._state, pending.exchange, question, is_behind_fetch=True)
         owed.append(pending)
@@ -307,6 +308,6 @@ class BrokerAnswers:
 
 
 def _is_refused(frame: memoryview) -> bool:
-    """A refused ApiVersions is answered in version 0, and says nothing of other APIs (KIP-511)."""
+    """Whether the broker refused ApiVersions, with a response in version 0 (KIP-511)."""
     error = frame[_AFTER_CORRELATION_ID : _AFTER_CORRELATION_ID + 2]
     return int.from_bytes(error, "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION

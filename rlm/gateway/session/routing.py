@@ -1,4 +1,4 @@
-"""Where a request goes, by its head alone. Pure."""
+"""Chooses how a session treats a request, by its head alone. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rlm.wire.api.sasl_handshake import SASL_HANDSHAKE
 from rlm.wire.broker_apis import BROKER_APIS
 from rlm.wire.frame_heads import RequestHead, read_produce_acks
 
-_BARE_TOKENS_VERSION = 0  # behind this SaslHandshake come tokens that are no requests
+_BARE_TOKENS_VERSION = 0  # after SaslHandshake v0, SASL tokens come without request headers
 
 
 class Route(Enum):
-    """What is done with a request."""
+    """The treatment of a request."""
 
     PASS_ON = auto()
     REWRITE_ANSWER = auto()
@@ -28,7 +28,7 @@ class Route(Enum):
 
 
 def route(head: RequestHead) -> Route:
-    """Raises ConnectionRefusedByGatewayError for what was never offered."""
+    """Choose the route. Raises ConnectionRefusedByGatewayError for APIs or versions not offered."""
     known = BROKER_APIS.get(head.api_key)
     if known is None:
         raise ConnectionRefusedByGatewayError(
@@ -52,7 +52,7 @@ def route(head: RequestHead) -> Route:
 
 
 def has_answer(head: RequestHead, data: memoryview, *, frame_bytes: int) -> bool | None:
-    """Whether the broker will answer; None until enough of the request has come."""
+    """Whether the broker will respond; None until enough of the request has come."""
     if head.api_key != PRODUCE.key:
         return True
     acks = read_produce_acks(data, head, frame_bytes=frame_bytes)
@@ -60,7 +60,7 @@ def has_answer(head: RequestHead, data: memoryview, *, frame_bytes: int) -> bool
 
 
 def _is_withheld(head: RequestHead) -> bool:
-    """Old versions of what is changed in newer ones, which an old broker would still answer."""
+    """Whether the gateway does not offer this version, because it could not process it."""
     if head.api_key == FETCH.key:
         return head.api_version not in FETCH.versions
     if head.api_key == SASL_HANDSHAKE.key:

@@ -1,8 +1,8 @@
-"""Whether the clients of a listener log in, and whether one has. Pure.
+"""Tracks whether a listener requires SASL logins, and whether a client has logged in. Pure.
 
-On a listener with SASL the broker takes nothing but a login from who has not logged in, and ends
-the connection for anything else. A gateway learns from the broker's answers that its listener is
-one, and from then on looks into nothing else of such a client either.
+On a SASL listener the broker disconnects clients that send other requests before they log in. The
+gateway detects such a listener from the broker's responses. From then on it decodes no other
+requests of a client before its login.
 
 Source: SaslServerAuthenticator of Kafka's clients, KIP-43, KIP-152.
 """
@@ -18,14 +18,14 @@ from rlm.wire.schema import Buffer
 
 
 class ListenerLogins:
-    """What all sessions of a listener know of it. One loop's."""
+    """The login state that all sessions of a listener share. Use on one loop."""
 
     def __init__(self) -> None:
         self.are_wanted = False
 
 
 class ClientLogin:
-    """One client's; a login that is repeated while the connection is in use changes nothing."""
+    """The login of one client. Reauthentication (KIP-368) does not change it."""
 
     def __init__(self, listener: ListenerLogins) -> None:
         self._listener = listener
@@ -33,19 +33,19 @@ class ClientLogin:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether clients are known to log in here."""
+        """Whether this is known to be a SASL listener."""
         return self._listener.are_wanted
 
     @property
     def is_missing(self) -> bool:
-        """Whether the broker is known to take nothing else yet."""
+        """Whether the client must log in before it sends other requests, as far as known."""
         return self._listener.are_wanted and not self._is_done
 
     def answered(self, api_key: int, version: int, frame: Buffer) -> None:
-        """Take the broker's answer to what `is_login_step`. CorruptError."""
+        """Process the response to a request that `is_login_step`. Raises CorruptError."""
         if api_key == SASL_HANDSHAKE.key:
             _, handshake = read_response(SASL_HANDSHAKE, version, frame)
-            # Refused where the listener is without SASL.
+            # A listener without SASL refuses the handshake.
             self._listener.are_wanted |= handshake.error_code == ErrorCode.NONE
         else:
             _, step = read_response(SASL_AUTHENTICATE, version, frame)
@@ -53,7 +53,7 @@ class ClientLogin:
 
 
 def is_login_step(head: RequestHead) -> bool:
-    """Whether a request is one of a login, in a version whose answer can be read."""
+    """Whether a request belongs to a login and `rlm` can read its response."""
     for api in (SASL_HANDSHAKE, SASL_AUTHENTICATE):
         if head.api_key == api.key:
             return head.api_version in api.versions

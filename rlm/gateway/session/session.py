@@ -1,23 +1,23 @@
-"""One client's connection and its connection to the broker, without their I/O.
+"""Runs the protocol of one client's connection and its upstream connection, without I/O. Pure.
 
-Bytes of either side in, actions out (rlm.gateway.model.actions), to be carried out in order.
-Requests leave in the order in which they came, with their correlation ids, and so do the answers;
-what need not be looked into passes in the pieces in which it comes. The two halves are
-ClientRequests and BrokerAnswers; what the broker owes stands between them.
+A session takes the bytes of both sides and returns actions (rlm.gateway.model.actions), which its
+owner carries out in order. Requests and responses keep their order and correlation ids. Opaque
+frames pass in pieces as they arrive. The halves are ClientRequests and BrokerAnswers; between them
+is the queue of in-flight requests.
 
-Of the client no further request is begun (`reads_client`) while
+The session starts no further request of the client (`reads_client`) while
 
- - a Fetch is under way of which the broker lacks a part: our own questions, behind it, are then
-   answered before anything else the client asked,
- - the broker owes `pipelined_count` answers,
- - the client has not taken what it was sent: each answer more would hold memory.
+ - it gathers a Fetch with a part from the store, so that responses to the gateway's own requests
+   come before those to later requests of the client,
+ - `pipelined_count` requests are in flight,
+ - the client has not received its responses, as each further one would use memory.
 
-Of the broker no further answer is begun while one waits for the store or a rewrite: so no answer
-overtakes another, and no more than one is held.
+It starts no further response of the broker while one waits for the store or a rewrite. So
+responses keep their order, and at most one is buffered.
 
-What comes all the same is held. The owner pauses its reading of a side once something is
-(`holds_client`, `holds_broker`): mostly nothing comes, and to pause costs more than to look. Pure;
-not thread-safe. After an action `Close` no method may be called.
+Meanwhile the session buffers the bytes that come. The owner pauses reading a side only once bytes
+are buffered (`holds_client`, `holds_broker`). Usually none come, and pausing costs more than a
+read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ TakenT = TypeVar("TakenT")
 
 
 class Session:
-    """The rules of one connection; states its owner's duties in the module's docstring."""
+    """The session of one client connection; its owner must follow the module's docstring.
+
+    Not thread-safe. Call no method after the action `Close`.
+    """
 
     def __init__(self, parts: SessionParts) -> None:
         self._state = SessionState(parts.limits, ClientLogin(parts.logins))
@@ -54,32 +57,32 @@ class Session:
 
     @property
     def reads_client(self) -> bool:
-        """Whether more of the client's bytes are wanted."""
+        """Whether the session starts further requests of the client."""
         return not self._requests.stream.stopped
 
     @property
     def holds_client(self) -> bool:
-        """Whether the client sent more than is wanted now."""
+        """Whether bytes of the client are buffered until the session starts further requests."""
         return _holds(self._requests.stream)
 
     @property
     def is_blocked_by_client(self) -> bool:
-        """Whether the client's requests wait for it to take what it was sent: then `go_on`."""
+        """Whether requests wait until the client receives its responses; then call `go_on`."""
         return self._state.is_client_full and self._requests.stream.stopped
 
     @property
     def holds_broker(self) -> bool:
-        """Whether the broker sent more than is wanted now."""
+        """Whether bytes of the broker are buffered until the waiting response is finished."""
         return _holds(self._answers.stream)
 
     @property
     def is_idle(self) -> bool:
-        """Whether the broker owes nothing."""
+        """Whether no request is in flight."""
         return not self._state.pending
 
     @property
     def may_end(self) -> bool:
-        """Whether the client awaits no answer, and has asked more than how to begin."""
+        """Whether the client awaits no response and has sent more than ApiVersions and a login."""
         answers, requests = self._answers.stream, self._requests.stream
         return (
             self._requests.has_started
@@ -89,49 +92,49 @@ class Session:
 
     @property
     def request_count(self) -> int:
-        """How many requests have come whole."""
+        """The number of requests received whole."""
         return self._requests.stream.ended_count
 
     @property
     def is_within_request(self) -> bool:
-        """Whether a part of a request came whose rest has not."""
+        """Whether a request has come only in part."""
         return self._requests.stream.is_within_frame
 
     def client_is_full(self, *, is_full: bool) -> None:
-        """Take note whether the client has yet to take what it was sent, before any other call."""
+        """Set whether responses wait for the client; call it before any other method."""
         self._state.is_client_full = is_full
         if is_full:
             self._requests.stream.stopped = True
 
     def go_on(self) -> list[Action]:
-        """Take up what is held of the client, now that it has taken what it was sent."""
+        """Process buffered requests, after the client has received its responses."""
         return self._step(DisconnectCause.MALFORMED_REQUEST, lambda _: None, None)
 
     def from_client(self, data: memoryview) -> list[Action]:
-        """Take what the client sent; the buffer may be reused when the actions were carried out."""
+        """Process the client's bytes; reuse their buffer only after carrying out the actions."""
         return self._step(DisconnectCause.MALFORMED_REQUEST, self._requests.stream.feed, data)
 
     def from_broker(self, data: memoryview) -> list[Action]:
-        """Take what the broker sent, which may be changed in place; else as `from_client`."""
+        """Process the broker's bytes, possibly changing them in place; else as `from_client`."""
         return self._step(DisconnectCause.MALFORMED_ANSWER, self._answers.stream.feed, data)
 
     @property
     def passing_bytes(self) -> int:
-        """How many of the broker's next bytes go to the client unseen and unchanged."""
+        """How many of the broker's next bytes may be spliced to the client."""
         return self._answers.stream.passing_bytes
 
     def passed_on(self, count: int) -> list[Action]:
-        """Take note that so many of these went there by another way."""
+        """Note that `count` of these bytes were spliced."""
         return self._step(DisconnectCause.MALFORMED_ANSWER, self._answers.stream.passed, count)
 
     def remote_read(self, outcomes: Sequence[RemoteOutcome]) -> list[Action]:
-        """Take an outcome for each read of the action RemoteFetch, in order; they are ours now."""
+        """Take one outcome per read of the action RemoteFetch, in order; the session owns them."""
         return self._step(DisconnectCause.MALFORMED_ANSWER, self._answers.remote_read, outcomes)
 
     def speculate(self) -> list[Action]:
-        """What can be done for a client that has just been given something, before it asks again.
+        """Return the actions of a speculative fetch, if one is due.
 
-        To be called once the actions of the other methods were carried out.
+        Call it after carrying out the actions of another method.
         """
         if not self._speculative_fetcher.is_due or self._requests.stream.is_within_frame:
             return []
@@ -140,7 +143,7 @@ class Session:
         )
 
     def exchange_rewritten(self, response: Message) -> list[Action]:
-        """Take what the rewrite of the action RewriteExchange made."""
+        """Take the response that the rewrite of the action RewriteExchange returned."""
         return self._step(
             DisconnectCause.MALFORMED_ANSWER, self._answers.exchange_rewritten, response
         )
@@ -151,21 +154,21 @@ class Session:
         state = self._state
         try:
             take(taken)
-            # Else nothing is held that could go on: this is run for every piece that passes.
+            # Skipped when neither side is stopped: this runs for every piece that passes.
             if self._requests.stream.stopped or self._answers.stream.stopped:
                 self._settle()
         except ConnectionRefusedByGatewayError as error:
             state.actions.append(Close(reason=error.reason, detail=error.detail))
         except CorruptError as error:
             state.actions.append(Close(reason=malformed, detail=str(error)))
-        except RetriableError as error:  # as while the metadata is read again: clients come again
+        except RetriableError as error:  # such as unready metadata; clients connect again
             state.actions.append(
                 Close(reason=DisconnectCause.METADATA_NOT_READY, detail=str(error))
             )
         return state.take_actions()
 
     def _settle(self) -> None:
-        """Go on where this call has lifted what stopped a side; then say what is stopped now."""
+        """Resume each side that may continue after this call, and stop those that may not."""
         answers, requests = self._answers.stream, self._requests.stream
         answers.stopped = self._state.is_working
         answers.go_on()

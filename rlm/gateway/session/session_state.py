@@ -1,4 +1,4 @@
-"""What a session is given, and what its two halves share."""
+"""The shared parts of sessions, and the state that the two halves of a session share."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from rsm.segment.clock import Clock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionParts:
-    """`context` gives the view of this moment.
+    """The parts that sessions share.
 
-    `local_starts` is shared by all sessions, `logins` by those of a listener.
+    `context` returns the current view. All sessions share `local_starts`; those of a listener share
+    `logins`.
     """
 
     context: Callable[[], GatewayContext]
@@ -38,7 +39,7 @@ class SessionParts:
     logins: ListenerLogins = field(default_factory=ListenerLogins)
 
     def plan(self, request: FetchRequest, version: int) -> FetchPlan:
-        """What is known at this moment of what a Fetch asks for."""
+        """Plan a Fetch by the current view."""
         return plan_fetch(
             request,
             version,
@@ -50,7 +51,7 @@ class SessionParts:
     def exchange(
         self, plan: FetchPlan, version: int, *, known_ends: KnownLogEnds, client_id: str
     ) -> FetchExchange:
-        """What becomes of it, one client's on one connection."""
+        """Create the exchange that carries out a plan for one client."""
         return FetchExchange(
             plan,
             version,
@@ -62,11 +63,11 @@ class SessionParts:
 
 
 class SessionState:
-    """What the broker owes, and what is to be done.
+    """The in-flight requests of a session, and its actions to carry out.
 
-    `is_gathering`: a Fetch is under way of which the broker lacks a part. `is_working`: an answer
-    of the broker waits for work outside of the session. `is_client_full`: the client has yet to
-    take what it was sent.
+    `is_gathering`: the session gathers a Fetch with a part from the store. `is_working`: a
+    response waits for work outside of the session. `is_client_full`: responses wait for the
+    client.
     """
 
     def __init__(self, limits: SessionLimits, login: ClientLogin) -> None:
@@ -87,15 +88,15 @@ class SessionState:
         self.is_client_full = False
 
     def take_actions(self) -> list[Action]:
-        """What is to be done since the last call."""
+        """Return and clear the actions since the last call."""
         actions, self.actions = self.actions, []
         return actions
 
     def answer(self, parts: list[Buffer], release: Callable[[], None] = lambda: None) -> None:
-        """Have an answer sent that is not the broker's own bytes."""
+        """Send a response that is not in the broker's receive buffer."""
         self.actions.append(AnswerToClient(parts=parts, release=release))
 
     def give_own_answers(self) -> None:
-        """Give the answers for which it is time, since nothing before them is owed any more."""
+        """Send the gateway's own responses at the front of the in-flight requests."""
         while self.pending and isinstance(self.pending[0], OwnAnswer):
             self.answer(self.pending.popleft().parts)  # type: ignore[union-attr]  # as just seen

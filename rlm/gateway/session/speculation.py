@@ -1,10 +1,10 @@
-"""A Fetch that the broker is asked before the client asks it, and when that counts. Pure.
+"""A speculative fetch, and the conditions under which a client's Fetch uses its response. Pure.
 
-It is asked on the client's own connection, under its client id, so that the broker authorizes it,
-counts it and throttles it as the client's own. If the next request is that one but for its
-correlation id, comes before it is too old, and nothing else is under way, the broker's answer is
-taken as the answer to it. Else it is dropped, which costs an answer without records, and that
-client is not asked for ahead for a while.
+The gateway sends it on the client's own connection with its client id, so that the broker
+authorizes, counts and throttles it as the client's own. The client's next request uses the response
+if it differs only in its correlation id, comes in time, and nothing else is in flight. Otherwise
+the gateway drops the response, which normally has no records. It then sends no speculative
+fetches for the client's next PAUSE_COUNT fetches.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from rlm.wire.schema import UnknownTags
 
 CORRELATION_ID = -1
 MAX_AGE_MS = 100
-"""Longer than readers take who gain by it, and no longer than a request may be under way."""
+"""Sequential readers usually fetch again sooner, and a normal request may be in flight as long."""
 _CORRELATION_ID, _AFTER_CORRELATION_ID = 4, 8  # in a request without its size
 
 
 def speculative_request(plan: FetchPlan) -> FetchRequest:
-    """As the broker is asked: should it have the records after all, few of them, and no wait."""
+    """Return the request to the broker, which gets few records, without a wait, if it has any."""
     return replace(plan.sent(), max_wait_ms=0, min_bytes=0, max_bytes=1)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class SpeculativeFetch:
-    """One; stands among what the broker owes until it is answered.
+    """A speculative fetch, in flight until the broker answers.
 
-    `frame`: the client's request, its size first, as most clients would send it, but for its
-    correlation id. `asked_ms`: when the broker was asked. `ends_ms`: until when that counts.
-    `is_answered`: the broker has said of all of it that it has it not. `claimed_by`: the client's
-    request, if it came before the answer.
+    `frame`: the expected request of the client, with its size, as most clients encode it, except
+    for the correlation id. `asked_ms`: when the broker was asked. `ends_ms`: until when its
+    response may be used. `is_answered`: the broker has answered that it has none of the records.
+    `claimed_by`: the client's Fetch, if it came before the broker's response.
     """
 
     version: int
@@ -54,11 +54,11 @@ class SpeculativeFetch:
         return CORRELATION_ID
 
     def is_young(self, now_ms: int) -> bool:
-        """Whether what is known for it still counts."""
+        """Whether its response and the known log ends are recent enough for use."""
         return now_ms <= self.ends_ms and self.exchange.foreseen_question(now_ms) is None
 
     def is_frame(self, frame: memoryview) -> bool:
-        """Whether a client's request is this one, by its bytes; if not it still may be."""
+        """Whether a client's request equals it in bytes; else `is_request` may still match."""
         return (
             len(frame) == len(self.frame) - SIZE_BYTES
             and frame[_AFTER_CORRELATION_ID:] == self.frame[SIZE_BYTES + _AFTER_CORRELATION_ID :]
@@ -66,7 +66,7 @@ class SpeculativeFetch:
         )
 
     def is_request(self, header: RequestHeader, version: int, request: FetchRequest) -> bool:
-        """Whether a client's request is this one."""
+        """Whether a client's decoded request equals it."""
         return (
             request == self.request
             and version == self.version

@@ -1,11 +1,10 @@
-"""What one client will ask of stored data, made ready before it comes. Pure.
+"""Sends a sequential reader's next Fetch to the broker before the reader sends it. Pure.
 
-Most of what a reader of stored data waits for is the broker, which has to say each time that it has
-not got the offset any more. While the reader takes an answer apart, nobody works. So once it was
-given one that came from the store alone, what it would ask if it read on is planned at once; and
-the broker is asked it, unless it has said lately what it would say
-(rlm.gateway.session.out_of_range_cache). Its answer is then there when the reader's request comes
-(rlm.gateway.session.speculation says when that counts).
+A reader of the remote log waits mostly for the broker's OFFSET_OUT_OF_RANGE response to each Fetch.
+While the reader processes a response, broker and gateway are idle. So after a response from the
+store alone, the gateway plans the reader's next Fetch and sends it to the broker. If the
+out-of-range cache has the broker's response (rlm.gateway.session.out_of_range_cache), the gateway
+uses that instead. rlm.gateway.session.speculation defines when the reader's Fetch may use it.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from rlm.wire.frames import RequestHeader, read_response, request_frame
 from rsm.segment.errors import RetriableError
 
 PAUSE_COUNT = 16
-"""So many fetches are not asked for ahead after one that was in vain."""
+"""How many fetches go without a speculative fetch after an unused one."""
 _LEAST_SLACK_MS = MAX_AGE_MS // 5
 
 
 class SpeculativeFetcher:
-    """Of one session: its `state` is shared with the session's halves."""
+    """The speculative fetches of one session; shares `state` with the session's halves."""
 
     def __init__(self, parts: SessionParts, state: SessionState) -> None:
         self._parts = parts
@@ -51,12 +50,12 @@ class SpeculativeFetcher:
         return self._following is not None
 
     def is_frame_next(self, frame: memoryview) -> bool:
-        """Whether what comes is what was expected; if not by its bytes it still may be."""
+        """Whether a request is the expected one in bytes; else `is_next` may still match."""
         asked = self._asked
         return asked is not None and asked.is_frame(frame) and self._is_valid(asked)
 
     def is_next(self, header: RequestHeader, version: int, request: FetchRequest) -> bool:
-        """Whether what comes is what was expected."""
+        """Whether a decoded request is the expected one."""
         asked = self._asked
         return (
             asked is not None
@@ -65,14 +64,14 @@ class SpeculativeFetcher:
         )
 
     def take(self) -> SpeculativeFetch:
-        """What was expected: it comes."""
+        """Return the speculative fetch for the client's request, which has come."""
         asked, self._asked = self._asked, None
         assert asked is not None, "only what is expected can come"
         self._cycle_ms = self._parts.clock.monotonic_ms() - self._given_ms
         return asked
 
     def give_up(self) -> None:
-        """Something else comes: what was asked, if anything, is moot."""
+        """Drop the speculative fetch, if any: the client sent something else."""
         self._following = None
         if self._asked is not None:
             self._asked = None
@@ -80,14 +79,14 @@ class SpeculativeFetcher:
             self._cycle_ms = MAX_AGE_MS
 
     def broker_answered(self, speculative: SpeculativeFetch, frame: memoryview) -> None:
-        """Take the broker's answer to what the client has not asked yet."""
+        """Process the broker's response to a fetch that the client has not sent yet."""
         header, response = read_response(FETCH, speculative.version, frame)
         exchange = speculative.exchange
         self._state.out_of_range_cache.record(
             exchange.plan, exchange.client_id, response, speculative.asked_ms
         )
         if speculative is not self._asked:
-            return  # something else was asked meanwhile
+            return  # dropped or replaced meanwhile
         question = exchange.answered(response, self._parts.clock.monotonic_ms())
         if question is None and exchange.is_all_left and not response.node_endpoints:
             speculative.header_tags = header.unknown_tags
@@ -96,7 +95,7 @@ class SpeculativeFetcher:
             self.give_up()
 
     def answer_given(self, fetch: GatheredFetch, outcomes: Sequence[RemoteOutcome]) -> None:
-        """A Fetch is answered with these, which are valid only now."""
+        """Plan the Fetch after this one; `outcomes` are valid only during the call."""
         self._following = None
         if self._pause_count:
             self._pause_count -= 1
@@ -107,9 +106,9 @@ class SpeculativeFetcher:
                 self._given_ms = self._parts.clock.monotonic_ms()
 
     def speculate(self) -> None:
-        """Go on, now that the client has something to do; where nothing else is under way.
+        """Send the planned Fetch, if nothing else is in flight, and prefetch its records.
 
-        What is sent must not fall into a request of the client that passes in pieces.
+        Do not call it while a client's request passes in pieces, which the sent bytes would split.
         """
         following, self._following = self._following, None
         if following is None or not is_only_speculative(self._state.pending):
@@ -121,19 +120,19 @@ class SpeculativeFetcher:
                 self._state.actions.append(expected)
 
     def _ask(self, before: GatheredFetch, request: FetchRequest) -> None:
-        """What follows one; unless some of it is the broker's, or the logs' ends are not known."""
+        """Start a speculative fetch, unless the broker has a part or log ends are unknown."""
         state, parts = self._state, self._parts
         version, client_id = before.version, before.exchange.client_id
         try:
             plan = parts.plan(request, version)
-        except RetriableError:  # as while the metadata is read again: nobody has asked yet
+        except RetriableError:  # such as unready metadata; no request of the client waits
             return
         exchange = parts.exchange(plan, version, known_ends=state.known_ends, client_id=client_id)
         count = sum(len(topic.partitions) for topic in request.topics)
         if len(plan.remote) < count:
             return
         now_ms = parts.clock.monotonic_ms()
-        # Those that would be too old when the client comes are asked for again.
+        # Ask again for log ends that would be too old when the client's request comes.
         question = exchange.foreseen_question(now_ms + parts.limits.log_ends_age_ms // 2)
         if question is not None:
             if exchange.foreseen_question(now_ms) is not None:
@@ -148,7 +147,7 @@ class SpeculativeFetcher:
             asked_ms=now_ms,
             ends_ms=now_ms + MAX_AGE_MS,
         )
-        # It has to count still when the client comes, even if that takes twice as long as before.
+        # The response must still be valid if the client takes twice as long as last time.
         slack_ms = max(2 * self._cycle_ms, _LEAST_SLACK_MS)
         cached = state.out_of_range_cache.lookup(plan, client_id, now_ms + slack_ms)
         if cached is not None and exchange.answered(cached.response, now_ms) is None:
@@ -164,7 +163,7 @@ class SpeculativeFetcher:
 
 
 def is_only_speculative(owed: Iterable[Pending | SpeculativeFetch]) -> bool:
-    """Whether the broker owes nothing but what we asked it ahead."""
+    """Whether only speculative fetches and the gateway's own requests are in flight."""
     return all(isinstance(each, SpeculativeFetch | OwnQuestion) for each in owed)
 
 

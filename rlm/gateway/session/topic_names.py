@@ -1,10 +1,9 @@
-"""Which topics the names in a request stood for, asked of the broker that has answered it. Pure.
+"""Finds the ids of the topics that a request names, by a request to the same broker. Pure.
 
-A topic that was deleted and created again keeps its name and gets another id, and none of the old
-one's data may be shown for it. What this process knows of names may be some seconds old, so where
-an answer by name depends on it the broker is asked for the ids, right behind the request, on the
-client's own connection: an id that it still gives after its answer was the topic's before, for ids
-do not come back. (Source: KIP-516.)
+A topic that is deleted and created again keeps its name and gets another id. The gateway must not
+serve the old topic's records for it, but its own view may be some seconds old. So directly after a
+request by name, it asks the broker for the ids on the client's own connection. Ids are never
+reused, so the returned id was also valid when the broker answered the request. (Source: KIP-516.)
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _NO_ID = UUID(int=0)
 
 
 def ask_topic_ids(names: Iterable[str]) -> MetadataRequest:
-    """The question."""
+    """Return the Metadata request."""
     return MetadataRequest(
         topics=tuple(MetadataRequestTopic(name=name) for name in sorted(set(names))),
         allow_auto_topic_creation=False,
@@ -28,7 +27,7 @@ def ask_topic_ids(names: Iterable[str]) -> MetadataRequest:
 
 
 def leader_epochs(response: MetadataResponse) -> Mapping[tuple[str, int], int]:
-    """The leader epochs by name and partition, of those partitions that have a leader."""
+    """Return leader epochs by topic name and partition, for partitions with a leader."""
     return {
         (topic.name, partition.partition_index): partition.leader_epoch
         for topic in response.topics
@@ -38,7 +37,7 @@ def leader_epochs(response: MetadataResponse) -> Mapping[tuple[str, int], int]:
 
 
 def topic_ids(response: MetadataResponse) -> Mapping[str, UUID]:
-    """The ids by name; a topic of which the broker tells none is left out."""
+    """Return topic ids by name, without topics for which the broker returned none."""
     return {
         topic.name: topic.topic_id
         for topic in response.topics
