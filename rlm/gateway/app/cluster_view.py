@@ -1,9 +1,9 @@
 """Keeps the view of the cluster and its metadata that all sessions of a gateway share.
 
-Each refresh reads the metadata, which is in this process. It also asks the cluster for the ids of
-tiered topics and for broker addresses, if the last answer is 5 seconds old or lacks a topic. While
-the cluster does not answer, its last answer is used. Before the first one there is no view, and
-the gateway cannot serve.
+Each refresh reads the metadata, which is in this process. If the cluster's last answer is 5 seconds
+old or lacks a topic, it also asks for topic ids and broker addresses. While the cluster does not
+answer, the last answer is used. Before the first one there is no view, and the gateway cannot
+serve.
 """
 
 from __future__ import annotations

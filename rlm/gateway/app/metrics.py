@@ -1,7 +1,7 @@
 """Exports a gateway process's metrics, read from the counters of its parts at each scrape.
 
 Names are Kafka's in Prometheus spelling wherever Kafka measures the same. Values are of one
-process; the supervisor adds a label for each of several.
+process; the supervisor adds a label with its name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rlm.metrics.metrics import MetricDescription
 from rlm.remote_read.anomalies import AnomalyLabels
 from rsm.cache.chunk_cache import ChunkCacheState
 
-# Values by their labels' values.
+# Pairs of label values and sample value.
 Samples = Iterable[tuple[tuple[str, ...], float]]
 
 THROTTLE_TIME = "kafka_server_remote_fetch_throttle_time_ms"

@@ -40,8 +40,8 @@ class _Pools:
     """Thread pools, separate so that rewrites never delay fetches.
 
     `store` only reads the store; `asks` starts remote fetches. Rewrites that may wait for the
-    store run in `look_ups`, the others in `rewrites`. Rewrites wait for `answers`, which reads the
-    store, and for `orders`, which writes to the metadata topic.
+    store run in `look_ups`, the others in `rewrites`. For them, `answers` reads the store and
+    `orders` writes to the metadata topic.
     """
 
     store: ThreadPoolExecutor

@@ -70,7 +70,7 @@ def _own_security(config: Config) -> SecuritySettings:
 
 
 def note_host_acls(cluster: Bootstrap, metrics: Metrics) -> None:
-    """Count and warn of ACLs that name a host; logs at debug if the cluster refuses the list."""
+    """Count ACLs that name a host and warn of them; log at debug level if they cannot be listed."""
     try:
         with cluster.any_broker() as broker:
             count = count_host_acls(broker)

@@ -7,8 +7,8 @@
     loop        serves the clients' connections
 
 The gateway accepts clients only after it has read the metadata topic to its end and the cluster
-has answered. While clients must not get its address, it accepts none and registers without the
-address, so that no other gateway redirects clients to it. rlm.gateway.app.app composes it.
+has answered. While clients must not get its address, it accepts none. It then registers without
+the address, so that no other gateway redirects clients to it. rlm.gateway.app.app composes it.
 """
 
 from __future__ import annotations

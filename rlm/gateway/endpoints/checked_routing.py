@@ -1,4 +1,4 @@
-"""Checks that clients do not get an address that is wrong on their host, such as loopback.
+"""Checks that clients do not get an unusable address of the gateway, such as loopback.
 
 rlm.policy.peers.gateway_address decides; this module gathers the facts and keeps the result
 current.

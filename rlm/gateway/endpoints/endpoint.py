@@ -1,4 +1,4 @@
-"""An endpoint: an address that accepts clients, and the brokers that they reach there."""
+"""An endpoint: an address that a gateway listens on, and the brokers of its clients."""
 
 from __future__ import annotations
 

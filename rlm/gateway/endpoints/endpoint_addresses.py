@@ -1,4 +1,4 @@
-"""Computes where each broker's endpoint listens and which address clients get. Pure.
+"""Computes the listening and the advertised address of each broker's endpoint. Pure.
 
 Without a map, a broker's endpoint uses the bootstrap endpoint's host and its port + 1 + node id.
 Operators can derive all ports from it, for example for firewall rules.

@@ -1,4 +1,4 @@
-"""The SPI of routing: which brokers a gateway serves, and which address clients get for each.
+"""Defines routing: the brokers that a gateway serves, and their addresses for clients.
 
 one broker         `SingleBrokerRouting`: other brokers have their own gateways
 the whole cluster  `rlm.gateway.endpoints.endpoint_registry`: an endpoint for each broker

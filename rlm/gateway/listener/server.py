@@ -191,7 +191,7 @@ class GatewayServer:
     def _accept(
         self, endpoint: Endpoint, client: asyncio.Transport, slot: ConnectionSlot | None
     ) -> Relay | None:
-        """Create the relay of a client, or refuse it. `slot`: the one it already has, with TLS."""
+        """Create the relay of a client, or refuse it. `slot`: the slot of a TLS client."""
         parts, address = self._parts, _address_of(client)
         parts.counts.accepted += 1
         entered = slot or self._enter(address)

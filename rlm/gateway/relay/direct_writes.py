@@ -1,4 +1,4 @@
-"""Writes to a client's socket past its transport, which would copy what the socket does not take.
+"""Writes to a client's socket past its transport, to avoid copies of unsent data.
 
 The transport must have nothing to send meanwhile. The loop does not watch a socket that belongs to
 a transport, so this module waits for writability on a duplicate, open only while it waits.

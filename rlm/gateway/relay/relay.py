@@ -219,7 +219,7 @@ class Relay:
             self._carry_out_all(step())
             if not self._is_closed:
                 self._carry_out_all(self._session.speculate())
-        except Exception:  # noqa: BLE001 - other connections go on
+        except Exception:  # noqa: BLE001 - other connections continue
             _log.exception("a client's connection failed")
             self.close(DisconnectCause.INTERNAL_ERROR)
             return
@@ -239,14 +239,14 @@ class Relay:
             self._loop.call_soon(self._run, self._session.go_on)
 
     def _carry_out_all(self, actions: list[Action]) -> None:
-        """Carry out actions, and those that follow from reads that the cache served at once."""
+        """Carry out actions, and those that follow from reads of cached data."""
         ready = self._carry_out_some(actions)
         while ready is not None:
             self._session.client_is_full(is_full=self._output.is_blocked)
             ready = self._carry_out_some(self._session.remote_read(ready))
 
     def _carry_out_some(self, actions: list[Action]) -> list[RemoteOutcome] | None:
-        """Carry out actions; return the outcomes of a read that the cache served at once."""
+        """Carry out actions; return the outcomes of a read whose data is cached, if any."""
         ready: list[RemoteOutcome] | None = None
         for action in actions:
             if not isinstance(action, RemoteFetch):
@@ -313,7 +313,7 @@ class Relay:
             response = await self._loop.run_in_executor(
                 self._pools.of(wanted), wanted.rewrite.response, wanted.exchange, wanted.context
             )
-        except Exception:  # noqa: BLE001 - other connections go on
+        except Exception:  # noqa: BLE001 - other connections continue
             _log.exception("changing an answer failed api=%s", wanted.rewrite.api.name)
             self.close(DisconnectCause.INTERNAL_ERROR)
             return

@@ -68,7 +68,7 @@ class Splice:
         return self._way is not None
 
     def begin(self, count: int) -> None:
-        """Splice the broker's next `count` bytes, those that have arrived during this call.
+        """Splice the broker's next `count` bytes; those already received, within this call.
 
         Does nothing if the system has no file descriptors left.
         """

@@ -66,7 +66,7 @@ class BrokerAnswers:
         self._state = state
         self._speculative_fetcher = speculative
         self._waiting: GatheredFetch | RewrittenExchange | None = None
-        # An answered exchange that waits for the ids of the topics that it names.
+        # An answered exchange that waits for the ids of its topics.
         self._unconfirmed: tuple[RewrittenExchange, Exchange[Message, Message]] | None = None
         self.stream = FrameStream(self._begin, max_frame_bytes=_MAX_FRAME_BYTES)
 
@@ -77,7 +77,7 @@ class BrokerAnswers:
         self._finish_fetch(waiting, outcomes)
 
     def answered_speculatively(self, fetch: GatheredFetch) -> None:
-        """Read the store for a Fetch that the broker has already answered; none else is pending."""
+        """Read the store for an already answered Fetch, the first and only pending request."""
         self._read_remote(fetch)
 
     def exchange_rewritten(self, response: Message) -> None:

@@ -7,10 +7,10 @@ is the queue of in-flight requests.
 
 The session starts no further request of the client (`reads_client`) while
 
- - it gathers a Fetch with a part from the store, so that responses to the gateway's own requests
-   come before those to later requests of the client,
+ - it gathers a Fetch with a part from the store: responses to the gateway's own requests must come
+   before those to later requests of the client,
  - `pipelined_count` requests are in flight,
- - the client has not received its responses, as each further one would use memory.
+ - the client has not received its responses: each further one would use memory.
 
 It starts no further response of the broker while one waits for the store or a rewrite. So
 responses keep their order, and at most one is buffered.
@@ -168,7 +168,7 @@ class Session:
         return state.take_actions()
 
     def _settle(self) -> None:
-        """Resume each side that may continue after this call, and stop those that may not."""
+        """Resume the sides that may continue after this call, and stop the others."""
         answers, requests = self._answers.stream, self._requests.stream
         answers.stopped = self._state.is_working
         answers.go_on()

@@ -25,7 +25,7 @@ _CORRELATION_ID, _AFTER_CORRELATION_ID = 4, 8  # in a request without its size
 
 
 def speculative_request(plan: FetchPlan) -> FetchRequest:
-    """Return the request to the broker, which gets few records, without a wait, if it has any."""
+    """Return the request to the broker: no wait, and few records if it has any after all."""
     return replace(plan.sent(), max_wait_ms=0, min_bytes=0, max_bytes=1)
 
 
