@@ -1,1 +1,1 @@
-"""One Fetch over both tiers: the plan, the answer of each tier, and the merge. Pure."""
+"""Serves one Fetch over both tiers: its plan, the reads of each tier, and the merge. Pure."""

@@ -1,10 +1,10 @@
-"""One Fetch of which the broker lacks a part: from its answer to that of the client. Pure.
+"""Serves one Fetch for which the broker lacks offsets, from its response to the client's. Pure.
 
-    sent -> [ends asked] -> answered -> [ends asked again] -> [store read] -> merged
+    sent -> [ends requested] -> answered -> [ends requested again] -> [store read] -> merged
 
-The ends of the logs are asked for before the Fetch where it is foreseen that they will be needed.
-They are asked for again, behind the answer, where they are too old to tell whether an offset lies
-below the broker's log or above it.
+The session requests log ends before the Fetch if it expects to need them. It requests them again
+after the broker's response if they are too old to decide whether an offset is below or above the
+broker's log.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NOT_THERE = PartitionData(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
 
 
 class FetchExchange:
-    """Not thread-safe; used once."""
+    """The state of one Fetch that both tiers serve. Not thread-safe; used once."""
 
     def __init__(
         self,
@@ -65,23 +65,22 @@ class FetchExchange:
 
     @property
     def plan(self) -> FetchPlan:
-        """What was asked for, and of whom."""
         return self._plan
 
     @property
     def client_id(self) -> str:
-        """What the client calls itself."""
+        """Return the client id from the request header."""
         return self._client_id
 
     @property
     def is_all_left(self) -> bool:
-        """Whether the broker has answered, and has nothing of what was asked."""
+        """Return whether the store must serve every partition of the broker's response."""
         return 0 < len(self._left) == len(self._rows) == len(self._plan.remote)
 
     def following(self, outcomes: Sequence[RemoteOutcome]) -> FetchRequest | None:
-        """What the client asks for next if it reads on; None unless the store gives all of this.
+        """Return the client's likely next request; None unless the store serves all partitions.
 
-        `outcomes`: of each of the reads, or of those that were foreseen.
+        `outcomes` has one entry for each of `reads`, or of `foreseen_reads`.
         """
         given = dict(zip(self._reads, outcomes, strict=True))
         asked = self._plan.asked
@@ -99,12 +98,15 @@ class FetchExchange:
         return replace(asked, topics=tuple(topics))
 
     def foreseen_question(self, now_ms: int) -> LogEndsQuestion | None:
-        """What to ask before the Fetch is sent."""
+        """Return which log ends to request before the Fetch is sent; None if all are known."""
         expected = [self._plan.tiered[key].topic_id_partition for key in self._plan.remote]
         return self._question(self._known_ends.unknown(expected, now_ms))
 
     def foreseen_reads(self, now_ms: int) -> PrefetchHint | None:
-        """What `reads` will say if the broker has nothing but what is expected of it."""
+        """Return the reads that follow if the broker lacks exactly what the plan expects.
+
+        None while the log ends of one of these partitions are unknown.
+        """
         ends = {}
         for key in self._plan.remote:
             partition = self._plan.tiered[key].topic_id_partition
@@ -119,7 +121,7 @@ class FetchExchange:
         )
 
     def answered(self, response: FetchResponse, now_ms: int) -> LogEndsQuestion | None:
-        """Take the broker's answer; what to ask now."""
+        """Record the broker's response; return which log ends to request now."""
         self._response = response
         self._rows = rows_of(response, self._version)
         self._left = left_to_store(self._plan, self._rows)
@@ -135,18 +137,19 @@ class FetchExchange:
         return self._question(unknown)
 
     def ends_answered(self, ends: Mapping[TopicIdPartition, LogEnds], now_ms: int) -> None:
-        """Take what was asked, before the Fetch or behind its answer."""
+        """Record the requested log ends, before the Fetch or after its response."""
         self._known_ends.learned(ends, now_ms)
         if self._left:
             self._ends.update(ends)
             self._ends.update(self._ends_at_followers())
 
     def names_answered(self, topic_ids: Mapping[str, UUID]) -> None:
-        """Take which topics the names stood for, where the Fetch has names.
+        """Record which topic ids the broker reported for the names, if the Fetch has names.
 
-        For another topic than was thought the broker's own answer stands, unless it was asked for
-        another offset; that it has not got an offset proves nothing there, of what is known of that
-        topic here.
+        A name may now belong to another topic than the plan assumed. That partition gets the
+        broker's own response, with two exceptions. The client gets a retriable error for an
+        OFFSET_OUT_OF_RANGE, because the plan's metadata is that of another topic. It also gets one
+        if the gateway requested another offset than the client did.
         """
         others = {
             key
@@ -162,7 +165,7 @@ class FetchExchange:
         self._rows = rows_of(self._response, self._version)
 
     def reads(self) -> RemoteFetch | None:
-        """What to read of the store, once all questions were answered."""
+        """Return what to read from the store, after all requested log ends arrived."""
         for partition, ends in self._ends.items():
             if ends.error_code == ErrorCode.NONE:
                 self._local_starts.learned(partition, ends.start_offset)
@@ -181,7 +184,10 @@ class FetchExchange:
         )
 
     def merged(self, outcomes: Sequence[RemoteOutcome]) -> FetchResponse:
-        """The answer, given an outcome for each of the reads; its records are the slices'."""
+        """Return the client's response; it refers to the slices' buffers.
+
+        `outcomes` has one entry for each of `reads`.
+        """
         found = dict(zip(self._reads, outcomes, strict=True))
         for key, outcome in found.items():
             if isinstance(outcome, GapBelow):
@@ -194,9 +200,9 @@ class FetchExchange:
         return self._plan.asked.isolation_level == READ_COMMITTED
 
     def _ends_at_followers(self) -> dict[TopicIdPartition, LogEnds]:
-        """Of what was trimmed and is asked of a follower (KIP-392), which has no ends to tell.
+        """Return the ends of trimmed offsets fetched from a follower (KIP-392), which reports none.
 
-        Sending the client back to the leader is no way: not all clients go.
+        A redirect to the leader does not help, because not all clients follow it.
         """
         found = {}
         for key in self._left:
@@ -209,10 +215,10 @@ class FetchExchange:
         return found
 
     def _permit_wait_ms(self) -> int:
-        """How long an answer may wait for nothing but a turn to read the store.
+        """Return how long the response may be delayed by waiting for a permit alone.
 
-        What the broker had to say is not held up for it; and what it may have to say soon, which
-        only the next fetch will ask for, not for long.
+        Other partitions' records or errors are not delayed. If these partitions are empty, the wait
+        is short, because only the next Fetch gets their new records.
         """
         left = set(self._left)
         others = [row for key, row in self._rows.items() if key not in left]
@@ -233,7 +239,7 @@ class FetchExchange:
         )
 
     def _learn_local_starts(self) -> None:
-        """What was expected to be remote and is not shows where the broker's log starts."""
+        """Record the local log start of partitions that the broker unexpectedly served."""
         for key in self._plan.remote:
             row, tiered = self._rows.get(key), self._plan.tiered[key]
             if row and row.error_code == ErrorCode.NONE and row.log_start_offset >= 0:

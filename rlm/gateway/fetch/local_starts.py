@@ -1,12 +1,11 @@
-"""Where brokers' own logs begin, as far as this process has learnt: fetches are planned by it.
+"""Remembers where brokers' local logs start, to plan fetches.
 
-And where a gap lies below: offsets that the last stored segment covers without a batch.
+It also remembers gaps at the end of the last stored segment: offsets without a batch. All of this
+only predicts which partitions of a fetch the broker lacks, so that the gateway buffers the response
+instead of streaming it. A wrong prediction costs a client one retry, or buffers a response
+needlessly.
 
-A guess, never an answer: it tells beforehand which partitions of a fetch the broker will no longer
-have, so that the response can be put together instead of being passed on. A wrong guess costs a
-client one retry, or a response that was gathered for nothing.
-
-Memory: three numbers for each of the last `limit_count` partitions, and as many offsets.
+Memory: up to `limit_count` starts, missing offsets and gaps each.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _T = TypeVar("_T")
 
 
 class LocalStarts:
-    """Shared by the sessions of one loop; not thread-safe."""
+    """Predicts what brokers have. Shared by the sessions of one loop; not thread-safe."""
 
     def __init__(self, *, limit_count: int = 100_000) -> None:
         self._starts: OrderedDict[TopicIdPartition, int] = OrderedDict()
@@ -32,35 +31,36 @@ class LocalStarts:
         self._limit_count = limit_count
 
     def at_least(self, partition: TopicIdPartition) -> int:
-        """The broker has nothing below this, as far as is known; 0 if nothing is."""
+        """Return the offset below which the broker probably has nothing; 0 if unknown."""
         return self._starts.get(partition, 0)
 
     def out_of_range(self, partition: TopicIdPartition, offset: int) -> None:
-        """The broker did not have `offset`: too low or too high, which the next fetch finds out.
+        """Record that the broker lacks `offset`; the next fetch finds out whether it is too low.
 
-        Of other offsets that says nothing: above the log's end, they may well be the broker's.
+        This proves nothing about other offsets: if it is above the log end, the broker may have
+        them.
         """
         _remember(self._doubted, (partition, offset), None, self._limit_count)
 
     def found(self, partition: TopicIdPartition, offset: int) -> None:
-        """The broker has `offset` now."""
+        """Record that the broker has `offset` now."""
         self._doubted.pop((partition, offset), None)
 
     def is_doubted(self, partition: TopicIdPartition, offset: int) -> bool:
-        """The broker was found not to have this very offset, and it is not known why."""
+        """Return whether the broker lacked exactly this offset for an unknown reason."""
         return (partition, offset) in self._doubted
 
     def learned(self, partition: TopicIdPartition, start_offset: int) -> None:
-        """The broker itself says where its log starts; of what lies above that says nothing."""
+        """Record the local log start that the broker reported."""
         _remember(self._starts, partition, start_offset, self._limit_count)
 
     def gap(self, partition: TopicIdPartition, offset: int, next_offset: int) -> None:
-        """From `offset` on nothing is stored and nothing missing up to `next_offset`."""
+        """Record that no batch is in [`offset`, `next_offset`), and that none is lost there."""
         gap = OffsetRange(start_offset=offset, end_offset=next_offset)
         _remember(self._gaps, partition, gap, self._limit_count)
 
     def after_gap(self, partition: TopicIdPartition, offset: int) -> int:
-        """The offset to ask the broker for: the one given, or the end of the gap it lies in."""
+        """Return the offset to request from the broker: `offset`, or the end of its gap."""
         gap = self._gaps.get(partition)
         return gap.end_offset if gap is not None and offset in gap else offset
 

@@ -1,10 +1,10 @@
-"""What the broker says of a log's ends, asked on the client's own connection.
+"""Requests the ends of the broker's logs, on the client's own connection. Pure.
 
-The answer that a partition's offset is out of range carries no high watermark, so it is asked for
-with ListOffsets: where the broker's log starts, and where it ends for either isolation level. Each
-is a request of its own: no partition may stand twice in one. Pure.
+An OFFSET_OUT_OF_RANGE response carries no high watermark. The gateway therefore sends ListOffsets
+for the local log start, the last stable offset and the high watermark. It sends one request for
+each, because a request may name a partition only once.
 
-Memory: of one connection, for the partitions it read from the store in the last second or so.
+Memory: for each connection, the partitions that it read from the store within `max_age_ms`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from rlm.wire.api.list_offsets import (
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.ids import TopicIdPartition
 
-# The first with leader epochs; every broker since 2.1 speaks it, whatever the client asked it for.
+# The first version with leader epochs; every broker since 2.1 supports it.
 LIST_OFFSETS_VERSION = 4
 _CONSUMER = -1
 
 
 class LogEndKind(Enum):
-    """An end of the broker's log: (timestamp, isolation level) of ListOffsets; asked in order."""
+    """An end of the broker's log: (timestamp, isolation level) of ListOffsets, in request order."""
 
     START = (-2, 0)
     LAST_STABLE = (-1, 1)
@@ -37,7 +37,7 @@ class LogEndKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEnds:
-    """As of the broker's answers; with an error code, the offsets mean nothing."""
+    """The ends of a log that the broker reported. With an error code, the offsets are invalid."""
 
     error_code: int = ErrorCode.NONE
     start_offset: int = -1
@@ -46,9 +46,9 @@ class LogEnds:
 
 
 def ends_at_follower(trimmed_offset: int) -> LogEnds:
-    """What is certain of a log at a broker that follows it, which is asked for no ends.
+    """Return the certain ends of a log at a follower, which does not report any.
 
-    What was trimmed is stored, and was committed: a follower may know no more than that.
+    Trimmed offsets are stored and committed; a follower may not know more than that.
     """
     return LogEnds(
         start_offset=trimmed_offset,
@@ -58,16 +58,16 @@ def ends_at_follower(trimmed_offset: int) -> LogEnds:
 
 
 class LogEndsQuestion:
-    """One asking of all ends of some logs; gathers the three answers."""
+    """A request for all ends of some logs; collects the three responses."""
 
     def __init__(self, leader_epochs: Mapping[TopicIdPartition, int]) -> None:
-        """`leader_epochs`: the logs, each with the epoch the client believes in, -1 for none."""
+        """`leader_epochs`: the logs, each with the client's current leader epoch, -1 for none."""
         self._leader_epochs = leader_epochs
         self._found: dict[TopicIdPartition, dict[LogEndKind, int]] = {p: {} for p in leader_epochs}
         self._failed: dict[TopicIdPartition, int] = {}
 
     def request(self, end: LogEndKind) -> ListOffsetsRequest:
-        """What to ask for one end."""
+        """Return the ListOffsets request for one end."""
         timestamp, isolation_level = end.value
         by_topic: dict[str, list[ListOffsetsPartition]] = {}
         for partition, epoch in self._leader_epochs.items():
@@ -88,7 +88,7 @@ class LogEndsQuestion:
         )
 
     def answered(self, end: LogEndKind, response: ListOffsetsResponse) -> None:
-        """Take the answer for one end."""
+        """Record the response for one end."""
         rows = {
             (topic.name, row.partition_index): row
             for topic in response.topics
@@ -104,7 +104,7 @@ class LogEndsQuestion:
                 found[end] = row.offset
 
     def ends(self) -> dict[TopicIdPartition, LogEnds]:
-        """What is known once all three answers were taken."""
+        """Return the ends, or error codes, after all three responses were recorded."""
         ends = {}
         for partition, found in self._found.items():
             if partition in self._failed or len(found) < len(LogEndKind):
@@ -120,25 +120,25 @@ class LogEndsQuestion:
 
 
 class KnownLogEnds:
-    """One connection's answers, as long as they are young enough."""
+    """The log ends that one connection received within `max_age_ms`."""
 
     def __init__(self, *, max_age_ms: int) -> None:
         self._max_age_ms = max_age_ms
         self._known: dict[TopicIdPartition, tuple[int, LogEnds]] = {}
 
     def get(self, partition: TopicIdPartition, now_ms: int) -> LogEnds | None:
-        """None if not known, or not any more."""
+        """Return a log's ends; None if they are unknown or too old."""
         asked_ms, ends = self._known.get(partition, (0, None))
         return ends if ends is not None and now_ms - asked_ms <= self._max_age_ms else None
 
     def unknown(
         self, partitions: Sequence[TopicIdPartition], now_ms: int
     ) -> list[TopicIdPartition]:
-        """Those that must be asked for."""
+        """Return the partitions whose ends must be requested."""
         return [each for each in partitions if self.get(each, now_ms) is None]
 
     def learned(self, ends: Mapping[TopicIdPartition, LogEnds], now_ms: int) -> None:
-        """Keep answers, and forget what is too old. What failed is asked for again."""
+        """Record ends and remove old ones. Ends with an error are requested again."""
         limit_ms = now_ms - self._max_age_ms
         self._known = {p: known for p, known in self._known.items() if known[0] >= limit_ms}
         self._known.update(

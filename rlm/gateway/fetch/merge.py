@@ -1,8 +1,8 @@
-"""The broker's answer to a Fetch and what was read from the store become one answer. Pure.
+"""Merges the broker's Fetch response and the reads from the store into one response. Pure.
 
-The byte budget is the request's: in its order, and only the first batches may exceed it, or what
-the client wants of a partition at most. What does not fit is left out whole; its partition is empty
-this once, and the client asks for it again.
+The request's byte budget applies in the request's order. Only the first partition with records may
+exceed the budget or its own limit. Records that do not fit are left out as a whole: the partition
+is empty and the client fetches it again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Rows = Mapping[FetchKey, PartitionData]
 
 
 def rows_of(response: FetchResponse, version: int) -> dict[FetchKey, PartitionData]:
-    """An answer's partitions by topic and number."""
+    """Return a response's partitions by topic and partition number."""
     by_id = version >= 13
     return {
         (topic.topic_id if by_id else topic.topic, row.partition_index): row
@@ -51,9 +51,9 @@ def rows_of(response: FetchResponse, version: int) -> dict[FetchKey, PartitionDa
 
 
 def left_to_store(plan: FetchPlan, rows: Rows) -> list[FetchKey]:
-    """The tiered partitions for which the broker's answer does not stand, in the request's order.
+    """Return the tiered partitions whose broker response is not used, in the request's order.
 
-    Those that it does not have, and those that it has though they lie below the log start.
+    The broker lacks their offset, or has it although it is below the log start.
     """
     return [key for key, each in plan.tiered.items() if key in rows and _is_left(each, rows[key])]
 
@@ -67,10 +67,10 @@ def _is_left(tiered: TieredFetch, row: PartitionData) -> bool:
 def remote_reads(
     plan: FetchPlan, rows: Rows, ends: Mapping[TopicIdPartition, LogEnds]
 ) -> dict[FetchKey, PartitionFetch]:
-    """What to read of the store: as much of each as the budget leaves, in the request's order.
+    """Return what to read from the store within the byte budget, in the request's order.
 
-    A first batch may be larger, whose fate `merge` decides. A partition for which the broker tells
-    no ends, and one behind the budget, is not read.
+    A first batch may exceed its limit; `merge` decides whether it is sent. Partitions with an error
+    for their log ends, and those after the budget is used up, are not read.
     """
     left = dict.fromkeys(left_to_store(plan, rows))
     local_bytes = sum(size_of(row.records) for key, row in rows.items() if key not in left)
@@ -101,7 +101,7 @@ def merge(
     outcomes: Mapping[FetchKey, RemoteOutcome],
     ends: Mapping[TopicIdPartition, LogEnds],
 ) -> FetchResponse:
-    """The answer to the client. `outcomes` has an entry for each read; slices stay the caller's."""
+    """Return the client's response, given an outcome for each read; slices stay the caller's."""
     rows = rows_of(response, version)
     for key, tiered in plan.tiered.items():
         row = rows.get(key)
@@ -122,7 +122,7 @@ def merge(
 
 
 def fits_whole(asked: FetchRequest, outcomes: Sequence[RemoteOutcome]) -> bool:
-    """Whether `merge` certainly leaves out nothing of these, all of the answer's records."""
+    """Return whether `merge` keeps all of these outcomes, if the response has no other records."""
     sizes = [each.size_bytes for each in outcomes if isinstance(each, RemoteSlice)]
     if len(sizes) <= 1:
         return True
@@ -139,9 +139,9 @@ def refuse(
     out_of_range: Collection[FetchKey],
     any_records: Collection[FetchKey],
 ) -> FetchResponse:
-    """Make it an error upon which clients ask again.
+    """Replace responses that may be wrong by KAFKA_STORAGE_ERROR, upon which clients retry.
 
-    That is an OFFSET_OUT_OF_RANGE of the former partitions, and what is no error of the latter.
+    These are OFFSET_OUT_OF_RANGE of `out_of_range` and successful responses of `any_records`.
     """
     refused = {
         *((key, ErrorCode.OFFSET_OUT_OF_RANGE) for key in out_of_range),
@@ -171,7 +171,7 @@ def _with_rows(response: FetchResponse, rows: Rows, version: int) -> FetchRespon
 
 
 def size_of(records: Records | None) -> int:
-    """How many bytes of records."""
+    """Return the size of the records in bytes."""
     if records is None:
         return 0
     return sum(map(len, records)) if isinstance(records, tuple) else len(records)
@@ -219,7 +219,7 @@ def _success_row(
         diverging = EpochEndOffset(epoch=outcome.epoch, end_offset=outcome.end_offset)
     return PartitionData(
         partition_index=row.partition_index,
-        # The ends may be older than what is stored by now; only what is stable was stored.
+        # The known ends may be older than the stored records, and only stable ones are stored.
         high_watermark=max(ends.high_watermark, stored_end_offset),
         last_stable_offset=max(ends.last_stable_offset, stored_end_offset),
         log_start_offset=log_start_offset,
@@ -243,7 +243,7 @@ def _log_start(tiered: TieredFetch, local_start_offset: int, version: int) -> in
 
 
 def _keep_budget(plan: FetchPlan, rows: dict[FetchKey, PartitionData], version: int) -> None:
-    """Empty what exceeds the budget or its partition's own, in the request's order."""
+    """Remove records that exceed the budget or the partition's limit, in the request's order."""
     left_bytes = plan.asked.max_bytes
     is_first = True
     for topic in plan.asked.topics:

@@ -1,8 +1,8 @@
-"""What to send on for a client's Fetch, and which of its partitions the broker no longer has.
+"""Plans a client's Fetch: what to send to the broker, and which partitions need the store. Pure.
 
-The broker is always asked for all partitions: it authorizes each, and checks leader epochs. It is
-asked without a fetch session, which would remember what its answers looked like before they were
-changed. Pure.
+The gateway always requests all partitions from the broker, which authorizes each and checks leader
+epochs. It uses no fetch session (KIP-227), because the broker's session would be based on responses
+before the gateway changed them.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _FIRST_SESSION_EPOCH = 0
 _NO_EPOCH = -1
 _MAX_LOCAL_SHARE_BYTES = 1 << 20
 
-# A topic as this version of Fetch spells it, and a partition's number.
+# The topic's name or id, depending on the Fetch version, and the partition number.
 FetchKey = tuple[str | UUID, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieredFetch:
-    """A tiered partition of a fetch.
+    """One tiered partition of a Fetch.
 
-    `is_remote`: the broker is not expected to have the offset, or may not be believed if it has.
-    `sent_offset`: what the broker is asked for, above `asked` only where a gap is known to lie
-    between what is stored and what it has. Where that was asked by name the answer stands once the
-    topic is known to be the gap's.
+    `is_remote`: the broker probably lacks the offset, or its response must be checked first.
+    `sent_offset`: the offset that the gateway requests from the broker. It is above the client's
+    only across a known gap between the stored batches and the local log. For a Fetch by name, that
+    response counts only after the topic id is confirmed.
     """
 
     topic_id_partition: TopicIdPartition
@@ -46,20 +46,21 @@ class TieredFetch:
 
     @property
     def is_moved(self) -> bool:
-        """Whether the broker is asked for another offset than we are."""
+        """Return whether the gateway requests another offset than the client."""
         return self.sent_offset != self.asked.fetch_offset
 
     @property
     def is_below_log_start(self) -> bool:
-        """Whether nothing may be served here, even if the broker has it."""
+        """Return whether the offset may not be served, even if the broker has it."""
         return self.asked.fetch_offset < (self.facts.recorded_start_offset or 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPlan:
-    """`tiered` are the partitions whose answers may be changed.
+    """How to serve one Fetch. `tiered` are the partitions whose responses the gateway may change.
 
-    Their order is that of the request. If any is remote, the response is gathered, else streamed.
+    They are in the request's order. If any is in `remote`, the gateway buffers the response;
+    otherwise it streams it.
     """
 
     asked: FetchRequest
@@ -68,7 +69,7 @@ class FetchPlan:
     remote: tuple[FetchKey, ...]
 
     def sent(self) -> FetchRequest:
-        """What goes to the broker."""
+        """Return the request for the broker."""
         return replace(
             self.asked,
             session_id=NO_SESSION_ID,
@@ -80,11 +81,11 @@ class FetchPlan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tiered topics' names."""
+        """Return the tiered topics' names."""
         return tuple(each.topic_id_partition.topic for each in self.tiered.values())
 
     def without(self, keys: Collection[FetchKey]) -> FetchPlan:
-        """As if these were not tiered."""
+        """Return this plan with these partitions treated as not tiered."""
         tiered = {key: each for key, each in self.tiered.items() if key not in keys}
         return replace(self, tiered=tiered, remote=tuple(k for k in self.remote if k in tiered))
 
@@ -97,7 +98,7 @@ def plan_fetch(
     view: RemoteLogBoundsView,
     local_starts: LocalStarts,
 ) -> FetchPlan:
-    """Plan one request, in a version that the table has."""
+    """Plan one request, in a version that the gateway supports."""
     tiered: dict[FetchKey, TieredFetch] = {}
     for topic in request.topics:
         for asked in topic.partitions:
@@ -111,15 +112,15 @@ def plan_fetch(
 
 
 def goes_on_with_session(request: FetchRequest) -> bool:
-    """Whether it names only what differs from the request before it, of a session (KIP-227).
+    """Return whether the request contains only changes to a fetch session (KIP-227).
 
-    By the epoch alone, whatever the id: the first one and none are those of a full request.
+    The epoch alone decides: initial and sessionless requests are full, whatever their session id.
     """
     return request.session_epoch not in (_FIRST_SESSION_EPOCH, NO_SESSION_EPOCH)
 
 
 def topic_key(topic: FetchTopic, version: int) -> str | UUID:
-    """A topic as its partitions are found by in answers."""
+    """Return the topic's id or name, whichever identifies it in responses of this version."""
     return topic.topic_id if version >= FIRST_VERSION_WITH_TOPIC_IDS else topic.topic
 
 
@@ -174,10 +175,10 @@ def _sent_topics(
 
 
 def _sent(tiered: TieredFetch) -> FetchPartition:
-    """As the broker is asked for it.
+    """Return the partition as the gateway requests it from the broker.
 
-    Its lineage is cut where its log starts: an epoch that was fetched last is compared by us where
-    the offset is remote.
+    The broker's lineage starts at its local log start. Where the offset is remote, the gateway
+    itself compares the epoch fetched last.
     """
     asked = tiered.asked
     if tiered.is_moved:
@@ -188,9 +189,9 @@ def _sent(tiered: TieredFetch) -> FetchPartition:
 
 
 def _local_share_bytes(request: FetchRequest, version: int, remote: frozenset[FetchKey]) -> int:
-    """Of the byte budget what the remote partitions don't take, and at least an even share.
+    """Return the byte budget that remote partitions leave, but at least an even share.
 
-    But little: the broker's part of such an answer is held whole.
+    It is at most 1 MiB, because the gateway buffers the broker's part of such a response.
     """
     if not remote:
         return request.max_bytes

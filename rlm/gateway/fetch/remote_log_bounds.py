@@ -1,4 +1,4 @@
-"""What the metadata says of a tiered partition as a whole, as fetches need it."""
+"""Looks up the bounds of a tiered partition's log in the metadata, for fetches."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _FoundT = TypeVar("_FoundT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteLogBounds:
-    """What bounds the log over both tiers.
+    """The offsets that bound a log over both tiers.
 
-    `recorded_start_offset`: nothing below may be read, whoever has it, by the log start or by a
-    client's request of one; None: not recorded.
+    `recorded_start_offset`: neither tier may serve lower offsets, because of the log start or a
+    client's DeleteRecords; None if not recorded.
 
-    `first_stored_offset`: the lowest in the store that may be read; None: nothing is stored.
-    `trimmed_offset`: the broker's log is known to be cut below, or about to be; 0 if it never was.
+    `first_stored_offset`: the lowest readable offset in the store; None if nothing is stored.
+    `trimmed_offset`: the local log is trimmed below it, or is about to be; 0 if it never was.
     """
 
     recorded_start_offset: int | None = None
@@ -32,7 +32,7 @@ class RemoteLogBounds:
     trimmed_offset: int = 0
 
     def log_start(self, local_start_offset: int) -> int:
-        """The first offset of the log over both tiers."""
+        """Return the first offset of the log over both tiers."""
         return log_start_of(
             local_start_offset,
             recorded_offset=self.recorded_start_offset,
@@ -41,16 +41,16 @@ class RemoteLogBounds:
 
 
 class RemoteLogBoundsView(Protocol):
-    """Where a session has these facts from."""
+    """The sessions' source of log bounds."""
 
     def facts(self, partition: TopicIdPartition) -> RemoteLogBounds:
-        """Of now, or of a short while ago. Does not block on anything outside."""
+        """Return current or slightly older bounds. Does not block on I/O."""
 
 
 class LookUpCache(Generic[_FoundT]):
-    """What was looked up of partitions in this process' copy of the metadata, while it is still so.
+    """Caches what was looked up of partitions in this process's metadata until that changes.
 
-    Thread-safe; `look_up` is called without a lock. Memory: what was found of 50,000 partitions.
+    Thread-safe; it calls `look_up` without a lock. Memory: results for 50,000 partitions.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class LookUpCache(Generic[_FoundT]):
         self._lock = Lock()
 
     def forget_changed(self) -> None:
-        """Look up again what has changed until now."""
+        """Remove the results of partitions that have changed until now."""
         with self._lock:
             changed = self._metadata.changed_partitions(self._seen_count)
             if changed.partition_keys is None:
@@ -76,7 +76,7 @@ class LookUpCache(Generic[_FoundT]):
             self._seen_count = changed.count
 
     def get(self, partition: TopicIdPartition) -> _FoundT:
-        """As of the last `forget_changed`, or later. Raises as the look-up."""
+        """Return the result as of the last `forget_changed` or later. Raises as `look_up`."""
         location = PartitionKey(partition.topic_id, partition.partition)
         with self._lock:
             known, seen_count = self._known.get(location), self._seen_count
@@ -84,9 +84,8 @@ class LookUpCache(Generic[_FoundT]):
             return known
         found = self._look_up(partition)
         with self._lock:
-            if (
-                seen_count == self._seen_count
-            ):  # else it may be of before a change that is forgotten
+            # Otherwise it may predate a change that `forget_changed` has handled.
+            if seen_count == self._seen_count:
                 if len(self._known) >= _LIMIT_COUNT:
                     self._known.clear()
                 self._known[location] = found
@@ -94,10 +93,10 @@ class LookUpCache(Generic[_FoundT]):
 
 
 class MetadataLogBoundsView:
-    """From this process' copy of the metadata.
+    """Reads log bounds from this process's metadata.
 
-    A fetch may name all partitions of a broker, so nothing is looked up that is still so. Used by
-    one loop; not thread-safe.
+    A fetch may name all partitions of a broker, so unchanged bounds are cached. Used by one loop;
+    not thread-safe.
     """
 
     def __init__(self, metadata: RemoteLogMetadataManager, clock: Clock) -> None:
@@ -115,7 +114,7 @@ class MetadataLogBoundsView:
 
     def _look_up(self, partition: TopicIdPartition) -> RemoteLogBounds:
         state = self._metadata.partition_state(partition)
-        is_stored = bool(state.lineage.entries)  # nothing is before the first claim
+        is_stored = bool(state.lineage.entries)  # nothing is stored before the first claim
         return RemoteLogBounds(
             recorded_start_offset=state.first_readable_offset,
             first_stored_offset=self._metadata.earliest_log_offset(partition)

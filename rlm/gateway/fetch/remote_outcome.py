@@ -1,4 +1,4 @@
-"""What became of reading one partition's part of a fetch from the store."""
+"""The outcomes of reading one partition's part of a fetch from the store."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from rlm.gateway.fetch.remote_slice import RemoteSlice
 
 @dataclass(frozen=True, slots=True)
 class ReadPending:
-    """Not in time; the read goes on, so the client is told that there is nothing yet."""
+    """A read that is not finished in time and continues; the client gets an empty response."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadThrottled:
-    """Not begun: the quota is used up or the readers' queue full. There is nothing yet."""
+    """A read that did not start, due to the quota or a full queue; the response is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRefused:
-    """The partition gets this error code."""
+    """A read that fails: the client gets this error code for the partition."""
 
     error_code: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDivergence:
-    """What the reader fetched last was cut off since: its epoch ended at `end_offset` (KIP-595)."""
+    """The reader's last fetched epoch diverges: `epoch` ended at `end_offset` (KIP-595)."""
 
     epoch: int
     end_offset: int
@@ -35,7 +35,7 @@ class LogDivergence:
 
 @dataclass(frozen=True, slots=True)
 class GapBelow:
-    """A gap at the end of what is stored: the next batch is the broker's, at `next_offset`."""
+    """A gap after the last stored batch: the broker has the next batch, at `next_offset`."""
 
     next_offset: int
 
@@ -44,7 +44,7 @@ RemoteOutcome = RemoteSlice | ReadPending | ReadThrottled | ReadRefused | LogDiv
 
 
 def release_all(outcomes: Iterable[RemoteOutcome]) -> None:
-    """Give back the memory of what was read. Idempotent, thread-safe."""
+    """Release the memory of all slices. Idempotent, thread-safe."""
     for outcome in outcomes:
         if isinstance(outcome, RemoteSlice):
             outcome.release()

@@ -1,4 +1,4 @@
-"""What is asked of the remote tier for one partition of a fetch, and what it answers."""
+"""The request for one partition's batches from the store, and its result."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rsm.segment.local_segment import AbortedTransaction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceRequest:
-    """Batches of one partition, from the one that holds `offset` on.
+    """Batches of one partition, starting with the one that contains `offset`.
 
-    `client` tells readers apart: who asks for what follows its last answer is read ahead for, and
-    all have an even share of the memory. With `min_one_batch` the first batch is given however
-    large it is. Aborted transactions are looked up with `read_committed` only.
+    `client` identifies readers: each one's sequential reads are prefetched, and all share the
+    memory evenly. With `min_one_batch` the first batch is returned whatever its size. Aborted
+    transactions are looked up only with `read_committed`.
     """
 
     topic_id_partition: TopicIdPartition
@@ -31,13 +31,13 @@ class SliceRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteSlice:
-    """Whole, checked batches of one segment, byte for byte as stored, without a copy.
+    """Complete, verified batches of one segment, byte for byte as stored, without a copy.
 
-    `buffers` in order are the batches; one may lie in several of them. No buffers: the first batch
-    is larger than `max_bytes`, and that was not allowed. `base_offset` is the first batch's, at or
-    below the offset asked for or, behind a gap, above it; reading goes on at `next_offset`. The
-    aborted transactions are all that have an offset in [base_offset, next_offset): those that end
-    behind it are listed too, those that begin behind it are not.
+    `buffers` contain the batches in order; a batch may span several. They are empty if the first
+    batch is larger than `max_bytes` without `min_one_batch`. `base_offset` is the first batch's: at
+    or below the requested offset, or above it after a gap. The next read starts at `next_offset`.
+    The aborted transactions are all those with an offset in [base_offset, next_offset), even if
+    they end later.
     """
 
     segment_id: RemoteLogSegmentId
@@ -52,7 +52,7 @@ class RemoteSlice:
         return sum(map(len, self.buffers))
 
     def release(self) -> None:
-        """Give the memory back; the buffers may not be used after. Idempotent, thread-safe."""
+        """Release the memory; the buffers may not be used afterwards. Idempotent, thread-safe."""
         self.lease.release()
 
 

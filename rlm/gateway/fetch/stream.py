@@ -1,7 +1,8 @@
-"""A Fetch response that passes by while nothing of it comes from the store: what is changed in it.
+"""Changes a Fetch response that the gateway streams, because none of it comes from the store. Pure.
 
-No fetch session begins, the log start is that of both tiers, and no tiered partition is said to be
-out of range, which nobody has proven yet: the client asks again, and then it is planned for. Pure.
+It removes the fetch session and sets the log start of both tiers. An OFFSET_OUT_OF_RANGE of a
+tiered partition is not proven yet, so it becomes a retriable error. The plan for the retry expects
+it.
 """
 
 from __future__ import annotations
@@ -39,4 +40,4 @@ class FetchPatches:
         return found
 
     def records(self, records_bytes: int) -> None:
-        """Records pass untouched."""
+        """Leave the records unchanged."""
