@@ -1,1 +1,1 @@
-"""Reads the store for clients: fair queue, read-ahead, and cached segments."""
+"""Reads the store for clients: fair permits, prefetches, and cached segments."""

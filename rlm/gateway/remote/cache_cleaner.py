@@ -1,11 +1,11 @@
-"""CacheCleaner: what caches keep of stored segments goes when the segments do.
+"""CacheCleaner: removes segments from caches when no client can read them any more.
 
-KIP-405 has followers remove indexes up to the earliest offset. A gateway does the same with all
-that it has read: decoded indexes, chunks in memory, and files on disk. It follows the metadata: log
-starts, expired segments and deleted topics. A fetch that reads such data now keeps its bytes.
+KIP-405 lets followers remove indexes below the earliest offset. A gateway does the same with
+decoded indexes, chunks in memory, and files on disk. It follows log starts, expired segments and
+deleted topics in the metadata. A fetch that is reading such data keeps its bytes.
 
-A segment that the metadata does not know is gone, or its record was not read yet. So nothing is
-decided before the metadata was read to its end.
+A segment that the metadata does not know is deleted, or its record was not read yet. The cleaner
+therefore removes nothing before the metadata was read to its end.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from rsm.spi import RemoteStorageManager
 
 _log = logging.getLogger(__name__)
 
-# A fetch that located its segment before the metadata changed may fill a cache after it did. The
-# partitions of the step before are looked at again, and all that is kept now and then.
+# A fetch that located its segment before a metadata change may fill a cache after it. Each pass
+# therefore checks the partitions of the previous one again, and some passes check all.
 _WHOLE_INTERVAL_MS = 600_000
 
 
 class GoneReason(Enum):
-    """Why nobody can read a segment any more; the value is its name in metrics."""
+    """Why no client can read a segment any more; the value is its name in metrics."""
 
     PARTITION_DELETED = "partition_deleted"
     SEGMENT_DELETED = "segment_deleted"
@@ -43,17 +43,17 @@ class GoneReason(Enum):
 
 
 class ObjectCache(Protocol):
-    """What keeps something that was read of stored objects. Thread-safe."""
+    """A cache of data that was read from stored objects. Thread-safe."""
 
     def kept_objects(self) -> Collection[str]:
-        """The keys of the objects of which it keeps anything."""
+        """Return the keys of the objects with cached data."""
 
     def forget(self, keys: Collection[str]) -> None:
-        """Keep nothing of these objects any more; whoever uses something of them goes on."""
+        """Remove the data of these objects from the cache; running reads may still use it."""
 
 
 class ChunksOfObjects(ObjectCache):
-    """The chunk cache of fetches, by the objects that its chunks were read of."""
+    """The chunk cache of fetches, by the objects from which its chunks were read."""
 
     def __init__(self, cache: ChunkCache[SegmentPart]) -> None:
         self._cache = cache
@@ -66,7 +66,10 @@ class ChunksOfObjects(ObjectCache):
 
 
 class CacheCleaner:
-    """One thread's. Memory: some 500 bytes for each object of which anything is cached."""
+    """Removes unreadable segments from the caches of this process. Used by one thread.
+
+    Memory: about 500 bytes for each object with cached data.
+    """
 
     def __init__(
         self,
@@ -77,7 +80,7 @@ class CacheCleaner:
         clock: Clock,
         dropped: Callable[[GoneReason, int], None],
     ) -> None:
-        """`storage` keeps decoded and disk caches. `dropped` counts objects."""
+        """`storage` has the decoded and the disk caches. `dropped` counts objects by reason."""
         self._metadata = metadata
         self._storage = storage
         self._chunks = chunks
@@ -89,14 +92,14 @@ class CacheCleaner:
         self._whole_due_ms = clock.monotonic_ms()
 
     def step(self) -> None:
-        """Drop what is gone of the partitions that changed; at first, and now and then, of all.
+        """Clean the partitions that changed; on the first call and every ten minutes, clean all.
 
-        Raises RetriableError, and drops nothing, while the metadata was not read to its end.
+        Raises RetriableError, and removes nothing, until the metadata was read to its end.
         """
         readiness = self._metadata.readiness()
         if not readiness.ready:
             raise RetriableError(readiness.reason or "metadata is not ready")
-        # Asked before anything is looked up: what changes meanwhile is in the next answer.
+        # Requested before any look-up, so that the next pass gets the changes made meanwhile.
         changed = self._metadata.changed_partitions(self._seen_count)
         now_ms = self._clock.monotonic_ms()
         is_whole = changed.partition_keys is None or now_ms >= self._whole_due_ms
@@ -109,7 +112,7 @@ class CacheCleaner:
             self._whole_due_ms = now_ms + _WHOLE_INTERVAL_MS
 
     def _clean(self, scope: frozenset[PartitionKey] | None) -> frozenset[PartitionKey]:
-        """Drop what is gone of these partitions, None: of all. Those that cannot be decided now."""
+        """Clean these partitions, None for all; return those that could not be decided now."""
         objects = self._objects_by_segment()
         reasons: dict[RemoteLogSegmentId | None, GoneReason] = {}
         undecided: set[PartitionKey] = set()
@@ -131,7 +134,7 @@ class CacheCleaner:
         return frozenset(undecided)
 
     def _objects_by_segment(self) -> Mapping[RemoteLogSegmentId | None, set[str]]:
-        """The keys of all cached objects; under None those that name no segment."""
+        """Return the keys of all cached objects; those that name no segment are under None."""
         keys = {*self._storage.kept_objects(), *self._chunks.kept_objects()}
         known = self._segments
         self._segments = {k: known[k] if k in known else segment_of_key(k) for k in keys}
@@ -148,7 +151,7 @@ class CacheCleaner:
         keys = {key for each in objects.values() for key in each}
         if not keys:
             return
-        # Chunks first: what is read of them is read through the storage manager.
+        # Chunks first, because they are read through the storage manager.
         self._chunks.forget(keys)
         self._storage.forget(keys)
         counts = Counter(reasons[segment_id] for segment_id, each in objects.items() for _ in each)
@@ -166,10 +169,10 @@ class CacheCleaner:
 def why_gone(
     metadata: RemoteLogMetadataManager, segment_id: RemoteLogSegmentId
 ) -> GoneReason | None:
-    """Why the metadata lets nobody read a segment any more; None if somebody may.
+    """Return why the metadata lets no client read a segment; None if it can be read.
 
-    What an unclean election cut off stays: a later one may bring it back. Raises RetriableError
-    if the metadata cannot tell now.
+    Segments that an unclean election cut off stay cached, because a later one may restore them.
+    Raises RetriableError if the metadata cannot answer now.
     """
     state = metadata.partition_state(segment_id.topic_id_partition)
     if state.deletion is not None:

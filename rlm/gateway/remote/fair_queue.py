@@ -1,8 +1,8 @@
-"""ReadPermits: when a client's fetch may read the store, by the quota and the readers' queue.
+"""ReadPermits: when a client's fetch may read the store, by the quota and the queue of reads.
 
-A turn is one fetch's. It begins while the quota has something left and the queue has a place; else
-it waits for as long as the client may be let wait, and who was given least is next. What turns that
-are under way expect to give is set aside, so that many at once don't exceed the quota together.
+A fetch gets a permit at once while the quota has bytes left and the queue a free slot. Otherwise it
+waits for as long as its client allows, and the client that received least is next. The expected
+bytes of permits are reserved, so that concurrent fetches do not exceed the quota together.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Asked:
 
 
 class ReadPermit:
-    """One fetch's leave to read. `end` is to be called once."""
+    """The right of one fetch to read the store. The owner calls `end` once."""
 
     def __init__(self, permits: ReadPermits, asked: _Asked) -> None:
         self._permits = permits
@@ -32,9 +32,9 @@ class ReadPermit:
         self._has_own_slot = True
 
     def take_slot(self) -> bool:
-        """Take a place in the queue of reads; False if it is full, but never the first time.
+        """Take a slot in the queue of reads; return False if none is free.
 
-        The place goes back with `ReadPermits.return_slot`.
+        The first call always succeeds. `ReadPermits.return_slot` returns the slot.
         """
         if self._has_own_slot:
             self._has_own_slot = False
@@ -42,16 +42,16 @@ class ReadPermit:
         return self._permits.take_slot()
 
     def end(self, given_bytes: int) -> None:
-        """The client is given so much."""
+        """End the permit; the client received `given_bytes`."""
         self._permits.ended(self._asked, given_bytes, gives_back=self._has_own_slot)
         self._has_own_slot = False
 
 
 class ReadPermits:
-    """Of one event loop: all methods are to be called there."""
+    """The permits of one event loop, on which all methods are called."""
 
     def __init__(self, *, quota: FetchQuota, slot_count: int, clock: Clock) -> None:
-        """`slot_count` reads may be under way or wait for a thread."""
+        """`slot_count` reads may run or wait for a thread."""
         self._quota = quota
         self.slot_count = slot_count
         self._clock = clock
@@ -63,17 +63,17 @@ class ReadPermits:
 
     @property
     def waiting_count(self) -> int:
-        """How many fetches wait for their turn."""
+        """Return how many fetches wait for a permit."""
         return len(self._waiting)
 
     def throttle_ms(self) -> int:
-        """How long the quota lets nothing more begin; 0 if it does."""
+        """Return how long the quota lets no fetch start; 0 if one may start."""
         return self._quota.throttle_ms(
             self._clock.monotonic_ms(), reserved_bytes=self._reserved_bytes
         )
 
     def permit_now(self, client: Hashable, *, expected_bytes: int) -> ReadPermit | None:
-        """A turn, if none has to be waited for."""
+        """Return a permit if no wait is needed; else None."""
         if self._waiting or not self._has_room():
             return None
         tag = self._order.tag(client)
@@ -82,7 +82,7 @@ class ReadPermits:
     async def permit(
         self, client: Hashable, *, expected_bytes: int, wait_ms: int
     ) -> ReadPermit | None:
-        """A turn, or None if it did not come within `wait_ms`."""
+        """Return a permit, or None after `wait_ms`."""
         permit = self.permit_now(client, expected_bytes=expected_bytes)
         if permit is not None:
             return permit
@@ -103,19 +103,19 @@ class ReadPermits:
         return coming.result() if coming.done() else None
 
     def take_slot(self) -> bool:
-        """Take a place of one more read, where one is left."""
+        """Take a slot for one more read; return False if none is free."""
         if self.taken_count >= self.slot_count:
             return False
         self.taken_count += 1
         return True
 
     def return_slot(self) -> None:
-        """A read has ended."""
+        """Return the slot of a read that has ended."""
         self.taken_count -= 1
         self._go_on()
 
     def ended(self, asked: _Asked, given_bytes: int, *, gives_back: bool) -> None:
-        """A turn has ended (`ReadPermit.end`)."""
+        """End a permit (`ReadPermit.end`)."""
         self._reserved_bytes -= asked.expected_bytes
         self._order.served(asked.client, given_bytes)
         self._quota.charge(given_bytes, self._clock.monotonic_ms())
@@ -124,7 +124,7 @@ class ReadPermits:
         self._go_on()
 
     def forget(self, client: Hashable) -> None:
-        """A client has gone. Idempotent."""
+        """Remove a disconnected client's tag. Idempotent."""
         self._order.forget(client)
 
     def _has_room(self) -> bool:
@@ -137,9 +137,9 @@ class ReadPermits:
         return ReadPermit(self, asked)
 
     def _go_on(self) -> None:
-        """Begin the turns for which there is room; look again when the quota has some."""
+        """Give permits while there is room; try again when the quota refills."""
         while self._waiting and self._has_room():
-            # Those who asked first come first in the dict, so they win among equal tags.
+            # The dict has the oldest request first, so that it wins among equal tags.
             coming = min(self._waiting, key=lambda each: self._waiting[each].tag)
             coming.set_result(self._begin(self._waiting.pop(coming)))
         if self._timer is not None:

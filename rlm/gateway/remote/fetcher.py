@@ -1,16 +1,19 @@
-"""RemoteFetcher: one partition's part of a fetch, served from stored segments.
+"""RemoteFetcher: serves one partition's part of a fetch from stored segments.
 
-The order of things: locate the segment (metadata in this process) -> where the batch begins (known
-of a reader that reads on, else the offset index: one read of the store) -> the chunk that it begins
-in (in memory, or one read; of who does not read on, as many bytes as it asks for) -> whole batches
-within the limit -> read ahead. A reader that reads on and finds all of that done is served at once
-(`ready`). Bytes go from the chunk cache to the answer
-without a copy. A segment without a batch at the offset or above leads to the
-next one, so an answer is never empty only because of a gap.
+1. It locates the segment in this process's metadata.
+2. It finds where the batch starts: known for a sequential reader, else in the offset index, which
+   costs one read of the store.
+3. It takes the chunk with the start of the batch from memory, or with one read of the store. For a
+   reader that is not sequential, it reads only as many bytes as requested.
+4. It returns complete batches within the limit, then prefetches.
 
-Memory: the cache's budget for chunks and indexes, whoever holds them; a quarter of it for chunks to
-come; two chunks for each thread that reads ahead, if they are evicted while they are checked; what
-the storage manager holds itself; `reader_count` places. Nothing is held by fetches that wait.
+`ready` serves a sequential reader at once if all of that is in memory. Bytes reach the response
+from the chunk cache without a copy. If a segment has no batch at the offset or above, the fetch
+continues in the next one. A gap alone thus never makes a response empty.
+
+Memory: the cache's budget for chunks and indexes, including leased ones; a quarter of it for free
+buffers; two chunks for each prefetching thread, if they are evicted during verification; what the
+storage manager keeps; the state of `reader_count` readers. Waiting fetches use none.
 """
 
 from __future__ import annotations
@@ -61,9 +64,9 @@ _MOST_CHUNK_FACTOR = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteFetchSettings:
-    """In what pieces to read, how far ahead, and for how many readers at once to know where.
+    """The chunk size, the range of prefetch depths, and the number of readers to remember.
 
-    Of a store that is slow to begin, up to four `chunk_bytes` are read at once.
+    Depending on the store's latency, chunks grow to up to four times `chunk_bytes`.
     """
 
     chunk_bytes: int = 4 << 20
@@ -82,9 +85,9 @@ class RemoteFetchSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
-    """A fetch at one segment. `offset` is above the one asked for where that lay in a gap.
+    """A fetch within one segment. `offset` is above the requested one if that was in a gap.
 
-    `reads_on`: its reader asks for what follows its last answer.
+    `reads_on`: its reader requests the offset after its last response.
     """
 
     fetch: SliceRequest
@@ -99,9 +102,10 @@ class _Target:
 
 
 class RemoteFetcher:
-    """Thread-safe. Never waits for the store: that is read on the cache's executor.
+    """Reads batches of stored segments. Thread-safe; never waits for the store.
 
-    A call itself looks up metadata and checks those batches of its answer that were not before.
+    The cache's executor reads the store. A call itself looks up metadata and verifies those batches
+    of its response that are not verified yet.
     """
 
     def __init__(
@@ -155,23 +159,24 @@ class RemoteFetcher:
     def fetch(
         self, fetch: SliceRequest, state: PartitionState | None = None
     ) -> Future[FetchOutcome]:
-        """Batches, which the caller releases, or why none are stored.
+        """Return batches, which the caller releases, or why none are stored.
 
-        `state` is what the metadata just said of the partition, where the caller has asked.
-        A `NotStored` that is BEYOND_STORED names the offset to ask the broker for, which is above
-        the one asked for where only a gap lay between: one of compaction, or a recorded one. The
-        future raises NotFoundError (an object is missing) or CorruptError, both recorded as
-        anomalies and naming the segment; RetriableError; UnsupportedError for a batch larger than
-        the cache. Cancelling it leaves nothing behind; a read of the store that has begun goes on,
-        for the cache.
+        `state` is the partition's metadata, if the caller has just read it. A `NotStored` with
+        BEYOND_STORED names the offset to request from the broker. That is above the requested one
+        only across a gap, either recorded or left by compaction.
+
+        The future raises NotFoundError (an object is missing) or CorruptError; both name the
+        segment and are recorded as anomalies. It also raises RetriableError, and UnsupportedError
+        for a batch larger than the cache. Cancelling it releases everything; a read of the store
+        that has started finishes for the cache.
         """
         return run_steps(self._steps(fetch, state), unwanted=_release)
 
     def ready(self, fetch: SliceRequest, state: PartitionState) -> RemoteSlice | None:
-        """Batches that are in memory and checked, for a reader that reads on; else None.
+        """Return verified batches in memory for a sequential reader; else None.
 
-        Neither waits nor checks, and takes no longer for a large answer than for a small one.
-        `state` is the partition's of now.
+        Neither waits nor verifies, and takes equally long for large and small responses. `state` is
+        the partition's current metadata.
         """
         reader = _reader_of(fetch)
         found = self._readers.going_on(reader, fetch.offset, state)
@@ -192,7 +197,7 @@ class RemoteFetcher:
         return _slice(metadata, window, cut, lease)
 
     def forget(self, client: Hashable) -> None:
-        """A client has gone: nothing is read ahead or held for it. Idempotent."""
+        """Remove a disconnected client's state and end its prefetches. Idempotent."""
         self._readers.forget(client)
 
     def _steps(
@@ -204,7 +209,7 @@ class RemoteFetcher:
         failed: set[UUID] = set()
         while True:
             state = asked_state or self._metadata.partition_state(partition)
-            asked_state = None  # what follows may be because it has changed
+            asked_state = None  # later rounds need the current state
             stored = locate_around(state, self._metadata, partition, offset, failed)
             if isinstance(stored, NotStored):
                 if stored.absence is Absence.RECORDED_GAP and stored.until_offset is not None:
@@ -219,7 +224,7 @@ class RemoteFetcher:
                 found = yield from self._in_segment(wanted)
             except (NotFoundError, CorruptError) as error:
                 if isinstance(error, NotFoundError) and not self._still_answers(wanted):
-                    continue  # it was deleted meanwhile, as it should be
+                    continue  # the metadata allowed its deletion meanwhile
                 self._anomalies.record(stored.metadata, error, offset=offset)
                 failed.add(stored.metadata.segment_id.id)
                 if locate_sound(self._metadata, partition, offset, failed) is None:
@@ -230,7 +235,7 @@ class RemoteFetcher:
             offset = stored.offsets.end_offset
 
     def _still_answers(self, wanted: _Target) -> bool:
-        """Whether the offset may be read from it by what the metadata says now."""
+        """Return whether the metadata still allows reading the offset from this segment."""
         segment_id = wanted.stored.metadata.segment_id
         readable = readable_ranges(self._metadata, segment_id.topic_id_partition, wanted.offset)
         return any(
@@ -239,7 +244,7 @@ class RemoteFetcher:
         )
 
     def _in_segment(self, wanted: _Target) -> Steps[_Lease, RemoteSlice | None]:
-        """Batches of one segment; None if it has none at the offset or above."""
+        """Return batches of one segment; None if it has none at the offset or above."""
         fetch, metadata = wanted.fetch, wanted.stored.metadata
         begin = self._readers.begin(wanted.reader, wanted.stored, wanted.offset)
         if begin is None:
@@ -265,7 +270,7 @@ class RemoteFetcher:
             cut = self._cut(wanted, begin, lease)
             if isinstance(cut, Cut):
                 return self._served(wanted, cut, lease, waited=waited, is_cold=waited)
-            lease.release()  # none is held while another is waited for
+            lease.release()  # never keep a lease while waiting for another
             if cut is None:
                 return None
             if cut.position > begin.position:
@@ -273,7 +278,7 @@ class RemoteFetcher:
             plan = self._plans.chunks(fetch, metadata, begin.position, cut.end_position)
 
     def _look_up(self, wanted: _Target) -> Steps[_Lease, IndexedPosition]:
-        """Where the batch lies, by the offset index."""
+        """Return where the batch is, from the offset index."""
         metadata = wanted.stored.metadata
         reading = self._cache.read([self._parts.indexes(metadata)], reader=wanted.reader)
         with (yield reading) as lease:
@@ -281,9 +286,9 @@ class RemoteFetcher:
             return indexes.location(wanted.offset, metadata.segment_size_bytes)
 
     def _guess(self, wanted: _Target, at: IndexedPosition) -> Steps[_Lease, RemoteSlice | None]:
-        """Batches from where the one of the offset probably begins; None if it does not.
+        """Return batches from the probable start of the offset's batch; None if the guess is wrong.
 
-        Whatever is wrong there says nothing of what lies before.
+        A corrupt batch there does not prove that earlier bytes are corrupt.
         """
         if at.likely is None:
             return None
@@ -315,7 +320,7 @@ class RemoteFetcher:
             wanted.reader, wanted.fetch.offset, wanted.located, cut, waited=waited
         )
         found = _slice(wanted.stored.metadata, _window(wanted.stored, lease), cut, lease)
-        if is_cold:  # what was in memory says nothing of the store
+        if is_cold:  # a cache hit does not show that the store works
             read = OffsetRange(start_offset=wanted.offset, end_offset=found.next_offset)
             self._anomalies.succeeded(found.segment_id, read)
         return found
@@ -340,7 +345,7 @@ class RemoteFetcher:
             ) from error
 
     def _forget_corrupt(self, metadata: RemoteLogSegmentMetadata, lease: _Lease) -> None:
-        """What was read may be wrong only here: it is read again when it is asked for again."""
+        """Remove data that may be corrupt only in memory; the next fetch reads it again."""
         keys = lease.keys
         lease.release()
         for key in keys:
@@ -349,7 +354,7 @@ class RemoteFetcher:
 
 
 def _is_little(cut: Cut, fetch: SliceRequest, metadata: RemoteLogSegmentMetadata) -> bool:
-    """Whether it is better to wait for more: every answer costs the reader a round trip."""
+    """Return whether to wait for more, because each response costs the reader a round trip."""
     is_end = cut.end_position >= metadata.segment_size_bytes
     return not is_end and 4 * (cut.end_position - cut.position) < fetch.max_bytes
 

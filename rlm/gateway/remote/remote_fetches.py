@@ -1,12 +1,11 @@
-"""One client's reads of the store: in parallel, for no longer than the client waits.
+"""RemoteFetches: one client's reads of the store, in parallel, within the client's wait time.
 
-What is not there in time goes on. The client is told that there is nothing yet, asks again, and
-finds its read where it left it: so it keeps its turn, and nothing is read twice. A read that no
-one comes back for is given up when its partition is read elsewhere, or the client goes.
+A read that is not finished in time continues. The client gets an empty response, fetches again and
+finds the same read, so nothing is read twice. The read is given up if the client reads that
+partition elsewhere or disconnects.
 
-A reader that reads on mostly finds what it asks for in memory: that is made ready on the loop while
-the broker still says that it has it not, and is answered at once. All else may block, and is begun
-in the pool.
+A sequential reader usually finds its data in memory. The loop prepares that while the broker
+answers, and the response is sent at once. Everything else may block and starts in the pool.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _EXPECTED_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Prefetch:
-    """What was made ready of a read that is likely to be wanted."""
+    """The slices that are ready for a likely read."""
 
     asked: PrefetchHint
     slices: list[RemoteSlice]
@@ -52,7 +51,7 @@ class _Prefetch:
 
 
 class RemoteFetches:
-    """Of one connection, on its loop. `pool` runs what may block."""
+    """The reads of one connection, used on its loop. `pool` runs calls that may block."""
 
     def __init__(
         self,
@@ -64,7 +63,7 @@ class RemoteFetches:
         *,
         expected_s: float = _EXPECTED_S,
     ) -> None:
-        """`expected_s`: for how long what was made ready is kept for who does not come."""
+        """`expected_s`: how long prepared slices are kept for a client that does not fetch."""
         self._tier = tier
         self._pool = pool
         self._permits = permits
@@ -78,9 +77,9 @@ class RemoteFetches:
         self._is_closed = False
 
     def expect(self, expected: PrefetchHint) -> None:
-        """Make ready what is in memory of a read that is likely to be wanted next; none if not all.
+        """Prepare a likely read, but only if all of it is in memory.
 
-        It is kept for a moment only: of a client that stops reading no memory is held.
+        The slices expire soon, so that clients which stop reading lease no memory.
         """
         self._drop_expected()
         if expected.reads and not self._is_closed:
@@ -89,7 +88,7 @@ class RemoteFetches:
             self._expiry = self._loop.call_later(self._expected_s, self._expire)
 
     def at_once(self, wanted: RemoteFetch) -> list[RemoteOutcome] | None:
-        """What `read` would come to, if nothing has to be waited for; else None."""
+        """Return what `read` would return, if that needs no waiting; else None."""
         asked = PrefetchHint(reads=wanted.reads, read_committed=wanted.read_committed)
         if self._expected is not None and self._expected.asked != asked:
             self._drop_expected()
@@ -108,7 +107,7 @@ class RemoteFetches:
         return self._counted(wanted, slices)
 
     async def read(self, wanted: RemoteFetch) -> list[RemoteOutcome]:
-        """An outcome for each read, after `max_wait_ms` at the latest."""
+        """Return an outcome for each read, within `max_wait_ms`."""
         deadline_s = self._loop.time() + wanted.max_wait_ms / 1000
         permit = await self._permits.permit(
             self._client, expected_bytes=_expected_bytes(wanted), wait_ms=wanted.permit_wait_ms
@@ -125,7 +124,7 @@ class RemoteFetches:
         return self._counted(wanted, outcomes)
 
     def close(self) -> None:
-        """The client has gone. What was begun of the store ends for the cache."""
+        """Give up a disconnected client's reads; started ones finish for the cache."""
         self._is_closed = True
         self._drop_expected()
         if self._expiry is not None:
@@ -136,11 +135,11 @@ class RemoteFetches:
         self._pool.submit(self._tier.forget, self._client)
 
     async def ended(self) -> None:
-        """Wait for what `close` gave up."""
+        """Wait for the reads that `close` gave up."""
         await asyncio.gather(*[each.outcome for each in self._pending.values()])
 
     def _expire(self) -> None:
-        """Drop what is too old, if anything; one timer serves all that is made ready meanwhile."""
+        """Drop prepared slices that are too old. One timer serves all slices prepared meanwhile."""
         self._expiry = None
         if self._expected is None:
             return
@@ -156,7 +155,7 @@ class RemoteFetches:
             self._expected = None
 
     def _made_ready(self, asked: PrefetchHint) -> _Prefetch | None:
-        """All of what is asked, or nothing."""
+        """Return slices for all of the hint's reads, or None."""
         if any(each.topic_id_partition in self._pending for each in asked.reads):
             return None
         started_s = self._loop.time()
@@ -167,7 +166,7 @@ class RemoteFetches:
                     read, read_committed=asked.read_committed, client=self._client
                 )
             except TieredStorageError:
-                found = None  # `read` meets the error too, and tells it
+                found = None  # `read` meets the error too, and reports it
             if found is None:
                 for each in slices:
                     each.release()
@@ -216,7 +215,7 @@ class RemoteFetches:
         return outcomes
 
     def _started(self, asked: ClientPartitionFetch, permit: ReadPermit) -> PendingFetch | None:
-        """The read, begun now or before; None if there is no place for it in the queue."""
+        """Return the read, started now or before; None if no slot of the queue is free."""
         partition = asked.read.topic_id_partition
         pending = self._pending.get(partition)
         if pending is not None and pending.asked == asked:

@@ -1,9 +1,9 @@
-"""What one partition of a fetch gets from the store, or why it gets nothing: all that may block.
+"""TierReader: reads one partition of a fetch from the store, or decides why it gets nothing.
 
-A client that is told that its offset is out of range resets or skips. So it is told only what is
-proven: that the offset lies below the log start or above the log's end, by metadata that was
-followed to the topic's end after the broker had answered. All else is KAFKA_STORAGE_ERROR, upon
-which clients ask again. Must not know connections.
+A client that gets OFFSET_OUT_OF_RANGE resets or skips, so this error needs proof. The offset must
+be below the log start or above the log end. The proof is metadata that was followed to the topic's
+end after the broker's response. In all other cases the client gets KAFKA_STORAGE_ERROR and retries.
+Must not know connections.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rsm.segment.errors import RetriableError
 _STORAGE_ERROR = ReadRefused(ErrorCode.KAFKA_STORAGE_ERROR)
 _OUT_OF_RANGE = ReadRefused(ErrorCode.OFFSET_OUT_OF_RANGE)
 
-# Several times what it takes where all is well, so that a slow topic makes nobody fail for ever.
+# Several times the usual duration, so that a slow topic does not make every fetch fail.
 LEAST_CATCH_UP_MS = 2_000
 
 
@@ -34,20 +34,20 @@ class Fetcher(Protocol):
     """Reads the store (rlm.gateway.remote.fetcher.RemoteFetcher). Thread-safe."""
 
     def fetch(self, fetch: SliceRequest, state: PartitionState) -> Future[FetchOutcome]:
-        """Batches, which the caller releases, or why none are stored."""
+        """Return batches, which the caller releases, or why none are stored."""
 
     def ready(self, fetch: SliceRequest, state: PartitionState) -> RemoteSlice | None:
-        """Batches, if a reader reads on and they are in memory and checked."""
+        """Return verified batches in memory for a sequential reader; else None."""
 
     def forget(self, client: Hashable) -> None:
-        """A client has gone."""
+        """Remove a disconnected client's state."""
 
 
 class TierReader:
-    """Thread-safe but for `ready`, which is one loop's.
+    """Reads the remote tier of partitions. Thread-safe except for `ready`, which one loop calls.
 
-    `begin` and `absent` may block on the metadata topic, none on the store. For `catch_up_ms` at
-    most: fetches that need nothing of the topic use the same threads.
+    `begin` and `absent` may block on the metadata topic, never on the store. They block for at most
+    `catch_up_ms`, because fetches that do not need the topic use the same threads.
     """
 
     def __init__(
@@ -65,16 +65,16 @@ class TierReader:
     def begin(
         self, read: PartitionFetch, *, read_committed: bool, client: Hashable
     ) -> Future[FetchOutcome] | ReadRefused | LogDivergence:
-        """Begin to read, where there is something to read.
+        """Start to read; return an error or a divergence if nothing may be read.
 
-        Raises RetriableError if the metadata cannot be followed to its end; the future raises as
-        the fetcher's does.
+        Raises RetriableError if the metadata cannot be followed to its end. The future raises what
+        the fetcher's future raises.
         """
         if read.above_end:
             return self._above_end(read)
         state = self._state_of(read)
         if read.offset >= _lost_below(state):
-            # The broker has lost what we don't know to be lost: there may be a later history.
+            # The broker lacks an offset that is not known to be trimmed: this metadata may be old.
             self._catch_up(read)
             state = self._state_of(read)
         refused = _compared_epoch(read, state.lineage)
@@ -86,9 +86,9 @@ class TierReader:
     def ready(
         self, read: PartitionFetch, *, read_committed: bool, client: Hashable
     ) -> RemoteSlice | None:
-        """What `begin` would come to, where that needs neither the store nor the metadata topic.
+        """Return the result of `begin`, if that needs neither the store nor the metadata topic.
 
-        None says nothing. Raises CorruptError.
+        None means only that `begin` must be called. Raises CorruptError.
         """
         if read.above_end:
             return None
@@ -99,7 +99,7 @@ class TierReader:
         return self._fetcher.ready(fetch, state)
 
     def absent(self, read: PartitionFetch, found: NotStored) -> ReadRefused | GapBelow:
-        """What to tell of an offset that neither tier has. Raises RetriableError."""
+        """Return the outcome for an offset that neither tier has. Raises RetriableError."""
         if found.absence is not Absence.BELOW_LOG_START and found.offset > read.offset:
             return self._after_gap(read, found)
         self._catch_up(read)
@@ -112,13 +112,13 @@ class TierReader:
         return _OUT_OF_RANGE if read.offset < start_offset else _STORAGE_ERROR
 
     def forget(self, client: Hashable) -> None:
-        """A client has gone."""
+        """Remove a disconnected client's state."""
         self._fetcher.forget(client)
 
     def _after_gap(self, read: PartitionFetch, found: NotStored) -> ReadRefused | GapBelow:
-        """All up to `found.offset` was stored, without a batch at the offset asked for or above.
+        """Return the outcome if the store has no batch from `read.offset` up to `found.offset`.
 
-        Where the broker's log begins no higher, nothing is missing between the two.
+        Nothing is missing in between unless the local log starts above `found.offset`.
         """
         if found.absence is Absence.HOLE or found.offset < read.local_start_offset:
             return _STORAGE_ERROR
@@ -127,13 +127,15 @@ class TierReader:
         return GapBelow(found.offset) if again == found else _STORAGE_ERROR
 
     def _above_end(self, read: PartitionFetch) -> ReadRefused:
-        """Above the broker's end; but what is stored there is a history that should not be lost."""
+        """Return the error above the broker's log end: retriable if the store has the offset.
+
+        Stored records there are of a lineage that the client must not skip.
+        """
         self._catch_up(read)
         found = locate(self._metadata, read.topic_id_partition, read.offset)
         return _OUT_OF_RANGE if isinstance(found, NotStored) else _STORAGE_ERROR
 
     def _state_of(self, read: PartitionFetch) -> PartitionState:
-        """Of now."""
         self._states.forget_changed()
         return self._states.get(read.topic_id_partition)
 
@@ -145,7 +147,7 @@ class TierReader:
 
 
 def _compared_epoch(read: PartitionFetch, lineage: Lineage) -> ReadRefused | LogDivergence | None:
-    """Compare what the reader fetched last with the lineage, as a broker does (KIP-595)."""
+    """Compare the reader's last fetched epoch with the lineage, as a broker does (KIP-595)."""
     last_epoch = read.last_fetched_epoch
     if last_epoch < 0 or not lineage:
         return None
@@ -153,7 +155,7 @@ def _compared_epoch(read: PartitionFetch, lineage: Lineage) -> ReadRefused | Log
     epoch = known[-1] if known else last_epoch
     end_offset = lineage.end_offset(last_epoch)
     if end_offset is None:
-        # The newest that we know of is open; a newer one may be the broker's, or nobody's.
+        # The newest known epoch has no end; a newer one may exist at the broker, or nowhere.
         return None if epoch == last_epoch else _STORAGE_ERROR
     if epoch < last_epoch or end_offset < read.offset:
         return LogDivergence(epoch=epoch, end_offset=end_offset)
@@ -172,5 +174,5 @@ def _fetch_of(read: PartitionFetch, *, read_committed: bool, client: Hashable) -
 
 
 def _lost_below(state: PartitionState) -> int:
-    """The broker is known to have nothing below."""
+    """Return the offset below which the broker is known to have nothing."""
     return max(state.trimmed_offset or 0, state.first_readable_offset or 0)

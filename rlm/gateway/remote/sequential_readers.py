@@ -1,8 +1,8 @@
-"""SequentialReaders: where each reader will read on, and what is read ahead for it.
+"""SequentialReaders: where each reader will continue, and what is prefetched for it.
 
-Who asks for what follows its last answer needs no index, and gets the next chunks before it asks:
-those of its segment, then those of the segments behind it. Only for the second fetch in a row and
-on, so that a single look into the log costs one chunk.
+A reader that requests the offset after its last response needs no index. The next chunks of its
+segment and of the following segments are prefetched. This starts with its second fetch in a row, so
+that a single look into the log costs one chunk.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rsm.segment.ids import TopicIdPartition
 
 
 class SequentialReader(NamedTuple):
-    """One reader of one partition. `client` is whatever tells a client from others."""
+    """One reader of one partition. `client` is any value that identifies the client."""
 
     client: Hashable
     topic_id_partition: TopicIdPartition
@@ -35,7 +35,7 @@ class SequentialReader(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocatedSegment:
-    """A stored segment, and what the metadata said of its partition when it was located."""
+    """A stored segment, and the partition's metadata from when it was located."""
 
     stored: StoredRange
     state: PartitionState
@@ -43,11 +43,11 @@ class LocatedSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ReaderState:
-    """What a reader was given last: [position, end_position) of a segment.
+    """What a reader received last: [position, end_position) of a segment.
 
-    It reads on if it asks for what follows; or for the same again, where its answer was not sent.
-    `last_index` is the last chunk that it was given something of.
-    `is_ahead`: all that is to be read ahead of it is in memory or under way.
+    It reads on if it requests the next offset, or the same one again because the response was not
+    sent. `last_index` is the last chunk of which it received bytes. `is_ahead`: all that is to be
+    prefetched for it is in memory or in-flight.
     """
 
     located: LocatedSegment
@@ -70,7 +70,7 @@ class _ReaderState:
 class SequentialReaders:
     """The `limit_count` readers that read last. Thread-safe.
 
-    Memory: some 3 KiB for each; what is read ahead counts in the cache.
+    Memory: about 3 KiB for each; prefetched data counts in the cache.
     """
 
     def __init__(
@@ -91,9 +91,9 @@ class SequentialReaders:
         self._lock = threading.Lock()
 
     def asks(self, reader: SequentialReader, offset: int) -> bool:
-        """A fetch begins; says whether its reader reads on, which who asks again does not.
+        """Return whether a fetch requests its reader's next offset; a repeated request does not.
 
-        A reader that jumps gives up what was read ahead for it.
+        If the reader jumps, its prefetches end.
         """
         reader_state = self._reader_state(reader)
         if reader_state is None:
@@ -105,7 +105,7 @@ class SequentialReaders:
     def begin(
         self, reader: SequentialReader, stored: StoredRange, offset: int
     ) -> BatchStart | None:
-        """Where to look for the batch of `offset`; None if an index must tell."""
+        """Return where to look for the batch of `offset`; None if an index must be read."""
         reader_state = self._reader_state(reader)
         if reader_state is not None and reader_state.is_in(stored):
             if offset == reader_state.next_offset:
@@ -119,10 +119,10 @@ class SequentialReaders:
     def going_on(
         self, reader: SequentialReader, offset: int, state: PartitionState
     ) -> tuple[LocatedSegment, BatchStart] | None:
-        """Where a reader goes on in the segment that it was given last.
+        """Return where a reader continues in the segment that it received last.
 
-        None if it reads elsewhere, or if the metadata of the partition has changed since: log
-        start and lineage decide what may be served of a segment, and deletion begins with them.
+        None if it reads elsewhere, or if the partition's metadata has changed: log start, lineage
+        and deletions decide what may be served.
         """
         reader_state = self._reader_state(reader)
         if reader_state is None or offset != reader_state.next_offset:
@@ -134,9 +134,9 @@ class SequentialReaders:
         return reader_state.located, BatchStart(position=reader_state.end_position)
 
     def waits(self, reader: SequentialReader, stored: StoredRange, position: int) -> None:
-        """A reader that reads on waits for the byte at `position`: what follows comes meanwhile.
+        """Prefetch what follows while a sequential reader waits for the byte at `position`.
 
-        That says nothing of the depth where nothing was read ahead.
+        The wait increases the depth only if the prefetch was complete.
         """
         before = self._reader_state(reader)
         if before is None:
@@ -147,9 +147,8 @@ class SequentialReaders:
         is_ahead = self._read_ahead(reader, stored, index, ahead_bytes)
         after = replace(before, depth=depth, is_ahead=is_ahead)
         with self._lock:
-            if (
-                self._reader_states.get(reader) is before
-            ):  # it has neither gone nor read on meanwhile
+            # Otherwise the reader has left or continued meanwhile.
+            if self._reader_states.get(reader) is before:
                 self._reader_states[reader] = after
 
     def has_read(
@@ -161,7 +160,10 @@ class SequentialReaders:
         *,
         waited: bool,
     ) -> None:
-        """The reader asked for an offset, waited for the store or not, and is given `cut`."""
+        """Record that a reader requested an offset and receives `cut`; prefetch what follows.
+
+        `waited`: whether the fetch waited for the store.
+        """
         stored, before = located.stored, self._reader_state(reader)
         last_index = self._parts.chunk_index(stored.metadata, max(cut.end_position - 1, 0))
         is_ahead, depth = False, self._first_depth
@@ -186,7 +188,7 @@ class SequentialReaders:
         self._remember(reader, reader_state)
 
     def forget(self, client: Hashable) -> None:
-        """A client has gone. Idempotent."""
+        """Remove a disconnected client's readers. Idempotent."""
         with self._lock:
             gone = [reader for reader in self._reader_states if reader.client == client]
             for reader in gone:
@@ -210,7 +212,7 @@ class SequentialReaders:
     def _read_ahead(
         self, reader: SequentialReader, stored: StoredRange, index: int, left_bytes: int
     ) -> bool:
-        """Until so much is in memory or under way; False if there is no room for that now."""
+        """Prefetch `left_bytes`, including what is in memory; return False without room."""
         for request in self._behind(reader, stored, index):
             if left_bytes <= 0:
                 break
@@ -222,7 +224,7 @@ class SequentialReaders:
     def _behind(
         self, reader: SequentialReader, stored: StoredRange, index: int
     ) -> Iterator[ChunkRequest[SegmentPart]]:
-        """What a reader will ask for, from chunk `index` of a segment on."""
+        """Yield what a reader will request, from chunk `index` of a segment on."""
         while True:
             for number in range(index, self._parts.chunk_count(stored.metadata)):
                 yield self._parts.chunk(stored.metadata, number, is_ahead=True)
