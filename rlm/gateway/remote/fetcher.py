@@ -11,9 +11,12 @@
 from the chunk cache without a copy. If a segment has no batch at the offset or above, the fetch
 continues in the next one. A gap alone thus never makes a response empty.
 
-Memory: the cache's budget for chunks and indexes, including leased ones; a quarter of it for free
-buffers; two chunks for each prefetching thread, if they are evicted during verification; what the
-storage manager keeps; the state of `reader_count` readers. Waiting fetches use none.
+Memory, in addition to the storage manager's. Waiting fetches use none.
+
+- the cache's budget for chunks and indexes, including leased ones
+- a quarter of that for free buffers
+- two chunks for each prefetching thread, if they are evicted during verification
+- the state of `reader_count` readers
 """
 
 from __future__ import annotations

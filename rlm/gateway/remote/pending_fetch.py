@@ -1,8 +1,8 @@
-"""One read of the store: begun in a pool, ended by whoever reads the store, told to the loop once.
+"""PendingFetch: one read of the store, started in a pool and finished by the threads that read.
 
-Each waking of the loop on the way would hold up the read, for both are of one interpreter. So what
-comes between beginning and end is done by the threads that are at it. Must not know turns, quotas
-or connections.
+Each wake-up of the loop would delay the read, because both share one interpreter. The reading
+threads therefore do all work in between, and notify the loop once. Must not know permits, quotas or
+connections.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STORAGE_ERROR = ReadRefused(ErrorCode.KAFKA_STORAGE_ERROR)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientPartitionFetch:
-    """What is to be read, and for whom."""
+    """One partition to read, and the client that reads it."""
 
     read: PartitionFetch
     read_committed: bool
@@ -37,9 +37,9 @@ class ClientPartitionFetch:
 
 
 class PendingFetch:
-    """Of the loop that makes it; `outcome` is that loop's, and never raises.
+    """One read. `outcome` belongs to the loop that created the read, and never raises.
 
-    `was_cold`: the store had to be waited for; None if it was not asked.
+    `was_cold`: the read had to wait for the store; None if it did not use the store.
     """
 
     def __init__(self, asked: ClientPartitionFetch, tier: TierReader, pool: Executor) -> None:
@@ -56,7 +56,7 @@ class PendingFetch:
         self._in_pool(self._begin)
 
     def give_up(self) -> None:
-        """Nobody wants it any more; what came or comes of it is released, and not to be used."""
+        """Release what the read returned or will return; the outcome may not be used afterwards."""
         self.is_given_up = True
         if self.outcome.done():
             release_all([self.outcome.result()])
@@ -64,7 +64,7 @@ class PendingFetch:
             self._reading.cancel()
 
     def _begin(self) -> RemoteOutcome | None:
-        """None: it goes on where the store is read."""
+        """Start the read; return None if it continues where the store is read."""
         asked = self.asked
         started = self._tier.begin(
             asked.read, read_committed=asked.read_committed, client=asked.client
@@ -81,7 +81,7 @@ class PendingFetch:
     def _has_read(self, reading: Future[FetchOutcome]) -> None:
         error = None if reading.cancelled() else reading.exception()
         if reading.cancelled():
-            self._ended.set_result(_STORAGE_ERROR)  # for nobody
+            self._ended.set_result(_STORAGE_ERROR)  # no client receives it
         elif error is not None:
             self._fail(error)
         elif isinstance(found := reading.result(), NotStored):
@@ -92,7 +92,7 @@ class PendingFetch:
     def _in_pool(self, step: Callable[[], RemoteOutcome | None]) -> None:
         try:
             self._pool.submit(self._take, step)
-        except RuntimeError as error:  # how a pool says that it was shut down
+        except RuntimeError as error:  # the pool was shut down
             self._fail(error)
 
     def _take(self, step: Callable[[], RemoteOutcome | None]) -> None:
