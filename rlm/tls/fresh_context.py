@@ -1,7 +1,7 @@
-"""A TLS context that follows its files: certificates are renewed while connections go on.
+"""FreshContext: a TLS context that follows its files, so that certificates change while running.
 
-New connections take what the files say now; those that are open keep what they began with. Files
-that cannot be used, as one that is half written, leave the context as it was.
+New connections use the current files; open ones keep their certificate. If the files cannot be
+used, for example because one is half written, the context stays unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ _log = logging.getLogger(__name__)
 
 
 class FreshContext:
-    """`made` is told each renewal: whether it succeeded. Not thread-safe."""
+    """Creates the context again when its files change. Not thread-safe.
+
+    `renewed` is called after each attempt with whether it succeeded.
+    """
 
     def __init__(
         self,
@@ -31,7 +34,7 @@ class FreshContext:
         *,
         renewed: Callable[[bool], None],
     ) -> None:
-        """Make the first one; `make` raises InvalidConfigError, and so does this."""
+        """Create the first context. Raises InvalidConfigError, as `make` does."""
         self._make = make
         self._files = tuple(files)
         self._clock = clock
@@ -41,7 +44,7 @@ class FreshContext:
         self._context = make()
 
     def current(self) -> ssl.SSLContext:
-        """The context for a new connection. Looks at the files once a second at most."""
+        """Return the context for a new connection. Checks the files once a second at most."""
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._looked_ms >= _LOOK_INTERVAL_MS:
             self._looked_ms = now_ms
@@ -66,7 +69,7 @@ class FreshContext:
 
 
 def _stamp(path: Path) -> _Stamp:
-    """What changes with a file's content; links are followed, None if there is no file."""
+    """Return values that change with a file's content; None without a file. Follows links."""
     try:
         found = path.stat()
     except OSError:

@@ -1,7 +1,7 @@
-"""TLS at the managers' HTTP API: the server's certificate, and whom commands trust.
+"""TLS of the managers' HTTP API: the server's certificate, and the CAs that commands trust.
 
-Both are PEM files, read as the gateway reads its own (rlm.tls.keystore). A changed keystore is
-taken for new connections, without a restart.
+Both are PEM files, loaded like those of the gateway (rlm.tls.keystore). New connections use a
+changed keystore without a restart.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from rsm.segment.clock import Clock
 
 
 def server_context(config: RestTlsConfig, clock: Clock) -> ssl.SSLContext | None:
-    """For the API; None if it speaks plain HTTP. InvalidConfigError naming key and file.
+    """Return the API's context; None for plain HTTP. InvalidConfigError names key and file.
 
-    One server's: it follows the files from that server's thread.
+    Use it for one server: that server's thread checks the files for changes.
     """
     keystore = config.keystore
     if keystore is None:
@@ -42,7 +42,7 @@ def server_context(config: RestTlsConfig, clock: Clock) -> ssl.SSLContext | None
 
 
 def client_context(config: RestTlsConfig) -> ssl.SSLContext:
-    """For commands. InvalidConfigError naming key and file."""
+    """Return the context for commands. InvalidConfigError names key and file."""
     if config.truststore is None:
         return ssl.create_default_context()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

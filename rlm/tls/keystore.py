@@ -1,6 +1,6 @@
-"""Keys and certificates in PEM files, as Kafka's stores of the type PEM, into TLS contexts.
+"""Loads keys and certificates from PEM files into TLS contexts, like Kafka's stores of type PEM.
 
-Errors name the setting and the file, never what is in it.
+Errors name the setting and the file, never the content.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _ENCRYPTED = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keystore:
-    """One file with a private key and its certificate chain.
+    """A file with a private key and its certificate chain.
 
-    `location_key` and `password_key` are the settings that it comes from.
+    `location_key` and `password_key` name the settings that configure it.
     """
 
     path: Path
@@ -32,7 +32,7 @@ class Keystore:
     password_key: str
 
     def load_into(self, context: ssl.SSLContext) -> None:
-        """Have `context` show this certificate. Raises InvalidConfigError; may block."""
+        """Load the certificate into `context`. Raises InvalidConfigError; may block."""
         text = _pem(self.path, self.location_key)
         if _PRIVATE_KEY.search(text) is None:
             raise self._unusable("the file holds no private key in PEM")
@@ -44,7 +44,7 @@ class Keystore:
                 file=self.path,
             )
         try:
-            # Never without a password: OpenSSL would ask the terminal for it.
+            # Always with a password, because OpenSSL would otherwise prompt on the terminal.
             context.load_cert_chain(self.path, password=self.password or "")
         except (OSError, ValueError) as error:  # ValueError: a password of over 1,023 bytes
             if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
@@ -63,7 +63,7 @@ class Keystore:
 
 
 def trust(context: ssl.SSLContext, path: Path, *, location_key: str) -> None:
-    """Have `context` believe what those certificates signed. InvalidConfigError; may block."""
+    """Let `context` trust the file's CA certificates. Raises InvalidConfigError; may block."""
     _pem(path, location_key)
     try:
         context.load_verify_locations(cafile=path)

@@ -1,8 +1,8 @@
-"""Answers from the store, spread over the rounds of the loop: what only passes goes in between.
+"""AnswerRounds: spreads responses from the store over the loop's iterations.
 
-To give one takes the loop ten times as long as to pass on what the broker has. So where several
-readers want one, no more than one is given in a round of the loop, in the order in which they came,
-and who reads from the broker meanwhile waits for one of them and not for all.
+A response from the store takes the loop ten times as long as relaying one of the broker. If several
+readers wait, each iteration sends one such response, in order of arrival. Clients that read from
+the broker meanwhile wait for one of them, not for all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from collections.abc import Callable, Hashable
 
 
 class AnswerRounds:
-    """Of one loop: all methods are to be called there. Memory: an entry for each who waits."""
+    """The delayed responses of one loop, on which all methods are called.
+
+    Memory: an entry for each delayed response.
+    """
 
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()
@@ -21,9 +24,9 @@ class AnswerRounds:
         self._last_reader: Hashable = None
 
     def may_give(self, reader: Hashable) -> bool:
-        """Whether an answer to that reader may be given now; if not, it may `wait`.
+        """Return whether a response to that reader may be sent now; if not, the caller may `wait`.
 
-        Who was given the last one as well may have one more within a round: it mostly is alone.
+        The previous reader may get another one in the same iteration, because it is usually alone.
         """
         if self._is_given or self._waiting:
             return False
@@ -34,7 +37,7 @@ class AnswerRounds:
         return True
 
     def wait(self, give: Callable[[], None]) -> None:
-        """Have an answer given in a round of its own; to be called when it may not be given now."""
+        """Send a response in an iteration of its own, after `may_give` returned False."""
         self._waiting.append(give)
 
     def _next(self) -> None:

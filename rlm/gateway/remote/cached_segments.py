@@ -1,7 +1,7 @@
-"""CachedSegments: what look-ups by time read of stored segments, out of the memory of fetches.
+"""CachedSegments: reads stored segments for look-ups by time, through the cache of fetches.
 
-So it counts in their one budget, is read once however many ask, and is there for the consumer that
-goes on to read where its look-up led it.
+The data counts in the cache's one budget and is read once for all requests. It is still in memory
+when the consumer starts to read at the offset it looked up.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from rsm.segment.ranges import OffsetRange
 from rsm.spi import RemoteStorageManager
 
 _T = TypeVar("_T")
-_TIME_INDEX = 1  # what finds batches is cached as 0
+_TIME_INDEX = 1  # the other indexes are cached as 0
 _RUN_BYTES = 1 << 20
 
 
 class CachedSegments:
-    """Thread-safe. Blocks on the store, for `patience_ms` at a time: then RetriableError."""
+    """Reads segments. Thread-safe; blocks for `patience_ms`, then raises RetriableError."""
 
     def __init__(
         self,
@@ -43,14 +43,14 @@ class CachedSegments:
         storage: RemoteStorageManager,
         patience_ms: int = 30_000,
     ) -> None:
-        """`cache` is the fetcher's own."""
+        """`cache` must be the fetcher's own."""
         self._fetcher = fetcher
         self._cache = cache
         self._storage = storage
         self._patience_ms = patience_ms
 
     def time_index(self, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
-        """Costs as much as the object that holds it. Raises as the storage manager does."""
+        """Return a time index, which costs as much as its object. Raises as the storage manager."""
         companion = metadata.objects[-1]
         request: ChunkRequest[SegmentPart] = ChunkRequest(
             key=ChunkKey(part_name(companion.key, INDEXES), _TIME_INDEX),
@@ -66,7 +66,7 @@ class CachedSegments:
             self._cache.leave(reader)
 
     def scan_segment(self, stored: StoredRange, from_offset: int) -> Iterator[StoredBatches]:
-        """Batches up to the end of its readable part. Raises as `RemoteFetcher.fetch`."""
+        """Yield batches up to the end of the readable part. Raises as `RemoteFetcher.fetch`."""
         client = object()
         try:
             yield from self._runs(stored, from_offset, client)

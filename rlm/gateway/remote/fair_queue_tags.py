@@ -1,7 +1,7 @@
-"""FairQueueTags: who is next of those who share something, so that all get the same of it. Pure.
+"""FairQueueTags: which client is next, so that all receive the same amount. Pure.
 
-Start-time fair queueing: a client's turn is tagged with what it was given so far, and the lowest
-tag is next. Who was away begins where the others are, so that nobody saves up turns.
+Start-time fair queueing: a fetch is tagged with what its client received so far, and the lowest tag
+is next. An idle client returns at the tag of the others, so it cannot save up permits.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Hashable
 
 
 class FairQueueTags:
-    """Not thread-safe.
+    """The clients' tags. Not thread-safe.
 
-    Memory: an entry for each client that was given more than the others and has not gone.
+    Memory: an entry for each connected client that received bytes.
     """
 
     def __init__(self) -> None:
@@ -23,18 +23,18 @@ class FairQueueTags:
         return len(self._served)
 
     def tag(self, client: Hashable) -> int:
-        """Where a client stands that asks now."""
+        """Return the tag of a client's request now."""
         return max(self._reached, self._served.get(client, 0))
 
     def started(self, tag: int) -> None:
-        """A turn with this tag begins."""
+        """Record that a fetch with this tag starts."""
         self._reached = max(self._reached, tag)
 
     def served(self, client: Hashable, size_bytes: int) -> None:
-        """A client's turn has ended with so much for it."""
+        """Record that a client received `size_bytes`."""
         if size_bytes > 0:
             self._served[client] = self.tag(client) + size_bytes
 
     def forget(self, client: Hashable) -> None:
-        """A client has gone. Idempotent."""
+        """Remove a disconnected client. Idempotent."""
         self._served.pop(client, None)

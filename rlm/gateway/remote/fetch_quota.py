@@ -1,9 +1,9 @@
-"""How many bytes of the store clients may be given in a time (KIP-956). Pure.
+"""FetchQuota: how many bytes per second clients may receive from the store (KIP-956). Pure.
 
-A bucket: it fills at `bytes_per_second`, up to what the windows together would let through; what
-was given is taken out, below zero where an answer was larger than what was there. So the rate is
-kept over any long time, and a pause is made up for within the windows at most. It begins with one
-window's worth.
+A token bucket fills at `bytes_per_second`, up to the amount of all windows. Sent bytes are taken
+from it, below zero if a response was larger than the rest. The rate is thus kept over any long
+time, and idle time is made up for within the windows only. The bucket starts with the amount of one
+window.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ UNLIMITED_BYTES_PER_SECOND = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchQuotaSettings:
-    """Kafka's `remote.log.manager.fetch.max.bytes.per.second` and the windows it is kept over."""
+    """Kafka's `remote.log.manager.fetch.max.bytes.per.second` and its windows."""
 
     bytes_per_second: int = UNLIMITED_BYTES_PER_SECOND
     window_count: int = 11
@@ -26,7 +26,7 @@ class FetchQuotaSettings:
             raise ValueError(f"not a quota: {self}")
 
     def shared_by(self, process_count: int) -> FetchQuotaSettings:
-        """One of so many processes' even share."""
+        """Return the even share of one of `process_count` processes."""
         if self.bytes_per_second == UNLIMITED_BYTES_PER_SECOND:
             return self
         return FetchQuotaSettings(
@@ -37,26 +37,26 @@ class FetchQuotaSettings:
 
 
 class FetchQuota:
-    """Not thread-safe. `now_ms` is monotonic time, the first time that of the construction."""
+    """The token bucket. Not thread-safe. `now_ms` is monotonic time in all methods."""
 
     def __init__(self, settings: FetchQuotaSettings, now_ms: int) -> None:
         self._settings = settings
         self._is_limited = settings.bytes_per_second < UNLIMITED_BYTES_PER_SECOND
-        # In bytes times 1000, so that a millisecond's worth is a whole number.
+        # In bytes times 1000, so that the amount per millisecond is a whole number.
         self._most = settings.bytes_per_second * settings.window_ms * settings.window_count
         self._available = settings.bytes_per_second * settings.window_ms
         self._filled_ms = now_ms
 
     def charge(self, size_bytes: int, now_ms: int) -> None:
-        """So much was given."""
+        """Take the bytes that a client received from the bucket."""
         if self._is_limited:
             self._fill(now_ms)
             self._available -= size_bytes * 1_000
 
     def throttle_ms(self, now_ms: int, *, reserved_bytes: int = 0) -> int:
-        """How long nothing more may be given; 0 if something may be.
+        """Return how long nothing more may be sent; 0 if something may be.
 
-        `reserved_bytes` are expected to be given for what is under way.
+        `reserved_bytes` are expected for fetches with a permit.
         """
         if not self._is_limited:
             return 0

@@ -1,7 +1,7 @@
-"""Code that waits for futures one after the other without a thread of its own.
+"""Runs code that waits for one future after the other, without a thread of its own.
 
-A generator yields the futures it waits for and is resumed with their values on whichever thread
-completes them; what it returns is the result.
+A generator yields each future, and the thread that completes it resumes the generator with its
+value. The generator's return value is the result.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Steps = Generator[Future[AwaitedT], AwaitedT, ResultT]
 def run_steps(
     steps: Steps[AwaitedT, ResultT], *, unwanted: Callable[[ResultT], None]
 ) -> Future[ResultT]:
-    """Run `steps` up to their first wait, here; the rest where what they wait for is completed.
+    """Run `steps` up to the first wait here, the rest on the threads that complete the futures.
 
-    Cancelling the result cancels what is waited for; where that comes too late the steps go on,
-    and a result that nobody waits for any more is given to `unwanted`.
+    Cancelling the result cancels the awaited future. If that is too late, `steps` continue and
+    their result is passed to `unwanted`.
     """
     runner = _Runner(steps, unwanted)
     runner.go_on(None)
@@ -31,7 +31,7 @@ def run_steps(
 
 
 class _Runner(Generic[AwaitedT, ResultT]):
-    """One generator. Only one thread at a time runs it: it waits for one future at a time."""
+    """One generator. It waits for one future at a time, so only one thread at a time runs it."""
 
     def __init__(
         self, steps: Steps[AwaitedT, ResultT], unwanted: Callable[[ResultT], None]
@@ -40,12 +40,12 @@ class _Runner(Generic[AwaitedT, ResultT]):
         self._unwanted = unwanted
         self._awaited: Future[AwaitedT] | None = None
         self.result: Future[ResultT] = Future()
-        # Weak, for a future keeps its callbacks: what it holds is to go with its last user.
+        # Weak, because a future keeps its callbacks, and these would keep the runner in memory.
         runner = ref(self)
         self.result.add_done_callback(lambda result: _has_ended(runner(), result))
 
     def go_on(self, done: Future[AwaitedT] | None) -> None:
-        """Run until there is something to wait for, in a loop: what is done is not waited for."""
+        """Run until a future is not complete; a loop handles completed ones."""
         self._awaited = None
         while True:
             try:
@@ -79,7 +79,7 @@ class _Runner(Generic[AwaitedT, ResultT]):
             self._unwanted(value)
 
     def cancel(self) -> None:
-        """Nobody waits for the result any more."""
+        """Cancel the awaited future, because the result was cancelled."""
         awaited = self._awaited
         if awaited is not None:
             awaited.cancel()

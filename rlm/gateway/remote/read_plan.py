@@ -1,8 +1,8 @@
-"""What to read of a segment for a fetch: chunks that others share, or a span of its own. Pure.
+"""ReadPlans: what to read of a segment for a fetch: shared chunks, or a range of its own. Pure.
 
-Who reads on is given chunks: what follows them is read ahead, and what one has read serves others.
-Who looks at a place for the first time waits for the store, so it waits for as little as answers
-it. Must not know offsets.
+A sequential reader gets chunks: the following ones are prefetched, and other readers share them.
+The first read at a position waits for the store, so it reads only what answers it. Must not know
+offsets.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from rsm.cache.chunk_lease import ChunkRequest
 from rsm.cache.chunk_table import ChunkKey
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 
-# The least that is read for a look.
+# The smallest read of `ReadPlans.look`.
 _LEAST_LOOK_BYTES = 262_144
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPlan:
-    """`requests` must be there, and give the log up to `end_position`.
+    """What to read. `requests` must be in memory, and contain the log up to `end_position`.
 
-    `following` are the chunks behind them that may be.
+    `following` are optional chunks after these.
     """
 
     requests: Sequence[ChunkRequest[SegmentPart]]
@@ -33,9 +33,9 @@ class ReadPlan:
 
 
 class ReadPlans:
-    """Thread-safe. `holds`: whether a chunk is in memory or being read.
+    """Plans reads. Thread-safe. `holds`: whether a chunk is in memory or being read.
 
-    A look reads no more than `most_asked_bytes` of what is asked for, and `most_bytes` in all.
+    `look` reads at most `most_asked_bytes` of the requested bytes, and at most `most_bytes` in all.
     """
 
     def __init__(
@@ -58,9 +58,9 @@ class ReadPlans:
         position: int,
         reach_position: int = 0,
     ) -> ReadPlan:
-        """One read of as much as is asked for, and up to `reach_position`, unless that is far.
+        """Plan one read of the requested bytes, and up to `reach_position` unless that is far.
 
-        Of the chunks there, if somebody else reads them and nobody has read just this.
+        It uses shared chunks if these are cached and this range is not.
         """
         reach_position = min(reach_position, position + self._most_bytes)
         asked_bytes = min(max(fetch.max_bytes, _LEAST_LOOK_BYTES), self._most_asked_bytes)
@@ -79,7 +79,7 @@ class ReadPlans:
         position: int,
         end_position: int,
     ) -> ReadPlan:
-        """The chunks of [position, end_position), and of as much as is asked for behind it."""
+        """Plan the chunks of [position, end_position), and optional ones up to `max_bytes`."""
         first = self._parts.chunk_index(metadata, position)
         last = self._parts.chunk_index(metadata, end_position - 1)
         limit_position = min(position + fetch.max_bytes, metadata.segment_size_bytes)
@@ -94,7 +94,7 @@ class ReadPlans:
     def keys(
         self, fetch: SliceRequest, metadata: RemoteLogSegmentMetadata, position: int
     ) -> tuple[list[ChunkKey], list[ChunkKey]]:
-        """What `chunks` would read for the byte at `position`, and what may follow: keys alone."""
+        """Return the keys that `chunks` requires for `position`, and the optional ones."""
         first = self._parts.chunk_index(metadata, position)
         limit_position = min(position + fetch.max_bytes, metadata.segment_size_bytes)
         last = self._parts.chunk_index(metadata, limit_position - 1)
@@ -108,7 +108,7 @@ class ReadPlans:
         metadata: RemoteLogSegmentMetadata,
         requests: Sequence[ChunkRequest[SegmentPart]],
     ) -> Sequence[ChunkRequest[SegmentPart]]:
-        """With what tells aborted transactions, where they are asked for."""
+        """Add the indexes that contain aborted transactions, for read_committed fetches."""
         if not fetch.read_committed:
             return requests
         return [self._parts.indexes(metadata), *requests]
