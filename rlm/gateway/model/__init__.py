@@ -1,1 +1,1 @@
-"""Values that all folders of the gateway share: topics, addresses, counters and actions."""
+"""Values that all packages of the gateway share: topics, addresses, counters and actions."""

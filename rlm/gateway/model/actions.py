@@ -1,4 +1,4 @@
-"""What a session wants done: values that its owner carries out in the order in which they come."""
+"""The actions that a session requests; its owner performs them in order."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from rsm.segment.ids import TopicIdPartition
 
 @dataclass(frozen=True, slots=True)
 class ToBroker:
-    """Send this; valid until the session is handed the next bytes."""
+    """Send these bytes to the broker; valid until the session receives the next bytes."""
 
     data: Buffer
 
 
 @dataclass(frozen=True, slots=True)
 class ToClient:
-    """Send this; valid until the session is handed the next bytes."""
+    """Send these bytes to the client; valid until the session receives the next bytes."""
 
     data: Buffer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerToClient:
-    """Send these, then call `release`, until when they are valid."""
+    """Send these parts to the client, then call `release`; they are valid until then."""
 
     parts: list[Buffer]
     release: Callable[[], None]
@@ -38,9 +38,9 @@ class AnswerToClient:
 class PartitionFetch:
     """One partition's part of a fetch that the broker no longer has, or never had.
 
-    `local_start_offset`: where the broker's log starts. `above_end`: it says that the offset lies
-    above the log's end, so all there is to find out is whether that is true of both tiers.
-    `last_fetched_epoch` -1: not said.
+    `local_start_offset`: where the broker's log starts. `above_end`: the broker reports the offset
+    as above its log end, so the reader only checks whether that is true of both tiers.
+    `last_fetched_epoch` is -1 if the client sent none.
     """
 
     topic_id_partition: TopicIdPartition
@@ -55,8 +55,9 @@ class PartitionFetch:
 class RemoteFetch:
     """Read these, then call the session's `remote_read` with an outcome for each.
 
-    What is not read within `max_wait_ms` goes on, and is `Reading`. What may not be begun within
-    `permit_wait_ms` of it is `Throttled`. `client_id` is what the client calls itself.
+    A read that is not finished within `max_wait_ms` continues and is `ReadPending`. Without a
+    permit within `permit_wait_ms`, the outcome is `ReadThrottled`. `client_id` is from the request
+    header.
     """
 
     reads: tuple[PartitionFetch, ...]
@@ -68,10 +69,10 @@ class RemoteFetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefetchHint:
-    """A `SliceRequest` of these is likely to come soon.
+    """A `RemoteFetch` of these reads is likely to come soon.
 
-    Whatever is in memory of it may be made ready meanwhile. Without `reads` none comes: what was
-    made ready is not wanted.
+    The owner may prepare what is in memory. Without `reads`, none comes and the owner drops what it
+    prepared.
     """
 
     reads: tuple[PartitionFetch, ...]
@@ -89,7 +90,7 @@ class RewriteExchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Close:
-    """End both connections, what was to be sent before still being sent."""
+    """Close both connections after sending what was to be sent before."""
 
     reason: DisconnectCause
     detail: str = ""

@@ -1,11 +1,12 @@
-"""Which gateway clients are led to for each broker.
+"""GatewayTopology: the gateway address that clients get for each broker. Pure.
 
-A client that is led past the gateways finds only what its broker still has: it would reset, and
-never come back. So a broker whose gateway is not live is given the address of another live one,
-which answers that it doesn't lead, until the client asks again; without any live one, it keeps the
-last address that its gateway had. Leading to the broker itself is for those who say so.
+A client that bypasses the gateways finds only the local log: it would reset its offset and never
+return. A broker without a live gateway therefore gets the address of another live one. That one
+answers that it does not lead the partition, until the client requests metadata again. Without any
+live gateway, the broker keeps its gateway's last address. Clients get a broker's own address only
+with `direct_if_unserved`.
 
-Pure: registrations and the brokers' clock in, addresses out.
+The input is registrations and the brokers' clock, the output addresses.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from rlmm.spi import Registration
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayTopology:
-    """Addresses by node id. `live` has at least one's own; `last_known` those of the dead too.
+    """The gateways' addresses by node id.
 
-    `own` are this process's addresses. `heartbeats_ms` tells when each of the gateways that are
-    only found by them was heard of last.
-    `elsewhere` is where a gateway of the whole cluster leads those whom it cannot lead to a broker.
+    `live` has at least those of this process, `last_known` also those of dead gateways. `own` are
+    this process's addresses. `heartbeats_ms` has the last heartbeat of each gateway that is known
+    only from its registration. `elsewhere` is the address that a gateway of the whole cluster
+    returns for brokers without an endpoint.
     """
 
     live: Mapping[int, HostPort]
@@ -36,16 +38,16 @@ class GatewayTopology:
     heartbeats_ms: Mapping[int, int] = field(default_factory=dict)
 
     def leads_here_instead(self, node_id: int) -> bool:
-        """Whether a broker's clients are led here because its own gateway is not live."""
+        """Return whether a broker's clients are redirected here because its gateway is not live."""
         return node_id not in self.live and self.address_of(node_id) in self.own
 
     def without(self, node_ids: Collection[int]) -> GatewayTopology:
-        """As if the gateways of these were not live."""
+        """Return this topology as if these brokers' gateways were not live."""
         live = {each: address for each, address in self.live.items() if each not in node_ids}
         return replace(self, live=live)
 
     def address_of(self, node_id: int) -> HostPort | None:
-        """Where clients find the broker `node_id`; None: at its own address."""
+        """Return the address that clients get for a broker; None for the broker's own."""
         if node_id in self.live:
             return self.live[node_id]
         if self.direct_if_unserved:
@@ -66,10 +68,11 @@ def topology_of(
     fixed: Mapping[int, HostPort] | None = None,
     direct_if_unserved: bool = False,
 ) -> GatewayTopology:
-    """The topology as all registrations tell it at `broker_time_ms`, the brokers' clock.
+    """Return the topology from all registrations at `broker_time_ms`, the brokers' clock.
 
-    `own` are the brokers that this process serves: it knows that it lives. `fixed` replaces what
-    registrations say of the brokers it names. A gateway of no broker has clients of its own.
+    `own` are the brokers that this process serves, which count as live. `fixed` replaces the
+    registrations of the brokers it names. Gateways without a broker are left out, because they have
+    clients of their own.
     """
     gateways = [
         r
@@ -99,7 +102,7 @@ def topology_of(
 
 
 def _address(registration: Registration) -> HostPort | None:
-    """None for what is no address: a newer version may write what we cannot read."""
+    """Return the address; None if it is invalid, as a newer version may write another format."""
     try:
         return parse_host_port(registration.process.gateway_address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Bytes by client id, with a bounded number of ids. Pure."""
+"""ClientBytes: bytes by client id, for a limited number of ids. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _LONGEST_ID = 100
 
 
 class ClientBytes:
-    """What each client id was given; not thread-safe.
+    """The bytes that each client id received. Not thread-safe.
 
-    `limit_count` ids are told apart. A further one takes the place of that which has read longest
-    ago, if that is `idle_ms` past; else it counts as OTHER. So no count ever falls.
+    It counts `limit_count` ids separately. A further id replaces the one idle for longest, if that
+    is idle for `idle_ms`; otherwise it counts as OTHER. No count ever decreases.
     """
 
     def __init__(self, *, limit_count: int = 100, idle_ms: int = 600_000) -> None:
@@ -23,18 +23,18 @@ class ClientBytes:
         self._other_bytes = 0
 
     def add(self, client_id: str, size_bytes: int, now_ms: int) -> None:
-        """A client of this id was given so much."""
+        """Add the bytes that a client of this id received."""
         client_id = client_id[:_LONGEST_ID]
         if client_id not in self._sizes and not self._has_room(now_ms):
             self._other_bytes += size_bytes
             return
         self._sizes[client_id] = self._sizes.get(client_id, 0) + size_bytes
-        # Moved to the end: the first is always the one that has read longest ago.
+        # Moved to the end, so that the first is always the one idle for longest.
         self._seen_ms.pop(client_id, None)
         self._seen_ms[client_id] = now_ms
 
     def sizes(self) -> Mapping[str, int]:
-        """Bytes by client id; OTHER is all that could not be told apart. Any thread may call it."""
+        """Return bytes by client id; OTHER counts all further ids. Any thread may call it."""
         sizes = self._sizes.copy()
         sizes[OTHER] = sizes.get(OTHER, 0) + self._other_bytes
         return sizes

@@ -1,4 +1,4 @@
-"""What a rewrite may know beside the message: where gateways are, and what is stored."""
+"""What a rewrite may use in addition to the message: gateway addresses and stored data."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class TimestampLookup(Protocol):
         *,
         below_offset: int | None = None,
     ) -> FoundRecord | None:
-        """The first stored record at or after a time, below an offset if one is given."""
+        """Return the first stored record at or after a time, below an offset if one is given."""
 
     def record_of_max_timestamp(
         self, topic_id_partition: TopicIdPartition, *, above_ms: int = -1
     ) -> FoundRecord | None:
-        """The first stored record of the greatest timestamp, if that is above `above_ms`."""
+        """Return the first stored record with the greatest timestamp, if above `above_ms`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSettings:
-    """How rewrites answer what has to be waited for: the pools bound how many at once.
+    """The thread pools and the timeout of rewrites. The pools limit how many calls block at once.
 
-    `store` runs what waits for the store, `topic` what waits for the metadata topic alone, which a
-    store that hangs must not keep. Rewrites run in neither. `timeout_ms` bounds a request's
-    rewrite.
+    `store` runs calls that wait for the store. `topic` runs calls that wait for the metadata topic
+    alone, so that a hanging store does not delay them. Rewrites run in neither. `timeout_ms` limits
+    the rewrite of one request.
     """
 
     store: Executor
@@ -51,11 +51,11 @@ class AnswerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayContext:
-    """One moment's view: take a new one for each request. All that it leads to is thread-safe.
+    """A snapshot; create one for each request. All objects that it refers to are thread-safe.
 
-    `topology` and `topics` are values; `metadata` and `timestamps` may block, and are asked by
-    blocking rewrites only. `started_ms`, by the clock of `answering`: since when the client waits
-    for a rewrite; None: only now.
+    `topology` and `topics` are values. `metadata` and `timestamps` may block, so only blocking
+    rewrites use them. `started_ms` is when the client's wait for a rewrite began, by the clock of
+    `answering`; None means now.
     """
 
     topology: GatewayTopology

@@ -1,4 +1,4 @@
-"""What a gateway counts: ends of connections by reason, what was read of the store and for whom."""
+"""What a gateway counts: disconnects by cause, and reads from the store by topic and client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlm.gateway.model.latencies import Latencies
 
 
 class RemoteCount(Enum):
-    """What became of a partition that was to be read from the store."""
+    """The outcome of a partition that was to be read from the store."""
 
     SERVED = "served"
     READING = "reading"
@@ -26,7 +26,7 @@ class RemoteCount(Enum):
 
 @dataclass(slots=True)
 class TopicCounts:
-    """Reads for one topic: partitions' parts of fetches, those that failed, bytes given."""
+    """Reads of one topic: partitions' parts of fetches, those that failed, bytes sent."""
 
     requests: int = 0
     errors: int = 0
@@ -35,10 +35,10 @@ class TopicCounts:
 
 @dataclass(slots=True)
 class GatewayCounts:
-    """Written by the gateway's loop alone; any thread may read.
+    """A gateway's counts. Only its loop writes; any thread may read.
 
-    `throttled_count` answers were throttled by the quota, for `throttled_ms` in all. `warm` and
-    `cold`: how long a read took that found its first batch in memory, or not.
+    The quota throttled `throttled_count` responses for `throttled_ms` in all. `warm` and `cold`:
+    the durations of reads that found their first batch in memory, or did not.
     """
 
     connections: int = 0
@@ -54,7 +54,10 @@ class GatewayCounts:
     cold: Latencies = field(default_factory=Latencies)
 
     def throttled(self, partition_count: int, throttle_ms: int) -> None:
-        """A fetch of so many partitions got no turn: by the quota if that has to be waited for."""
+        """Count a fetch of `partition_count` partitions without a permit.
+
+        With `throttle_ms` the quota caused it, otherwise a full queue.
+        """
         outcome = RemoteCount.THROTTLED if throttle_ms else RemoteCount.QUEUE_FULL
         self.remote[outcome] += partition_count
         if throttle_ms:
@@ -62,7 +65,7 @@ class GatewayCounts:
             self.throttled_ms += throttle_ms
 
     def topic(self, name: str) -> TopicCounts:
-        """A topic's own; there are only as many as were tiered."""
+        """Return a topic's counts; there is an entry for each topic that was tiered."""
         found = self.topics.get(name)
         if found is None:
             found = self.topics[name] = TopicCounts()

@@ -1,4 +1,4 @@
-"""Why a client's connection was ended, and how a part of the gateway says so."""
+"""Why the gateway closed a client's connection, and the error that carries the cause."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class DisconnectCause(Enum):
-    """As it is counted; the first two are how a connection ends that nobody is to blame for."""
+    """The cause as counted. The first two are normal: client or broker closed the connection."""
 
     CLIENT_LEFT = "client_left"
     BROKER_CLOSED = "broker_closed"
@@ -35,7 +35,7 @@ class DisconnectCause(Enum):
 
 
 class ConnectionRefusedByGatewayError(Exception):
-    """Ends the connection on whose bytes it was raised, and nothing else."""
+    """Closes only the connection whose bytes raised it."""
 
     def __init__(self, reason: DisconnectCause, detail: str = "") -> None:
         super().__init__(f"{reason.value} {detail}".rstrip())

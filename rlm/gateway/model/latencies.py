@@ -1,4 +1,4 @@
-"""Counts how long things took, in buckets. Pure."""
+"""Latencies: a histogram of durations. Pure."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _BOUNDS_S = (
 
 
 class Latencies:
-    """Written by one thread, read by any."""
+    """Counts durations in buckets. One thread writes, any may read."""
 
     def __init__(self) -> None:
         self._counts = [0] * (len(_BOUNDS_S) + 1)
         self.sum_s = 0.0
 
     def add(self, duration_s: float) -> None:
-        """One more took so long."""
+        """Count one duration."""
         self._counts[bisect_left(_BOUNDS_S, duration_s)] += 1
         self.sum_s += duration_s
 
     def buckets(self) -> Sequence[tuple[str, int]]:
-        """How many took no longer than each bound in seconds, the last being `+Inf`."""
+        """Return how many durations are within each bound in seconds; the last bound is `+Inf`."""
         buckets: list[tuple[str, int]] = []
         count = 0
         for bound, counted in zip((*map(str, _BOUNDS_S), "+Inf"), self._counts, strict=True):

@@ -1,4 +1,4 @@
-"""What one API's rewrite is: the vocabulary of the table in rlm.gateway.rewriting.rewrite_table."""
+"""The kinds of rewrites of one API, for the table in rlm.gateway.rewriting.rewrite_table."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _ALL_VERSIONS = Versions.parse("0+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerRewrite(Generic[RequestT, ResponseT]):
-    """Only the response is changed, whatever was asked; the request passes as it came.
+    """Changes only the response, whatever the request; the request passes unchanged.
 
-    In versions outside of `versions` there is nothing to change: they pass as they are.
+    Versions outside of `versions` need no change and pass unchanged.
     """
 
     api: Api[RequestT, ResponseT]
@@ -25,28 +25,28 @@ class AnswerRewrite(Generic[RequestT, ResponseT]):
 
 
 class AnswerScanner(Protocol):
-    """One response on its way. Its functions raise CorruptError for what is no such response."""
+    """Changes one response while it passes. Raises CorruptError for a malformed response."""
 
     @property
     def frame_bytes(self) -> int | None:
-        """The size of what is passed on; None until it is known, and then nothing is passed on."""
+        """Return the changed frame's size; None until it is known, and nothing passes before."""
 
     def feed(self, chunk: memoryview, /) -> Sequence[Buffer]:
-        """Take the next bytes behind the size field; returns what may be passed on."""
+        """Process the next bytes after the size field; return what may be passed on."""
 
     @property
     def passing_bytes(self) -> int:
-        """How many of the next bytes may go by unseen."""
+        """Return how many of the next bytes may pass without being scanned."""
 
     def passed(self, count: int, /) -> None:
-        """So many of them did."""
+        """Record that `count` bytes passed without being scanned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamRewrite(Generic[RequestT, ResponseT]):
-    """As AnswerRewrite, of a response that may be large: it is changed while it passes.
+    """Changes a response while it passes, like AnswerRewrite, because it may be large.
 
-    `scanner` is given the version and the size of the frame.
+    `scanner` gets the version, the size of the frame and the context.
     """
 
     api: Api[RequestT, ResponseT]
@@ -56,10 +56,11 @@ class StreamRewrite(Generic[RequestT, ResponseT]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange(Generic[RequestT, ResponseT]):
-    """A request as the client sent it, and the broker's response to what was sent on.
+    """A request as the client sent it, and the broker's response to what the gateway sent.
 
-    `sent` is what that was; None: the request as it came. `leader_epochs`, by topic and partition:
-    what the broker said of them behind its answer, where it was asked what the names stand for.
+    `sent` is the changed request; None if it passed unchanged. `leader_epochs`, by topic and
+    partition, are from the broker's report after its response, when the gateway requested the topic
+    ids of names.
     """
 
     version: int
@@ -71,14 +72,15 @@ class Exchange(Generic[RequestT, ResponseT]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeRewrite(Generic[RequestT, ResponseT]):
-    """The response depends on the request, so both are decoded.
+    """Changes the response depending on the request, so the gateway decodes both.
 
-    `request` makes what is sent on; None: as it came. `concerns` tells from the client's request
-    whether there is anything to change: if not, both pass as they are. `response` may block on the
-    metadata topic and on the store: it is run off the loop. It raises nothing for what may happen
-    to either: that becomes a partition's error. `waits_for_store` tells from the client's request
-    whether it may block on the store. `names`: the topics by whose names alone the request says
-    which partitions it means; empty where it doesn't matter.
+    `request` returns the request to send; None if it passes unchanged. `concerns` returns whether
+    the client's request needs a change; otherwise both pass unchanged. `names` returns the topics
+    that the request identifies only by name; empty if that does not matter.
+
+    `response` may block on the metadata topic and on the store, so it runs off the loop. It raises
+    none of their errors but returns them as error codes of partitions. `waits_for_store` returns
+    whether the client's request may block on the store.
     """
 
     api: Api[RequestT, ResponseT]

@@ -1,11 +1,11 @@
-"""Connections of clients that were led here in place of another broker's gateway.
+"""StrayConnections: clients that failed over to this gateway and must go back. Pure.
 
-A client keeps the connection that it has for a broker, however often it is told that the broker
-behind it leads nothing, and though it has learnt of another address since. So when a broker's own
-gateway is back, those who came while it was away have to come again. They are not told from other
-clients, who lose a connection for it.
+A client keeps its connection although this gateway's broker leads none of the partitions, and
+although it has learned of another address. When the gateway of their broker is back, this one
+closes all connections accepted meanwhile. It cannot distinguish stray ones from others, which lose
+a connection too.
 
-Pure: numbers of connections, in the order in which they were accepted.
+Connections are numbered in the order in which they were accepted.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from typing import NamedTuple
 from rlm.gateway.model.advertised_brokers import GatewayTopology
 from rlmm.registration import LEASE_MS
 
-# A client may come again before it has learnt where to; and another gateway, which hears of the
-# change only with its next heartbeat, may lead it here again.
+# A client may reconnect before it knows the new address. Another gateway may also redirect it here
+# again, until its next heartbeat, with which it reads the change.
 _ONCE_MORE_S = (5.0, 15.0)
-# Whom this gateway's last run was given in place of another's, it cannot know: they are clients who
-# lost their connection when it ended, and may have come again to where they were led before.
+# The stray connections of this gateway's previous run are unknown. Their clients lost them when it
+# ended, and may have reconnected here.
 _AFTER_START_S = 15.0
 _FIRST_NUMBER = 0
-# Who judges by what was heard a moment sooner may have seen it run out.
+# A gateway that read the registrations a moment earlier may have seen the lease run out.
 _MAY_HAVE_RUN_OUT_MS = LEASE_MS - 2_000
 
 
 class _Heartbeat(NamedTuple):
-    """A gateway's heartbeat, and the connections that had come when it was not known yet."""
+    """A gateway's heartbeat, and the next connection's number from just before it was read."""
 
     heartbeat_ms: int
     next_number: int
 
 
 class StrayConnections:
-    """Not thread-safe."""
+    """Finds the connections to close. Not thread-safe."""
 
     def __init__(self) -> None:
         self._before: GatewayTopology | None = None
@@ -46,16 +46,16 @@ class StrayConnections:
     def leaving_from(
         self, topology: GatewayTopology, *, next_number: int, now_s: float
     ) -> int | None:
-        """The first of the connections to be ended now, all above it are too; None: none.
+        """Return the first connection to close now, together with all above it; None for none.
 
-        `next_number` is that of the next connection. To be asked about once a second.
+        `next_number` is the number of the next connection. Call it about once a second.
         """
         if self._before is None and _may_replace_others(topology):
             self._once_more.append((now_s + _AFTER_START_S, _FIRST_NUMBER))
         started = [_FIRST_NUMBER] if self._has_first_gateway(topology) else []
         for node_id in topology.last_known:
             if topology.leads_here_instead(node_id):
-                # Others may have led clients here before it was noticed here.
+                # Others may have redirected clients here before this process noticed.
                 self._first_numbers.setdefault(node_id, self._last_next_number)
         self._see(topology)
         back = self._first_of_those_back(topology)
@@ -67,9 +67,9 @@ class StrayConnections:
         return min((*back, *started, *due), default=None)
 
     def _see(self, topology: GatewayTopology) -> None:
-        """A lease that ran out in between was seen by who looked in time, and leads clients here.
+        """Find leases that ran out between two calls, so that others may redirect clients here.
 
-        As with all gateways at once, where none could be heard for a while.
+        All gateways' leases may run out at once, if none could be read for a while.
         """
         ran_out: dict[int, int] = {}
         for node_id, heartbeat_ms in topology.heartbeats_ms.items():
@@ -85,17 +85,17 @@ class StrayConnections:
                 self._first_numbers.setdefault(node_id, number)
 
     def _first_of_those_back(self, topology: GatewayTopology) -> list[int]:
-        """The first guest's number for each broker whose own gateway is back."""
+        """Return the first stray connection for each broker whose own gateway is back."""
         back = [node_id for node_id in self._first_numbers if node_id in topology.live]
         return [self._first_numbers.pop(node_id) for node_id in back]
 
     def _has_first_gateway(self, topology: GatewayTopology) -> bool:
-        """Whether a broker that never had one has a gateway of its own by now."""
+        """Return whether a broker whose clients came here now has its first own gateway."""
         before = self._before or GatewayTopology(live={})
         known = before.live.keys() | before.last_known.keys()
         return any(map(before.leads_here_instead, topology.live.keys() - known))
 
 
 def _may_replace_others(topology: GatewayTopology) -> bool:
-    """Whether another broker's clients could be led here while its own gateway is not live."""
+    """Return whether other brokers' clients may come here while their gateway is not live."""
     return bool(topology.own) and any(each not in topology.own for each in topology.live.values())

@@ -1,8 +1,8 @@
-"""Which topics are tiered, by name and by id: requests of older versions know names only.
+"""TieredTopics: which topics are tiered, by name and by id. Pure.
 
-A topic that was deleted and created again has its name, another id, and none of the old one's
-data. So the cluster's own word on a name's id comes first; the policies decide alone only where it
-hasn't been heard. Pure.
+Requests of older versions have only names. A topic that was deleted and created again has its old
+name, another id, and none of the old data. The cluster's own id for a name therefore comes first.
+Policies alone decide only while that is unknown.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from uuid import UUID
 from rlmm.events.values import PolicyState, TopicPolicy
 from rsm.segment.ids import TopicIdPartition
 
-# So many partitions a topic may have got since its count was heard, and still all are known.
+# How many partitions a topic may have gained since its partition count was read.
 _UNHEARD_COUNT = 1_000
 _NO_LIMIT = 1 << 31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieredTopics:
-    """All topics that have a policy, whatever its state: what was stored stays readable.
+    """All topics with a policy in any state: stored data stays readable.
 
-    `managed` are the names of those whose own retention is kept off: all but the disabled.
-    `unconfirmed`: names of which the broker did not say which topics they are.
-    `partition_counts`: how many partitions the cluster said that a topic has, where it was heard; a
-    partition far beyond is nobody's, so that clients cannot have any number looked up.
+    `managed` are the names of topics whose policy is not disabled, so that the broker's retention
+    stays off. `unconfirmed` are names whose topic ids the broker did not report. `partition_counts`
+    are the counts that the cluster last reported. A partition far beyond is rejected, so that
+    clients cannot cause unlimited look-ups.
     """
 
     id_by_name: Mapping[str, UUID] = field(default_factory=dict)
@@ -37,12 +37,15 @@ class TieredTopics:
     partition_counts: Mapping[UUID, int] = field(default_factory=dict)
 
     def partition(self, topic: str, partition: int) -> TopicIdPartition | None:
-        """The partition of a topic by name, None if the topic is not tiered or has no such."""
+        """Return a topic's partition by name; None if it is not tiered or does not exist."""
         topic_id = self.id_by_name.get(topic)
         return None if topic_id is None else self._partition(topic_id, topic, partition)
 
     def confirmed(self, names: Iterable[str], topic_ids: Mapping[str, UUID]) -> TieredTopics:
-        """As the broker has just told the ids of `names`; where it told none, unconfirmed."""
+        """Return these topics with the ids that the broker just reported for `names`.
+
+        Names without an id become unconfirmed.
+        """
         id_by_name = dict(self.id_by_name)
         for name in names:
             topic_id = topic_ids.get(name)
@@ -54,7 +57,7 @@ class TieredTopics:
         return replace(self, id_by_name=id_by_name, unconfirmed=unconfirmed)
 
     def partition_by_id(self, topic_id: UUID, partition: int) -> TopicIdPartition | None:
-        """The partition of a topic by id, None if the topic is not tiered or has no such."""
+        """Return a topic's partition by id; None if it is not tiered or does not exist."""
         topic = self.name_by_id.get(topic_id)
         return None if topic is None else self._partition(topic_id, topic, partition)
 
@@ -67,7 +70,7 @@ class TieredTopics:
 
 @lru_cache(maxsize=10_000)
 def _named(topic_id: UUID, topic: str, partition: int) -> TopicIdPartition:
-    """The same object for the same partition: clients ask for the same over and over."""
+    """Return the same object for equal arguments, because clients often repeat requests."""
     return TopicIdPartition(topic_id=topic_id, topic=topic, partition=partition)
 
 
@@ -76,7 +79,7 @@ def tiered_topics(
     topic_ids: Mapping[str, UUID],
     partition_counts: Mapping[UUID, int] | None = None,
 ) -> TieredTopics:
-    """Put together what the policies say, and what the cluster said last of ids and partitions."""
+    """Combine the policies with the ids and partition counts that the cluster last reported."""
     policy_by_id = {policy.topic_id: policy for policy in policies}
     name_by_id = {topic_id: policy.topic for topic_id, policy in policy_by_id.items()}
     ids_of: dict[str, list[UUID]] = {}
