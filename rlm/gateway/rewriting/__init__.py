@@ -1,1 +1,1 @@
-"""What of requests and answers is changed on the way, API by API. Pure but for what is asked."""
+"""Rewrites of requests and responses, API by API. Pure except for calls to their context."""

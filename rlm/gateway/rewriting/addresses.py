@@ -1,7 +1,7 @@
-"""Responses that name brokers by host and port: clients are led to gateways instead.
+"""Rewrites the addresses of brokers in responses, so that clients reach gateways.
 
-Which responses these are is read out of Kafka's schemas by a test. Node ids stay: they are what
-clients and brokers agree on.
+A test finds these responses in Kafka's schemas. Node ids stay unchanged, because clients and
+brokers identify each other by them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BROKERS = 1  # DescribeCluster's endpoint_type
 
 
 class _AddressedNode(Protocol):
-    """A structure that gives a node's address."""
+    """A structure with the address of a node."""
 
     @property
     def node_id(self) -> int: ...
@@ -38,7 +38,7 @@ _LedT = TypeVar("_LedT", FetchResponse, ProduceResponse, ShareAcknowledgeRespons
 
 
 def scan_metadata(version: int, frame_bytes: int, context: GatewayContext) -> MetadataScanner:
-    """Metadata: the brokers' addresses."""
+    """Rewrite the brokers' addresses in Metadata."""
     return MetadataScanner(
         version,
         frame_bytes=frame_bytes,
@@ -47,14 +47,14 @@ def scan_metadata(version: int, frame_bytes: int, context: GatewayContext) -> Me
 
 
 def scan_share_fetch(version: int, frame_bytes: int, _context: GatewayContext) -> ShareFetchScanner:
-    """ShareFetch: leader hints lose their addresses."""
+    """Remove the addresses of leader hints from ShareFetch."""
     return ShareFetchScanner(version, frame_bytes=frame_bytes)
 
 
 def rewrite_find_coordinator(
     response: FindCoordinatorResponse, context: GatewayContext
 ) -> FindCoordinatorResponse:
-    """FindCoordinator: the one coordinator's address, from version 4 each one's."""
+    """Rewrite the coordinator's address in FindCoordinator, from version 4 each one's."""
     readdressed = _readdressed(response, context.topology)
     return replace(
         readdressed, coordinators=_all_readdressed(response.coordinators, context.topology)
@@ -64,7 +64,7 @@ def rewrite_find_coordinator(
 def rewrite_describe_cluster(
     response: DescribeClusterResponse, context: GatewayContext
 ) -> DescribeClusterResponse:
-    """DescribeCluster: the brokers' addresses; controllers have no gateway."""
+    """Rewrite the brokers' addresses in DescribeCluster; controllers have no gateway."""
     if response.endpoint_type != _BROKERS:
         return response
     nodes = ((b, context.topology.address_of(b.broker_id)) for b in response.brokers)
@@ -78,7 +78,7 @@ def rewrite_describe_cluster(
 
 
 def rewrite_leader_endpoints(response: _LedT, context: GatewayContext) -> _LedT:
-    """Fetch, Produce, ShareAcknowledge: where leader hints lead (KIP-951)."""
+    """Rewrite the addresses of leader hints in Fetch, Produce and ShareAcknowledge (KIP-951)."""
     if not response.node_endpoints:
         return response
     endpoints = _all_readdressed(response.node_endpoints, context.topology)
@@ -92,8 +92,8 @@ def _all_readdressed(
 
 
 def _readdressed(node: _AddressedNodeT, topology: GatewayTopology) -> _AddressedNodeT:
-    """A place that names no node is an error's, and stays."""
+    """Rewrite a node's address; a structure without a node belongs to an error and is unchanged."""
     address = topology.address_of(node.node_id) if node.host and node.node_id >= 0 else None
     if address is None:
         return node
-    return replace(node, host=address.host, port=address.port)  # type: ignore[type-var]  # all places are dataclasses
+    return replace(node, host=address.host, port=address.port)  # type: ignore[type-var]  # all nodes are dataclasses

@@ -1,7 +1,7 @@
-"""ApiVersions: clients are offered what passes a gateway unharmed, and no more.
+"""Limits ApiVersions to the APIs and versions that can safely pass a gateway.
 
-A version or an API that nobody has looked at may carry what must not pass unchanged, an address
-of a broker for one. So an upgraded cluster goes on working through an older gateway, as it did.
+An unknown API or version may contain what must not pass unchanged, such as a broker's address. With
+this limit, an upgraded cluster keeps working through an older gateway.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from rlm.wire.api.sasl_handshake import SASL_HANDSHAKE
 from rlm.wire.broker_apis import BROKER_APIS
 from rlm.wire.error_codes import ErrorCode
 
-# After version 0 of SaslHandshake follow bare tokens, not requests.
+# After version 0 of SaslHandshake, clients send bare tokens instead of requests.
 _FIRST_VERSIONS = {SASL_HANDSHAKE.key: 1} | {
     api.key: api.versions.first
     for api in (FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, DELETE_RECORDS)
 }
 
-# What a version of ApiVersions that we don't know is answered with, written as version 0 (KIP-511).
+# The response to an unknown version of ApiVersions, encoded as version 0 (KIP-511).
 REFUSED_VERSION = ApiVersionsResponse(
     error_code=ErrorCode.UNSUPPORTED_VERSION,
     api_keys=(
@@ -40,7 +40,7 @@ REFUSED_VERSION = ApiVersionsResponse(
 def rewrite_api_versions(
     response: ApiVersionsResponse, _context: GatewayContext
 ) -> ApiVersionsResponse:
-    """Take out what is not offered. An error passes as it is, in the broker's version 0."""
+    """Remove unsupported APIs and versions. Errors pass unchanged, in the broker's version 0."""
     if response.error_code != ErrorCode.NONE:
         return response
     offered = (_offered(row) for row in response.api_keys)
@@ -51,7 +51,7 @@ def _offered(row: ApiVersion) -> ApiVersion | None:
     known = BROKER_APIS.get(row.api_key)
     if known is None:
         return None
-    # Opaque versions older than the tables pass: a broker that offers them speaks them.
+    # Opaque versions older than the tables pass, because a broker supports what it offers.
     first = max(row.min_version, _FIRST_VERSIONS.get(row.api_key, row.min_version))
     last = min(row.max_version, known.versions.last)
     return None if first > last else replace(row, min_version=first, max_version=last)

@@ -1,9 +1,9 @@
-"""DeleteRecords over both tiers: what the broker has accepted becomes a wish for the log start.
+"""Extends DeleteRecords to both tiers: what the broker accepts becomes a requested log start.
 
-The broker deletes what it has and says nothing of what is stored. So when it has accepted a
-request, that is recorded in the metadata, and the leader's process makes it the log start. The
-request is answered when the record is accepted: from then on it cannot be lost. A client that is
-told REQUEST_TIMED_OUT doesn't know, and asks again.
+The broker deletes local records and does not know of stored ones. When it has accepted a request,
+the gateway records that in the metadata, and the leader's manager makes it the log start. The
+gateway responds once the record is accepted, so that it cannot be lost. A client that gets
+REQUEST_TIMED_OUT does not know the result and retries.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _Exchange = Exchange[DeleteRecordsRequest, DeleteRecordsResponse]
 
 
 def delete_records_concerns(request: DeleteRecordsRequest, context: GatewayContext) -> bool:
-    """Whether any partition is tiered."""
+    """Return whether any partition is tiered."""
     return bool(_WALK.tiered(request.topics, context))
 
 
 def rewrite_delete_records(exchange: _Exchange, context: GatewayContext) -> DeleteRecordsResponse:
-    """Record what was accepted. Blocks until it is read back from the metadata topic."""
+    """Record accepted requests. Blocks until they are read back from the metadata topic."""
     topics = _WALK.changed(
         exchange.request.topics,
         exchange.response.topics,
@@ -76,9 +76,9 @@ def _question(
 
 
 def _accepted_offset(result: DeleteRecordsPartitionResult, before_offset: int) -> int | None:
-    """What the leader has deleted below; None if nothing, or if that is not known.
+    """Return the offset below which the leader deleted; None if it did not, or that is unknown.
 
-    On a timeout the leader has, and only a follower has not yet.
+    On a timeout the leader has deleted, and only a follower has not.
     """
     if result.error_code not in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT):
         return None
@@ -90,7 +90,7 @@ def _accepted_offset(result: DeleteRecordsPartitionResult, before_offset: int) -
 def _request(
     event: LogStartRequested, result: DeleteRecordsPartitionResult, context: GatewayContext
 ) -> DeleteRecordsPartitionResult:
-    """What is asked again, however often, is on record once."""
+    """Publish the request, unless the partition's state already covers it in its epoch."""
     tip, asked = event.topic_id_partition, LogStart(event.offset, event.leader_epoch)
     is_of_an_epoch = event.leader_epoch != _NO_EPOCH
     if not (is_of_an_epoch and context.metadata.partition_state(tip).has_covered(asked)):

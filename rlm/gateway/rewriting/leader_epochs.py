@@ -1,11 +1,12 @@
-"""OffsetForLeaderEpoch from the stored lineage, for epochs that the broker no longer knows well.
+"""Answers OffsetForLeaderEpoch from the stored lineage, for epochs that the broker forgot.
 
-After its log was trimmed the broker answers for early epochs without an error, and wrongly: its
-lineage begins at the local start. The stored one is whole. So every epoch up to the one in which
-the local log may begin is answered from it; above, the broker's own lineage is the newer one. Who
-else than we has removed what the broker had shows in its answer: of an epoch that it no longer
-knows it says that it ended where its log begins, later than it did.
-(Source: Kafka's LeaderEpochFileCache.endOffsetFor.)
+After a trim the broker's lineage starts at the local log start, so its answers for early epochs are
+wrong, without an error. The stored lineage is complete. The gateway uses it for every epoch up to
+the one in which the local log may start; above, the broker's lineage is newer.
+
+If another program removed local records, the broker's answer shows it. For a forgotten epoch it
+returns its log start, which is above the end of the stored epoch. (Source: Kafka's
+LeaderEpochFileCache.endOffsetFor.)
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _Exchange = Exchange[OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse]
 
 
 def leader_epochs_concern(request: OffsetForLeaderEpochRequest, context: GatewayContext) -> bool:
-    """Whether any partition is tiered."""
+    """Return whether any partition is tiered."""
     return bool(_WALK.tiered(request.topics, context))
 
 
@@ -64,7 +65,7 @@ def _question(
 
 
 def end_of_epoch(state: PartitionState, epoch: int, answer: EpochEndOffset) -> EpochEndOffset:
-    """The greatest epoch not above `epoch` and where it ends; the broker's answer if it knows."""
+    """Return the greatest epoch not above `epoch` and its end; the broker's answer if reliable."""
     local_start_offset = max(state.trimmed_offset or 0, state.first_readable_offset or 0)
     first_local_epoch = state.lineage.epoch_for_offset(local_start_offset)
     lineage = _since(state.lineage, state.first_readable_offset)
@@ -79,7 +80,7 @@ def end_of_epoch(state: PartitionState, epoch: int, answer: EpochEndOffset) -> E
 
 
 def _since(lineage: Lineage, log_start_offset: int | None) -> Lineage:
-    """Without what lies below the log start (LeaderEpochFileCache.truncateFromStart)."""
+    """Return the lineage from the log start on (LeaderEpochFileCache.truncateFromStart)."""
     epoch = None if log_start_offset is None else lineage.epoch_for_offset(log_start_offset)
     if log_start_offset is None or epoch is None:
         return lineage

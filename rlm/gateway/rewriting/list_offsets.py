@@ -1,17 +1,18 @@
-"""ListOffsets over both tiers.
+"""Answers ListOffsets for both tiers.
 
-| asked | answer |
+| request | response |
 |---|---|
 | latest (-1), earliest local (-4) | the broker's |
 | earliest (-2) | the log start over both tiers |
-| max timestamp (-3) | the greater of both tiers', of equals the lower offset |
+| max timestamp (-3) | the greater of both tiers', the lower offset if they are equal |
 | latest tiered (-5) | the last stored offset, -1 if nothing is stored |
-| earliest pending upload (-6) | the offset behind it; the log start if nothing is stored |
+| earliest pending upload (-6) | the next offset after it; the log start if nothing is stored |
 | a time | the lower offset of both tiers |
 
-The broker is asked the same question first: it authorizes, checks the leader epoch and refuses
-versions; its errors stay. Times are looked up in the store, several partitions at once, for as
-long as the client waits. (Source: KIP-405, KIP-1005, KIP-1023, KIP-1075; Kafka's UnifiedLog.)
+The gateway sends the same request to the broker first, which authorizes, checks the leader epoch
+and rejects versions. Its errors pass unchanged. Times are looked up in the store, for several
+partitions at once, within the client's timeout. (Source: KIP-405, KIP-1005, KIP-1023, KIP-1075;
+Kafka's UnifiedLog.)
 """
 
 from __future__ import annotations
@@ -53,20 +54,20 @@ _Exchange = Exchange[ListOffsetsRequest, ListOffsetsResponse]
 
 
 def list_offsets_concerns(request: ListOffsetsRequest, context: GatewayContext) -> bool:
-    """Whether any partition's answer may lie in the store."""
+    """Return whether any partition's answer may be in the store."""
     asked = _WALK.tiered(request.topics, context)
     return any(_is_remote_question(each.timestamp) for each in asked)
 
 
 def list_offsets_waits_for_store(request: ListOffsetsRequest) -> bool:
-    """Whether any is asked for by time."""
+    """Return whether any partition is requested by time or maximum timestamp."""
     return any(
         _waits_for_store(each.timestamp) for topic in request.topics for each in topic.partitions
     )
 
 
 def rewrite_list_offsets(exchange: _Exchange, context: GatewayContext) -> ListOffsetsResponse:
-    """Answer over both tiers. Blocks on the metadata topic, for times on the store too."""
+    """Answer for both tiers. Blocks on the metadata topic, and for times on the store."""
     topics = _WALK.changed(
         exchange.request.topics,
         exchange.response.topics,
@@ -107,10 +108,10 @@ def _waits_for_store(question: int) -> bool:
 
 
 def _asked_again(question: int, code: ErrorCode) -> ErrorCode:
-    """The error upon which every client asks again by itself.
+    """Return an error that makes every client retry.
 
-    librdkafka asks for both ends of a log at once. Of an earliest that failed with
-    KAFKA_STORAGE_ERROR just before the latest came it makes an empty log (2.16).
+    librdkafka (2.16) requests both ends of a log at once. If the earliest fails with
+    KAFKA_STORAGE_ERROR just before the latest arrives, it takes the log as empty.
     """
     is_unsure = code == ErrorCode.KAFKA_STORAGE_ERROR and not _waits_for_store(question)
     return ErrorCode.LEADER_NOT_AVAILABLE if is_unsure else code
@@ -142,7 +143,7 @@ def _first_since(
     timestamp_ms: int,
     context: GatewayContext,
 ) -> ListOffsetsPartitionResponse:
-    # What is stored at and above the broker's answer cannot be the first.
+    # A stored record at or above the broker's offset cannot be the first.
     below_offset = None if local.offset == _UNKNOWN else local.offset
     found = context.timestamps.record_since(tip, timestamp_ms, below_offset=below_offset)
     if found is None or (below_offset is not None and found.offset >= below_offset):
@@ -153,7 +154,7 @@ def _first_since(
 def _max_timestamp(
     tip: TopicIdPartition, local: ListOffsetsPartitionResponse, context: GatewayContext
 ) -> ListOffsetsPartitionResponse:
-    """Of equal times the lower offset holds, so one as great as the broker's is looked for too."""
+    """Return the greater maximum; equal ones are searched too, because the lower offset wins."""
     found = context.timestamps.record_of_max_timestamp(tip, above_ms=local.timestamp - 1)
     if found is None or (-found.timestamp_ms, found.offset) > (-local.timestamp, local.offset):
         return local
@@ -161,7 +162,7 @@ def _max_timestamp(
 
 
 def _stored_end(tip: TopicIdPartition, context: GatewayContext) -> int:
-    """The end of what was stored of the log, also of what expired since; 0 if nothing was."""
+    """Return the end of what was stored, including what expired since; 0 if nothing was."""
     state = context.metadata.partition_state(tip)
     records = context.metadata.list_remote_log_segments(
         tip, states=(SegmentState.COPY_SEGMENT_FINISHED,)
@@ -182,7 +183,7 @@ def _answer_at(
     offset: int,
     context: GatewayContext,
 ) -> ListOffsetsPartitionResponse:
-    """An offset without a time. As with Kafka, below the log start no epoch is known any more."""
+    """Return an offset without a time; as in Kafka, it has no epoch below the log start."""
     if offset == local.offset:
         return local
     state = context.metadata.partition_state(tip)

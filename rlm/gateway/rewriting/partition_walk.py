@@ -1,6 +1,6 @@
-"""The partitions of a request and of its answer, side by side: for APIs that name topics.
+"""Pairs the partitions of a request with those of its response, for APIs with topic names.
 
-Each API spells a topic's name and a partition's number in its own way; the walk is the same.
+Each API names the fields of topics and partitions differently; the walk is the same.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _TopicT = TypeVar("_TopicT", bound=Any)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionWalk(Generic[AskedT, AnswerT]):
-    """`topic_of` and `number_of` read a topic's and a partition's row, of request and answer."""
+    """Walks requests and responses. `topic_of` and `number_of` read the rows of both."""
 
     topic_of: Callable[[Any], str]
     number_of: Callable[[AskedT | AnswerT], int]
 
     def tiered(self, topics: Iterable[Any], context: GatewayContext) -> list[AskedT]:
-        """What a request asks of tiered partitions."""
+        """Return the request's rows of tiered partitions."""
         return [
             row
             for (topic, number), row in self._by_location(topics).items()
@@ -42,9 +42,9 @@ class PartitionWalk(Generic[AskedT, AnswerT]):
         *,
         timeout_ms: int = 0,
     ) -> tuple[_TopicT, ...]:
-        """An answer's topics, with the answers to what `question` makes of tiered partitions.
+        """Return the response's topics; tiered partitions get the answers to `question`.
 
-        None: the row stays. `timeout_ms` as of `answer_all`, which answers.
+        Where `question` returns None, the row is unchanged. `timeout_ms` is as in `answer_all`.
         """
         asked = self._by_location(asked_topics)
 

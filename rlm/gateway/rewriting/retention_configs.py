@@ -1,13 +1,13 @@
-"""AlterConfigs and IncrementalAlterConfigs: the broker's retention of a tiered topic stays off.
+"""Keeps the broker's retention of tiered topics off, in AlterConfigs and IncrementalAlterConfigs.
 
-A retention that the broker applies would delete what is not stored yet, and never what is. So a
-change of it is answered with POLICY_VIOLATION, and the message says how to change a tiered topic's
-retention. Other topics' changes in the same request pass, and so do other settings' of this one
-in a request of its own.
+**Data loss:** the broker's retention deletes records that are not stored yet, and never stored
+ones. The gateway therefore rejects such a change with POLICY_VIOLATION. The message says how to
+change a tiered topic's retention. Changes of other topics in the same request pass, and so do other
+settings of this topic in a separate request.
 
-Who may not change the topic is told so by the broker, and learns nothing else: in the place of what
-is refused the broker gets a value that it cannot take. It authorizes first, and changes nothing of
-a topic of which one value is no good; only the error for that becomes the refusal.
+A client without permission to change the topic gets only the broker's refusal. The gateway replaces
+a rejected change by a value that the broker cannot accept. The broker first authorizes, and applies
+nothing to a topic with an invalid value. Only its error for that value becomes the rejection.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _UNLIMITED = "-1"
 _SET = 0
 _SET_OFF = (_SET, _UNLIMITED)  # operation and value
 _RETENTION_KEYS = frozenset({"retention.ms", "retention.bytes"})
-# In the place of a number: brokers name a value that they don't take in their log.
+# Not a number, but an explanation, because brokers log a value that they reject.
 _UNACCEPTABLE = ("retention.ms", "(refused: the topic is tiered)")
-# The second is said by brokers with ZooKeeper.
+# Brokers with ZooKeeper return the second one.
 _UNACCEPTED = (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST)
 _MESSAGE = "the topic is tiered: change its retention with `rlm topic set`"
 
@@ -51,14 +51,14 @@ _AnswerT = TypeVar(
 def retention_configs_concern(
     request: AlterConfigsRequest | IncrementalAlterConfigsRequest, context: GatewayContext
 ) -> bool:
-    """Whether any resource must be refused."""
+    """Return whether any resource must be rejected."""
     return any(_is_refused(resource, context) for resource in request.resources)
 
 
 def pass_alter_configs(
     request: AlterConfigsRequest, context: GatewayContext
 ) -> AlterConfigsRequest:
-    """What is sent on: what is refused so that it cannot be applied."""
+    """Return the request to send, with rejected changes made unacceptable."""
     name, value = _UNACCEPTABLE
     unacceptable = (alter_configs.AlterableConfig(name=name, value=value),)
     sent = tuple(
@@ -71,7 +71,7 @@ def pass_alter_configs(
 def pass_incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: GatewayContext
 ) -> IncrementalAlterConfigsRequest:
-    """As `pass_alter_configs`."""
+    """Do the same as `pass_alter_configs`."""
     name, value = _UNACCEPTABLE
     unacceptable = (
         incremental_alter_configs.AlterableConfig(name=name, config_operation=_SET, value=value),
@@ -86,7 +86,7 @@ def pass_incremental_alter_configs(
 def answer_alter_configs(
     exchange: Exchange[AlterConfigsRequest, AlterConfigsResponse], _context: GatewayContext
 ) -> AlterConfigsResponse:
-    """The broker's answers, but for refusals of what it could not take."""
+    """Return the broker's response, with rejections for its errors about unacceptable values."""
     response = exchange.response
     refused = _refused(exchange)
     return replace(response, responses=tuple(_answer(each, refused) for each in response.responses))
@@ -96,16 +96,16 @@ def answer_incremental_alter_configs(
     exchange: Exchange[IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse],
     _context: GatewayContext,
 ) -> IncrementalAlterConfigsResponse:
-    """As `answer_alter_configs`."""
+    """Do the same as `answer_alter_configs`."""
     response = exchange.response
     refused = _refused(exchange)
     return replace(response, responses=tuple(_answer(each, refused) for each in response.responses))
 
 
 def _refused(exchange: Exchange[_RequestT, Any]) -> frozenset[tuple[int, str]]:
-    """What was sent on otherwise than it came.
+    """Return the resources that the gateway sent changed, except those named twice.
 
-    Not what is named twice: that is invalid without a look at who asks.
+    The broker rejects duplicates without authorizing the client.
     """
     asked: Iterable[_Resource] = exchange.request.resources
     sent: Iterable[_Resource] = (exchange.sent or exchange.request).resources
@@ -128,7 +128,7 @@ def _is_refused(resource: _Resource, context: GatewayContext) -> bool:
     if resource.resource_type != _TOPIC or resource.resource_name not in context.topics.managed:
         return False
     if isinstance(resource, alter_configs.AlterConfigsResource):
-        # All settings are replaced: one that is not named is reset to the broker's retention.
+        # AlterConfigs replaces all settings: it resets an omitted one to the broker's default.
         kept = {config.name for config in resource.configs if config.value == _UNLIMITED}
         return not kept >= _RETENTION_KEYS
     return any(

@@ -1,7 +1,7 @@
-"""The table of all APIs whose messages are changed on the way, but for Fetch.
+"""The table of all APIs whose messages the gateway changes, except Fetch.
 
-An API key that is not here, or a version that its row leaves out, is opaque: its frames are passed
-on without being looked into.
+Frames of other API keys, and of versions that a row leaves out, are opaque: the gateway relays them
+without decoding.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The remote part of tiered partitions, as rewrites ask of it, and what keeps them from asking.
+"""Answers rewrites' questions about the remote log of tiered partitions.
 
-Nothing is said of what is stored before the metadata has been followed to its end as asked after
-the broker's answer: a client that is told less than the truth skips data. Where the metadata topic
-cannot be asked, as while a leader of it moves, it is asked again for a moment. What cannot be said
-then is KAFKA_STORAGE_ERROR, what cannot be said in time REQUEST_TIMED_OUT; clients retry both, and
-find what was read meanwhile in memory.
+**Data loss:** a client skips records that an answer omits. The gateway therefore answers only after
+it has followed the metadata to its end, as read after the broker's response. If the metadata topic
+is unavailable, for example while its leader moves, the gateway retries briefly. The answer is then
+KAFKA_STORAGE_ERROR, or REQUEST_TIMED_OUT after the timeout. Clients retry both, and then find data
+in memory that was read meanwhile.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
 
-# As long as leaders take that move in good order. Who waits holds a thread: no longer than that.
+# The duration of an orderly leader change. A waiting request occupies a thread, so not longer.
 _PATIENCE_MS = 2_000
 _ASK_AGAIN_MS = 50
 
@@ -31,7 +31,7 @@ _AnswerT = TypeVar("_AnswerT")
 
 
 class AnswerDependency(Enum):
-    """What an answer may have to be waited for."""
+    """What an answer may have to wait for."""
 
     STORE = "store"
     TOPIC = "topic"
@@ -39,9 +39,9 @@ class AnswerDependency(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredQuestion(Generic[_AnswerT]):
-    """What is to be said of one partition: what `ask` says, or `failed` with the error for clients.
+    """A question about one partition: `ask` answers it, `failed` makes the answer for an error.
 
-    `waits_for`, if for anything; several of these are asked at once.
+    `waits_for` is what `ask` may block on; several such questions run at once.
     """
 
     topic_id_partition: TopicIdPartition
@@ -53,10 +53,10 @@ class StoredQuestion(Generic[_AnswerT]):
 def answer_all(
     context: GatewayContext, questions: Sequence[StoredQuestion[_AnswerT]], *, timeout_ms: int = 0
 ) -> list[_AnswerT]:
-    """An answer to each question, in order, after so long at the latest.
+    """Return an answer to each question, in order, within the timeout.
 
-    `timeout_ms` is the client's, 0 if it gave none; the gateway's own holds too. Both count from
-    when the client began to wait, for a thread too. What has begun goes on after them.
+    `timeout_ms` is the client's, 0 if it gave none; the gateway's own limits it. Both start when
+    the client began to wait, even if only for a thread. A running question continues after them.
     """
     answering = context.answering
     wait_ms = min(timeout_ms, answering.timeout_ms) if timeout_ms > 0 else answering.timeout_ms
@@ -85,7 +85,7 @@ def answer_all(
 def _complete(
     context: GatewayContext, questions: Sequence[StoredQuestion[_AnswerT]], timeout_ms: int
 ) -> frozenset[TopicIdPartition]:
-    """The partitions of which all is known."""
+    """Return the partitions with complete metadata."""
     asked = {each.topic_id_partition for each in questions}
     complete = _caught_up(
         context,
@@ -105,7 +105,7 @@ def _complete(
 def _caught_up(
     context: GatewayContext, partitions: frozenset[TopicIdPartition], timeout_ms: int
 ) -> frozenset[TopicIdPartition]:
-    """Those of which all is known in time."""
+    """Return the partitions whose metadata is complete in time."""
     clock, found = context.answering.clock, frozenset[TopicIdPartition]()
     started_ms = clock.monotonic_ms()
     while missing := partitions - found:
