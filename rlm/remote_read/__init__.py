@@ -1,1 +1,1 @@
-"""Reading stored segments back: from an offset to whole record batches, and across both tiers."""
+"""Reads stored segments: from an offset to complete record batches, and across both tiers."""

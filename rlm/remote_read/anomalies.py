@@ -1,8 +1,8 @@
-"""Stored objects that a reader found missing or corrupt: counted, logged once, and kept open.
+"""ReadAnomalies: stored objects that a reader found missing or corrupt.
 
-An anomaly is open from the first read that fails to the first one that reads the same place. A
-segment that fails again within a minute after that is not logged a second time. Must not know the
-metadata topic: rlm.remote_read.anomaly_reporter puts on record what is open here.
+An anomaly is open from the first failed read to the first successful read of the same offsets. A
+segment is logged once; if it fails again within a minute after closing, it is not logged again.
+Must not know the metadata topic: rlm.remote_read.anomaly_reporter records open anomalies there.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class AnomalyLabels(NamedTuple):
 
 @dataclass(slots=True)
 class OpenAnomaly:
-    """An object that cannot be read, and up to 64 of the offsets that wait for it."""
+    """An object that cannot be read, and up to 64 of the offsets that could not be read."""
 
     segment_id: RemoteLogSegmentId
     object_key: str
@@ -55,7 +55,7 @@ class OpenAnomaly:
 
     @property
     def anomaly(self) -> Anomaly:
-        """As it goes on record."""
+        """Return the anomaly as the metadata topic records it."""
         return Anomaly(
             segment=self.segment_id.id,
             object_key=self.object_key,
@@ -68,17 +68,17 @@ class OpenAnomaly:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosedAnomaly:
-    """One whose object was read again."""
+    """An anomaly whose object was read again."""
 
     topic_id_partition: TopicIdPartition
     anomaly_id: UUID
 
 
 class ReadAnomalies:
-    """Counts every read that failed on a segment, and knows which objects fail now. Thread-safe.
+    """Counts each failed read of a segment, and knows which objects fail now. Thread-safe.
 
-    Memory: a thousand open anomalies, each with 64 offsets at most, as many closed ones, and the
-    ids of as many segments that were logged and closed within the last minute.
+    Memory: 1,000 open anomalies with up to 64 offsets each and 1,000 closed ones. In addition, the
+    ids of 1,000 segments that were logged and closed within the last minute.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -87,7 +87,7 @@ class ReadAnomalies:
         self._open: dict[UUID, OpenAnomaly] = {}
         self._closed: dict[UUID, ClosedAnomaly] = {}
         self._logged_segments: set[RemoteLogSegmentId] = set()
-        self._closed_segments: dict[RemoteLogSegmentId, int] = {}  # oldest first: when, monotonic
+        self._closed_segments: dict[RemoteLogSegmentId, int] = {}  # monotonic time, oldest first
         self._unlogged_count = 0
         self._summary_at_ms = 0
         self._lock = threading.Lock()
@@ -99,7 +99,7 @@ class ReadAnomalies:
         *,
         offset: int,
     ) -> None:
-        """A read of a segment failed on its way to `offset`."""
+        """Record that a read of a segment failed on its way to `offset`."""
         kind = AnomalyKind.CORRUPT if isinstance(error, CorruptError) else AnomalyKind.MISSING
         key = damaged_key(metadata, error)
         now_ms = self._clock.wall_ms()
@@ -129,8 +129,8 @@ class ReadAnomalies:
             _log.warning("stored segments cannot be read segments=%d attempts=%d", *summary)
 
     def succeeded(self, segment_id: RemoteLogSegmentId, offsets: OffsetRange) -> None:
-        """Batches of a segment were read; an anomaly whose failed offsets all were, is closed."""
-        if not self._open:  # as almost always
+        """Record a successful read; close each anomaly whose failed offsets were all read."""
+        if not self._open:  # the usual case
             return
         closed = []
         with self._lock:
@@ -157,33 +157,33 @@ class ReadAnomalies:
                 )
 
     def is_open(self, segment_id: RemoteLogSegmentId) -> bool:
-        """Whether an object of a segment could not be read the last time."""
+        """Return whether the last read of an object of the segment failed."""
         if not self._open:
             return False
         with self._lock:
             return any(each.segment_id == segment_id for each in self._open.values())
 
     def open_now(self) -> tuple[OpenAnomaly, ...]:
-        """What is open. The caller changes nothing of it."""
+        """Return the open anomalies. The caller must not change them."""
         with self._lock:
             return tuple(self._open.values())
 
     def take_closed(self) -> tuple[ClosedAnomaly, ...]:
-        """What was closed since the last call."""
+        """Return the anomalies that were closed since the last call."""
         with self._lock:
             closed = tuple(self._closed.values())
             self._closed.clear()
         return closed
 
     def forget(self, anomaly_id: UUID) -> None:
-        """Its segment is not stored any more, or somebody else found the object whole."""
+        """Remove an anomaly: its segment is not stored any more, or its object is intact."""
         with self._lock:
             found = self._open.pop(anomaly_id, None)
             if found is not None:
                 self._close_segment(found.segment_id)
 
     def counts(self) -> Mapping[AnomalyLabels, int]:
-        """Failed reads so far, by labels."""
+        """Return the number of failed reads by labels."""
         with self._lock:
             return dict(self._counts)
 
@@ -220,7 +220,7 @@ class ReadAnomalies:
         return True
 
     def _close_segment(self, segment_id: RemoteLogSegmentId) -> None:
-        """Keep for a minute that it was logged; of more than a thousand drop the oldest."""
+        """Remember for a minute that it was logged; above a thousand, drop the oldest."""
         if segment_id not in self._logged_segments:
             return
         self._logged_segments.discard(segment_id)
@@ -233,7 +233,7 @@ class ReadAnomalies:
             del self._closed_segments[each]
 
     def _summary(self) -> tuple[int, int] | None:
-        """How many segments fail, and how often since the last summary; None if it is too soon."""
+        """Return failing segments and unlogged failures since the last one; None if too soon."""
         now_ms = self._clock.monotonic_ms()
         if now_ms < self._summary_at_ms:
             return None
@@ -244,7 +244,7 @@ class ReadAnomalies:
 
 
 def damaged_key(metadata: RemoteLogSegmentMetadata, error: BaseException) -> str:
-    """The object that an error is about, by its chain; else the one that holds the log."""
+    """Return the key of the object named in the error's chain, else of the log's object."""
     keys = {stored.key for stored in metadata.objects}
     for each in _chain(error):
         if isinstance(each, TieredStorageError):

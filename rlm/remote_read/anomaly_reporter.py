@@ -1,7 +1,8 @@
-"""Puts on record which stored objects a process cannot read, and clears what it can read again.
+"""AnomalyReporter: records in the metadata topic which stored objects a process cannot read.
 
-Readers are unfenced: one record for each segment, object and kind; the last writer wins. So a
-report says nothing that a deletion may follow; the leader's manager looks for itself.
+It also clears them once they can be read again. Readers are not fenced: there is one record for
+each segment, object and kind, and the last writer wins. No deletion may follow from a report, so
+the leader's manager checks the object itself.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from rsm.segment.metadata import SegmentState
 _log = logging.getLogger(__name__)
 
 UPDATE_INTERVAL_MS = 60_000
-"""An anomaly is put on record at once, and again no earlier than this, closed meanwhile or not."""
+"""An anomaly is recorded at once, and again only after this time, even if closed meanwhile."""
 
 _ATTEMPTS_MAX_COUNT = (1 << 63) - 1
 _CLOSED_REPORTS_COUNT = 1_000
@@ -31,9 +32,9 @@ _CLOSED_REPORTS_COUNT = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ReportedAnomaly:
-    """When this process wrote a record of `found`, and how many attempts it had by then.
+    """When this process recorded `found`, and how many attempts it had by then.
 
-    An anomaly that closes and opens again is another `found`, with attempts of its own.
+    An anomaly that closes and opens again is another `found`, with its own attempts.
     """
 
     at_ms: int
@@ -42,15 +43,15 @@ class _ReportedAnomaly:
     is_accepted: bool
 
     def attempts_of(self, found: OpenAnomaly) -> int:
-        """How many attempts of `found` are in the record."""
+        """Return how many attempts of `found` are in the record."""
         return self.attempts if self.is_accepted and self.found is found else 0
 
 
 class AnomalyReporter:
-    """One thread's.
+    """Reports anomalies. Used by one thread.
 
-    Memory: one entry per open anomaly, one per anomaly that closed within a minute after its
-    report, up to a thousand of these, and one per partition without room.
+    Memory: one entry for each open anomaly and for each partition without room. In addition, up to
+    1,000 entries for anomalies that closed within a minute after their report.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class AnomalyReporter:
         known_attempts = 0 if before is None else before.attempts_of(found)
         if known_attempts and found.attempts == known_attempts:
             if on_record is None:
-                # The manager found the object whole, and nobody has failed on it since.
+                # The manager found the object intact, and no read has failed since.
                 self._anomalies.forget(anomaly_id)
             return
         if before is not None and now_ms < before.at_ms + UPDATE_INTERVAL_MS:
@@ -125,7 +126,7 @@ class AnomalyReporter:
         )
 
     def _forget_reports_except(self, open_ids: Iterable[UUID]) -> None:
-        """Of closed anomalies, those too old to delay another report, and the oldest above 1000."""
+        """Remove reports of closed anomalies if they delay no further report, or above 1,000."""
         oldest_ms = self._clock.monotonic_ms() - UPDATE_INTERVAL_MS
         closed = sorted(
             self._reported.keys() - open_ids, key=lambda each: self._reported[each].at_ms

@@ -1,8 +1,8 @@
-"""Chunks of a stored segment's log, and what whole, checked record batches are in them.
+"""ChunkWindow: complete, verified record batches in chunks of a stored segment's log.
 
-A chunk begins and ends anywhere in a batch. What was checked is remembered with the chunk, so that
-a batch is checked once however many read it. A batch belongs to the chunk that it begins in, and is
-checked when all of its bytes are there. Must not know where chunks come from.
+A chunk starts and ends anywhere in a batch. It remembers its verified batches, so that each is
+verified once for all readers. A batch belongs to the chunk in which it starts, and is verified when
+all its bytes are present. Must not know where chunks come from.
 """
 
 from __future__ import annotations
@@ -27,10 +27,7 @@ from rsm.segment.indexes import OffsetIndexEntry
 
 
 class SegmentChunk:
-    """Bytes of a log from `position` on. `run` are the batches beginning in it known to be right.
-
-    `run` is used under `lock` only.
-    """
+    """Bytes of a log from `position`. `run` are its verified batches; use it only under `lock`."""
 
     def __init__(self, content: bytes | bytearray | memoryview, position: int) -> None:
         self.content = content if isinstance(content, memoryview) else memoryview(content)
@@ -41,7 +38,7 @@ class SegmentChunk:
 
     @property
     def unchecked_position(self) -> int | None:
-        """Where the first batch begins that was not checked; None if that is not known."""
+        """Return where the first unverified batch starts; None if that is unknown."""
         if self.run is not None:
             return self.run.end_position
         return None if self.position else 0
@@ -49,7 +46,7 @@ class SegmentChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStart:
-    """Where to begin: at a batch. `entry` is the index entry that says so, None if it was read."""
+    """The start of a batch. `entry` is its index entry; None if it is known from a read."""
 
     position: int
     entry: OffsetIndexEntry | None = None
@@ -57,9 +54,9 @@ class BatchStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Whole batches at [position, end_position) of the log, with offsets up to `next_offset`.
+    """Complete batches at [position, end_position) of the log, with offsets below `next_offset`.
 
-    Both are equal if the first batch was larger than allowed.
+    Both positions are equal if the first batch is larger than allowed.
     """
 
     position: int
@@ -70,21 +67,21 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incomplete:
-    """What was asked for begins at `position` or behind it.
+    """The requested batch starts at `position` or later; more bytes are needed to find it.
 
-    To say more, the bytes up to `end_position` must be there.
+    The bytes up to `end_position` must be present.
     """
 
     position: int
     end_position: int
 
 
-# A chunk is not locked for longer than it takes to check so much, where nobody waits for it.
+# Verification that no fetch waits for releases the chunk's lock after this many bytes.
 _CHECKED_AT_ONCE_BYTES = 262_144
 
 
 class ChunkWindow:
-    """Neighbouring chunks of one segment, in order, read as one. Thread-safe.
+    """Neighboring chunks of one segment, in order, read as one. Thread-safe.
 
     Methods raise CorruptError with the position.
     """
@@ -95,9 +92,9 @@ class ChunkWindow:
         self._end_position = chunks[-1].end_position
 
     def check_on(self, position: int) -> int:
-        """Check all from the batch at `position` on; returns where the first unchecked one begins.
+        """Verify batches from `position`; return where the first unverified one starts.
 
-        That is where bytes are missing or corrupt: whoever asks for those is told.
+        Bytes are missing or corrupt there; a request for them gets the error.
         """
         with suppress(CorruptError):
             for chunk in self._chunks:
@@ -107,7 +104,7 @@ class ChunkWindow:
         return position
 
     def view(self, position: int, end_position: int) -> tuple[memoryview, ...]:
-        """The bytes in between, which are there, as parts of the chunks' own."""
+        """Return the bytes of a range in the window, as views of its chunks."""
         return tuple(
             chunk.content[max(position - chunk.position, 0) : end_position - chunk.position]
             for chunk in self._chunks
@@ -117,9 +114,9 @@ class ChunkWindow:
     def cut(
         self, begin: BatchStart, offset: int, *, max_bytes: int, min_one_batch: bool
     ) -> Cut | Incomplete | None:
-        """Whole batches from the first one that reaches above `offset` on, within `max_bytes`.
+        """Return complete batches within `max_bytes`, from the first that reaches above `offset`.
 
-        `begin` is at or below that batch. None if the readable part of the segment holds none.
+        `begin` is at or below that batch. None if the segment's readable part has no such batch.
         """
         first = self._find(begin, offset)
         if isinstance(first, Incomplete):
@@ -140,9 +137,9 @@ class ChunkWindow:
         )
 
     def checked(self, position: int, offset: int, *, max_bytes: int) -> Cut | None:
-        """As `cut`, of batches that were checked before; None if the one at `position` was not.
+        """Return verified batches, like `cut`; None if the one at `position` is not verified.
 
-        That is the one of `offset`, and given however large it is. Neither checks nor waits.
+        That one contains `offset`, and is returned whatever its size. Neither verifies nor waits.
         """
         begin_position, base_offset, next_offset = position, offset, offset
         limit_position = min(position + max_bytes, self._end_position)
@@ -167,7 +164,7 @@ class ChunkWindow:
     def _checked_span(
         self, chunk: SegmentChunk, position: int, limit_position: int, *, at_least_count: int
     ) -> LocatedBatch | None:
-        """What was checked of a chunk from a batch on; None also while somebody checks there."""
+        """Return a chunk's verified batches; None also while another thread verifies it."""
         if not chunk.lock.acquire(blocking=False):
             return None
         try:
@@ -183,7 +180,7 @@ class ChunkWindow:
             chunk.lock.release()
 
     def _find(self, begin: BatchStart, offset: int) -> LocatedBatch | Incomplete | None:
-        """The first batch that reaches above `offset`; None at the segment's end."""
+        """Return the first batch that reaches above `offset`; None at the segment's end."""
         position = begin.position
         for chunk in self._chunks:
             if position >= chunk.end_position:
@@ -204,13 +201,13 @@ class ChunkWindow:
         return Incomplete(position=position, end_position=self._batch_end(position))
 
     def _reach(self, first: LocatedBatch, limit_position: int) -> tuple[int, int]:
-        """Go on behind the first batch for as long as batches are whole, right and readable."""
+        """Extend the first batch while batches are complete, correct and readable."""
         position, next_offset = first.end_position, first.next_offset
         limit_position = min(limit_position, self._end_position)
         for chunk in self._chunks:
             if position >= chunk.end_position:
                 continue
-            # All is right up to what is corrupt; whoever asks for that batch is told.
+            # Batches before a corrupt one are correct; a request for that one gets the error.
             with suppress(CorruptError), chunk.lock:
                 run = self._run_from(chunk, position)
                 with suppress(CorruptError):
@@ -223,7 +220,7 @@ class ChunkWindow:
         return position, next_offset
 
     def _check_chunk(self, chunk: SegmentChunk, position: int) -> int:
-        """Check a chunk's batches from one on; returns where the first unchecked one begins."""
+        """Verify a chunk's batches from `position`; return where the first unverified starts."""
         while position < chunk.end_position:
             with chunk.lock:
                 run = self._run_from(chunk, position)
@@ -236,7 +233,7 @@ class ChunkWindow:
         return position
 
     def _whole(self, batch: LocatedBatch) -> LocatedBatch | Incomplete:
-        """The batch, unless its end was there only when it was checked."""
+        """Return the batch, or Incomplete if its end was present only at its verification."""
         if batch.end_position <= self._end_position:
             return batch
         return Incomplete(position=batch.position, end_position=batch.end_position)
@@ -248,7 +245,7 @@ class ChunkWindow:
         return False
 
     def _run_from(self, chunk: SegmentChunk, position: int) -> BatchRun:
-        """The chunk's run, grown so that the batch at `position` is of it or follows it."""
+        """Return the chunk's run, extended so that the batch at `position` is in it or next."""
         run = self._run_at(position) if chunk.run is None else chunk.run
         if position < run.position:
             run = self._started_earlier(chunk, run, position)
@@ -262,7 +259,7 @@ class ChunkWindow:
         return BatchRun(position, at_least_offset=self._stored.metadata.offsets.start_offset)
 
     def _extend(self, chunk: SegmentChunk, run: BatchRun, until: RunEnd) -> None:
-        """Check batch after batch, for as long as they begin in the chunk and are whole."""
+        """Verify batch after batch, while they start in the chunk and are complete."""
         metadata = self._stored.metadata
         while True:
             append_checked(run, chunk.content, chunk.position, metadata, until)
@@ -281,7 +278,7 @@ class ChunkWindow:
             run.append(header.length_bytes, header.base_offset, header.next_offset)
 
     def _batch_end(self, position: int) -> int:
-        """Where a batch ends, or how much of it must be there to tell."""
+        """Return where a batch ends, or how far bytes must be present to find out."""
         end_position = position + PREFIX_BYTES
         if end_position <= self._end_position:
             prefix = b"".join(self.view(position, end_position))

@@ -1,19 +1,18 @@
-"""How much of a segment to read at once: by how long the store takes to begin, and to go on. Pure.
+"""RangeSize: how much of a segment to read at once, by the store's latency and throughput. Pure.
 
-A range should take as long to be carried over as the store took to begin: with less most of the
-time is waited, with more memory is held for little. So a store that is slow to begin is asked for
-larger ranges, and less often. So is one that hands over much in no time, such as a directory: there
-it is we who are slow to begin. How long the store takes to begin is seen where little was read, how
-fast it goes on where much was.
+The transfer of a range should take as long as the store takes to start. A smaller range mostly
+waits; a larger one uses memory for little gain. A store with a high latency thus gets fewer and
+larger requests. So does a very fast one, such as a directory, where this process's overhead is the
+latency. Small reads show the latency, large ones the throughput.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-_WEIGHT = 0.125  # of the newest in an average
-_LEAST_MS = 20.0  # to carry a range over: what it costs us beside is little then
-_SHARE_PARTS = 4  # beside the range that is read now there is to be room for some ahead
+_WEIGHT = 0.125  # of the newest measurement in an average
+_LEAST_MS = 20.0  # for a range's transfer, so that this process's overhead is small
+_SHARE_PARTS = 4  # ranges that a share has room for, so that some can be prefetched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +29,9 @@ class _Average:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeSize:
-    """What was measured of a store, small reads and large ones apart; a value.
+    """Measurements of a store, of small and large reads separately; immutable.
 
-    Ranges are `least_bytes` doubled, `most_bytes` at most.
+    Ranges are `least_bytes` doubled repeatedly, `most_bytes` at most.
     """
 
     least_bytes: int
@@ -41,13 +40,13 @@ class RangeSize:
     large: _Average | None = None
 
     def after(self, size_bytes: int, duration_ms: float) -> RangeSize:
-        """A read of so many bytes took so long."""
+        """Return the measurements with one more read."""
         if 2 * size_bytes <= self.least_bytes:
             return replace(self, small=_averaged(self.small, size_bytes, duration_ms))
         return replace(self, large=_averaged(self.large, size_bytes, duration_ms))
 
     def size_bytes(self, *, share_bytes: int) -> int:
-        """How much to read at once for a reader that may hold so much."""
+        """Return how much to read at once for a reader that may use `share_bytes`."""
         limit_bytes = min(self.most_bytes, share_bytes // _SHARE_PARTS, self._worthwhile_bytes())
         found = self.least_bytes
         while 2 * found <= limit_bytes:
@@ -55,7 +54,7 @@ class RangeSize:
         return found
 
     def _worthwhile_bytes(self) -> int:
-        """By what is known: of one kind of reads alone, all of their time counts as going on."""
+        """Return the range size by measurements; one kind of reads alone counts as throughput."""
         nothing = _Average(size_bytes=0.0, duration_ms=0.0)
         less = self.small if self.small and self.large else nothing
         more = self.large or self.small or nothing

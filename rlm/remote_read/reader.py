@@ -1,9 +1,8 @@
-"""RemoteLogReader: stored log segments as runs of whole, checked record batches.
+"""RemoteLogReader: reads stored segments as runs of complete, verified record batches.
 
-For one consumer that reads much: over segments for as long as something is stored, ahead of its
-consumer, past any cache. Segments are looked up by rlmm.lookup, batches are checked by
-rsm.segment.batches.segment_cursor; records are not decoded. Many readers of a few batches at a time
-are rlm.gateway.remote.fetcher's matter.
+It is for one consumer that reads a large range: it reads across segments, prefetches, and bypasses
+all caches. rlmm.lookup finds segments and rsm.segment.batches.segment_cursor verifies batches;
+records are not decoded. rlm.gateway.remote.fetcher is for many readers of a few batches.
 
 Memory of a scan: (ahead_count + 2) · fetch_bytes and one batch.
 """
@@ -34,7 +33,7 @@ _Fetched = Generator[tuple[SegmentCursor, bytes], None, None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSettings:
-    """How much is fetched at once, and how many fetches are under way beyond the one in use."""
+    """The size of a fetch, and how many are in-flight in addition to the one in use."""
 
     fetch_bytes: int = 4 << 20
     ahead_count: int = 1
@@ -45,11 +44,11 @@ class ReadSettings:
 
 
 class RemoteScan:
-    """One pass over what is stored; iterate it once, in one thread.
+    """One pass over stored batches; iterate it once, in one thread.
 
-    Ends at `end_offset`, or at the first offset that no stored segment answers for, and raises
-    NotFoundError or CorruptError where a segment that should answer cannot. `next_offset` is then
-    where reading goes on, behind a compaction gap at a segment's end too.
+    It ends at `end_offset`, or at the first offset without a readable stored segment. It raises
+    NotFoundError or CorruptError if a segment that should be readable is not. Reading continues at
+    `next_offset`, which is also after a compaction gap at a segment's end.
     """
 
     def __init__(self, fetched: _Fetched, from_offset: int, end_offset: int | None = None) -> None:
@@ -59,7 +58,7 @@ class RemoteScan:
 
     @property
     def next_offset(self) -> int:
-        """All that is stored below, from the offset asked for on, has been yielded."""
+        """Return the offset below which all stored batches were yielded."""
         return self._next_offset
 
     def __iter__(self) -> Iterator[StoredBatches]:
@@ -71,13 +70,13 @@ class RemoteScan:
                 if cursor.done:
                     self._next_offset = cursor.stored.offsets.end_offset
                 if self._end_offset is not None and self._next_offset >= self._end_offset:
-                    return  # a segment may be far longer than what is wanted of it
+                    return  # a segment may be far longer than the requested range
 
 
 class RemoteLogReader:
     """Reads stored segments. Thread-safe; a scan belongs to one thread.
 
-    `executor` runs fetches and nothing else: it bounds how many are under way at once.
+    `executor` runs only fetches, and limits how many run at once.
     """
 
     def __init__(
@@ -95,12 +94,12 @@ class RemoteLogReader:
     def scan(
         self, topic_id_partition: TopicIdPartition, from_offset: int, end_offset: int | None = None
     ) -> RemoteScan:
-        """Read from the batch that holds `from_offset` on; the last run may pass `end_offset`."""
+        """Read from the batch that contains `from_offset`; the last run may pass `end_offset`."""
         located_ranges = self._located_ranges(topic_id_partition, from_offset, end_offset)
         return RemoteScan(self._prefetch(self._requests(located_ranges)), from_offset, end_offset)
 
     def time_index(self, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
-        """A segment's time index. Raises NotFoundError, CorruptError, RetriableError."""
+        """Return a segment's time index. Raises NotFoundError, CorruptError, RetriableError."""
         return read_time_index(self._storage, metadata)
 
     def scan_segment(self, stored: StoredRange, from_offset: int) -> RemoteScan:
@@ -111,7 +110,7 @@ class RemoteLogReader:
     def _located_ranges(
         self, tip: TopicIdPartition, from_offset: int, end_offset: int | None
     ) -> Iterator[tuple[StoredRange, int]]:
-        """One segment after the other, each with the offset to begin at."""
+        """Yield one segment after the other, each with the offset to start at."""
         offset = from_offset
         while end_offset is None or offset < end_offset:
             stored = locate(self._metadata, tip, offset)
@@ -138,7 +137,7 @@ class RemoteLogReader:
         return SegmentCursor(stored, from_offset=from_offset, entry=entry)
 
     def _prefetch(self, requests: Iterator[tuple[SegmentCursor, ByteRange]]) -> _Fetched:
-        """Fetch what is requested in order, some of it while its consumer is busy."""
+        """Fetch the requested ranges in order, some of them while the consumer is busy."""
         under_way: deque[tuple[SegmentCursor, Future[bytes]]] = deque()
         try:
             for cursor, positions in requests:
@@ -156,7 +155,7 @@ class RemoteLogReader:
 
 
 def _pieces(cursor: SegmentCursor, fetch_bytes: int) -> Iterator[ByteRange]:
-    """What to fetch of a cursor's segment, for as long as it has not done."""
+    """Yield the ranges of a segment to fetch, until its cursor is done."""
     size = cursor.stored.metadata.segment_size_bytes
     position = cursor.position
     while position < size and not cursor.done:

@@ -1,6 +1,7 @@
-"""SegmentDivision: in chunks of what size each segment is read, by what the store was seen to do.
+"""SegmentDivision: the chunk size of each segment, by measurements of the store.
 
-A segment is divided when its first reader reads on there, and stays so for all: they share chunks.
+The first sequential reader of a segment fixes the size for all its readers, because they share
+chunks.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from collections.abc import Callable
 from rlm.remote_read.range_size import RangeSize
 from rsm.segment.ids import RemoteLogSegmentId
 
-_LIMIT_COUNT = (
-    10_000  # a segment that was forgotten is divided again, and what is cached of it ages
-)
+# A segment beyond this is divided again, and its cached chunks age out of the cache.
+_LIMIT_COUNT = 10_000
 
 
 class SegmentDivision:
-    """Thread-safe. `share_bytes`: how much a reader may hold now. Memory: 2 MB."""
+    """The chunk sizes of segments. Thread-safe. Memory: 2 MB.
+
+    `share_bytes` returns how much memory a reader may use now.
+    """
 
     def __init__(
         self, *, least_bytes: int, most_bytes: int, share_bytes: Callable[[], int]
@@ -29,11 +32,11 @@ class SegmentDivision:
         self._lock = threading.Lock()
 
     def known_chunk_bytes(self, segment_id: RemoteLogSegmentId) -> int | None:
-        """The size of the segment's chunks; None if it is not divided yet."""
+        """Return the segment's chunk size; None if the segment is not divided yet."""
         return self._known.get(segment_id.id.int)
 
     def chunk_bytes(self, segment_id: RemoteLogSegmentId) -> int:
-        """The size of the segment's chunks, from now on if it was not divided yet."""
+        """Return the segment's chunk size, and fix it if the segment is not divided yet."""
         known = self._known.get(segment_id.id.int)
         if known is not None:
             return known
@@ -46,6 +49,6 @@ class SegmentDivision:
         return chunk_bytes
 
     def took(self, size_bytes: int, duration_ms: float) -> None:
-        """A read of so many bytes took so long."""
+        """Record the duration of a read of `size_bytes`."""
         with self._lock:
             self._size = self._size.after(size_bytes, duration_ms)

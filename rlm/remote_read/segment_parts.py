@@ -1,7 +1,7 @@
-"""The parts of stored segments that are read at once: chunks of the log, and what finds batches.
+"""SegmentParts: the parts of stored segments that are read at once: log chunks and indexes.
 
-Owns how a segment is divided for a chunk cache, and which part costs how much. Offsets and
-positions are looked up by others.
+This module decides how a segment is divided for a chunk cache, and what each part costs. Others
+look up offsets and positions.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from rsm.spi import RemoteStorageManager
 SegmentPart = SegmentChunk | SegmentIndexes | TimeIndex
 
 INDEXES = "indexes"
-_AFTER_KEY = "|"  # the last one of a name: a prefix of keys may have others
+_AFTER_KEY = "|"  # the last one of a name, because a prefix of keys may contain others
 
 
 class SegmentParts:
-    """Requests for the parts of segments, to be read from `storage`. Thread-safe.
+    """Requests for the parts of segments in `storage`. Thread-safe.
 
-    Their `load` raises what the storage raises, NotFoundError and CorruptError with the segment.
-    `peek` gives a part that is in memory.
+    Their `load` raises what the storage raises; NotFoundError and CorruptError name the segment.
+    `peek` returns a part that is in memory.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class SegmentParts:
         self._peek = peek
 
     def chunk_index(self, metadata: RemoteLogSegmentMetadata, position: int) -> int:
-        """The chunk that has the byte at `position`."""
+        """Return the index of the chunk with the byte at `position`."""
         return position // self._division.chunk_bytes(metadata.segment_id)
 
     def chunk_count(self, metadata: RemoteLogSegmentMetadata) -> int:
@@ -68,7 +68,7 @@ class SegmentParts:
         return [ChunkKey(name, index) for index in indexes]
 
     def known_chunk_key(self, metadata: RemoteLogSegmentMetadata, position: int) -> ChunkKey | None:
-        """The chunk that has the byte at `position`; None while nobody reads on there."""
+        """Return the key of the chunk with the byte at `position`; None before the division."""
         if self._division.known_chunk_bytes(metadata.segment_id) is None:
             return None
         return self.chunk_keys(metadata, [self.chunk_index(metadata, position)])[0]
@@ -76,10 +76,10 @@ class SegmentParts:
     def chunk(
         self, metadata: RemoteLogSegmentMetadata, index: int, *, is_ahead: bool = False
     ) -> ChunkRequest[SegmentPart]:
-        """One chunk of the log; the last one of a segment is shorter.
+        """Return one chunk of the log; the last one of a segment is shorter.
 
-        With `is_ahead` its batches are checked by the thread that has read it, and those of its
-        neighbours that wait for it: whoever asks for them then does not wait for that.
+        With `is_ahead` the thread that reads it also verifies its batches, and those of neighbors
+        that waited for it. Fetches then do not wait for the verification.
         """
         chunk_bytes = self._division.chunk_bytes(metadata.segment_id)
         positions = ByteRange(
@@ -96,9 +96,9 @@ class SegmentParts:
     def span(
         self, metadata: RemoteLogSegmentMetadata, position: int, end_position: int
     ) -> ChunkRequest[SegmentPart]:
-        """What lies at [position, end_position) of the log, as a chunk of its own.
+        """Return [position, end_position) of the log, as a chunk of its own.
 
-        Less to wait for than the chunks it lies in; but of use only to who asks for the same.
+        It loads faster than the chunks around it, but serves only requests for the same range.
         """
         positions = ByteRange(
             start_position=position, end_position=min(end_position, metadata.segment_size_bytes)
@@ -115,7 +115,7 @@ class SegmentParts:
         return ChunkKey(part_name(metadata.objects[-1].key, INDEXES), 0)
 
     def indexes(self, metadata: RemoteLogSegmentMetadata) -> ChunkRequest[SegmentPart]:
-        """What finds batches in the segment; costs as much as the object that holds it."""
+        """Return the indexes of a segment, which cost as much as their object."""
         return ChunkRequest(
             key=self.indexes_key(metadata),
             size_bytes=metadata.objects[-1].length_bytes or 1,
@@ -139,13 +139,13 @@ class SegmentParts:
     ) -> None:
         with _named(metadata, positions):
             read_bytes = self._storage.fetch_log_segment_into(metadata, positions, buffer)
-            if read_bytes != len(positions):  # what was in the buffer is somebody else's
+            if read_bytes != len(positions):  # the rest of the buffer has older data
                 raise CorruptError("a segment is shorter than its record says", read=read_bytes)
 
     def _check_around(self, metadata: RemoteLogSegmentMetadata, index: int) -> None:
-        """Check what can be since a chunk is in memory: from where it is known that a batch begins.
+        """Verify what became verifiable with a chunk in memory, from a known start of a batch.
 
-        That is behind a chunk before it, maybe some that came sooner and waited for one between.
+        That may be in an earlier chunk, which was read sooner and waited for one in between.
         """
         chunk = self._chunk_in_memory(metadata, index)
         while chunk is not None and chunk.unchecked_position is None:
@@ -171,25 +171,25 @@ class SegmentParts:
 
 
 def part_name(object_key: str, part: str) -> str:
-    """What a chunk cache calls the parts of one kind of an object."""
+    """Return the chunk cache's name for the parts of one kind of an object."""
     return f"{object_key}{_AFTER_KEY}{part}"
 
 
 def object_of_part(name: str) -> str:
-    """The key of the object that a part of this name was read of."""
+    """Return the key of the object from which a part of this name was read."""
     return name.rpartition(_AFTER_KEY)[0]
 
 
 def read_stored(
     storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata, positions: ByteRange
 ) -> bytes:
-    """Bytes of a segment's log. Errors that are not for retrying name the segment."""
+    """Read bytes of a segment's log. NotFoundError and CorruptError name the segment."""
     with _named(metadata, positions):
         return storage.fetch_log_segment(metadata, positions)
 
 
 def _forget_locals(error: BaseException | None) -> None:
-    """An error may be kept for long; the memory that was to be read into must not."""
+    """Clear the frames of an error, because a kept error must not keep read buffers in memory."""
     while error is not None:
         clear_frames(error.__traceback__)
         error = error.__cause__

@@ -1,9 +1,9 @@
 """TieredLog: the records of one partition over both tiers, each once and in order.
 
-What is stored is read from the store, the rest from the broker. The seam may move while it is read:
-what the broker trims meanwhile has been stored before, so where the broker no longer has an offset
-the metadata is asked again. An offset that neither tier answers for is an error, never skipped; but
-for a recorded gap, which is stepped over with a warning.
+Stored records come from the store, the others from the broker. The boundary may move during a read.
+The broker trims only stored records, so the reader asks the metadata again when the broker no
+longer has an offset. An offset that neither tier has is an error and never skipped, except for a
+recorded gap, which is skipped with a warning.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class Tier(Enum):
-    """Where records were read from."""
+    """The tier from which records were read."""
 
     REMOTE = "remote"
     LOCAL = "local"
@@ -40,32 +40,32 @@ class Tier(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TierRecords:
-    """Some records, in order; never none."""
+    """Some records of one tier, in order; never none."""
 
     tier: Tier
     records: Sequence[Record]
 
 
 class BrokerLog(Protocol):
-    """The broker's part of one partition (rlm.broker.partition_reader)."""
+    """The local log of one partition (rlm.broker.partition_reader)."""
 
     def start_offset(self) -> int:
-        """Where the broker's log begins now. RetriableError, FencedError."""
+        """Return the current local start offset. Raises RetriableError, FencedError."""
 
     def offset_since(self, timestamp_ms: int) -> int | None:
-        """The first record since a time; None if none is that young. RetriableError."""
+        """Return the first offset since a time; None if no record is that new. RetriableError."""
 
     def records(self, from_offset: int, end_offset: int) -> Iterator[Sequence[Record]]:
-        """Records of [from_offset, end_offset), no control records, at most up to the log's end.
+        """Yield [from_offset, end_offset) without control records, at most up to the log end.
 
-        Raises NotFoundError where the broker no longer has an offset; what was yielded before is
-        complete up to there. RetriableError.
+        Raises NotFoundError if the broker no longer has an offset; the records yielded before are
+        complete up to it. Raises RetriableError.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteTier:
-    """The store, and what reads from it."""
+    """The store and its readers."""
 
     storage: RemoteStorageManager
     reader: RemoteLogReader
@@ -73,9 +73,9 @@ class RemoteTier:
 
 
 class TieredLog:
-    """One partition, read by one thread. `remote` None: no store is configured here.
+    """One partition, read by one thread. `remote` is None if no store is configured here.
 
-    `isolation` is that of `local` too. All methods raise what the tiers raise.
+    `isolation` must be that of `local`. All methods raise what the tiers raise.
     """
 
     def __init__(
@@ -94,11 +94,11 @@ class TieredLog:
         self._isolation = isolation
 
     def start_offset(self) -> int:
-        """The first offset of the log over both tiers."""
+        """Return the first offset of the log over both tiers."""
         return log_start_offset(self._metadata, self._partition, self._local.start_offset())
 
     def offset_since(self, timestamp_ms: int) -> int | None:
-        """The first record since a time, in either tier; None if none is that young."""
+        """Return the first offset since a time, in either tier; None if no record is that new."""
         found = [self._local.offset_since(timestamp_ms)]
         if self._remote is not None:
             found.append(self._remote.timestamps.offset_since(self._partition, timestamp_ms))
@@ -107,10 +107,11 @@ class TieredLog:
         return min((offset for offset in found if offset is not None), default=None)
 
     def read(self, from_offset: int, end_offset: int) -> Iterator[TierRecords]:
-        """Read the records of [from_offset, end_offset), which lies within the log.
+        """Read the records of [from_offset, end_offset), which must be within the log.
 
-        Raises NotFoundError where neither tier has an offset or an object is gone, CorruptError,
-        RetriableError; InvalidConfigError if a store is needed and none is configured.
+        Raises NotFoundError if neither tier has an offset or an object is missing. Raises
+        CorruptError and RetriableError, and InvalidConfigError if no store is configured but one is
+        needed.
         """
         position = from_offset
         while position < end_offset:
@@ -123,7 +124,7 @@ class TieredLog:
                 position = yield from self._read_remote(self._remote, position, end_offset)
 
     def _read_gap(self, gap: NotStored, end_offset: int) -> Generator[TierRecords, None, int]:
-        """Read what the broker has there all the same; else say what is lost, and step over it."""
+        """Read what the broker still has of a gap; otherwise log the loss and skip the gap."""
         if gap.offset >= self._local.start_offset():
             return (yield from self._read_local(gap.offset, end_offset))
         assert gap.until_offset is not None, "a recorded gap ends somewhere"
@@ -136,7 +137,7 @@ class TieredLog:
         return gap.until_offset
 
     def _read_local(self, from_offset: int, end_offset: int) -> Generator[TierRecords, None, int]:
-        """Read up to the end, or up to where the broker has trimmed; returns the next offset."""
+        """Read to the end, or to where the broker has trimmed; return the next offset."""
         position = from_offset
         try:
             for records in self._local.records(from_offset, end_offset):
@@ -148,7 +149,7 @@ class TieredLog:
         return end_offset
 
     def _require_stored(self, offset: int, local_error: NotFoundError) -> None:
-        """Learn what was stored before the broker trimmed it; raise if `offset` was not."""
+        """Catch up with what was stored before the broker's trim; raise if `offset` was not."""
         if not self._metadata.caught_up(self._partition):
             raise RetriableError(
                 "metadata topic cannot be followed to its end", partition=self._partition
@@ -164,7 +165,7 @@ class TieredLog:
     def _read_remote(
         self, remote: RemoteTier, from_offset: int, end_offset: int
     ) -> Generator[TierRecords, None, int]:
-        """Read as far as something is stored; returns the next offset."""
+        """Read as far as segments are stored; return the next offset."""
         scan = remote.reader.scan(self._partition, from_offset, end_offset)
         wanted = OffsetRange(start_offset=from_offset, end_offset=end_offset)
         metadata: RemoteLogSegmentMetadata | None = None
@@ -185,13 +186,13 @@ class TieredLog:
 def _decoded(
     run: StoredBatches, wanted: OffsetRange, aborted: AbortedTransactions
 ) -> Iterator[Sequence[Record]]:
-    """The records of each batch that has any, without those not wanted."""
+    """Yield each batch's records in `wanted`, if it has any."""
     for position, header in scan_batches(run.data):
         if header.is_control or aborted.holds(header):
             continue
         records = decode_records(header, run.data[position : position + header.length_bytes])
-        # Only the first and the last batch hold others; a compressed message of magic 0 or 1 tells
-        # its last offset only.
+        # Only the first and last batch can contain others. The header of a compressed message of
+        # magic 0 or 1 has only its last offset, so records are compared.
         if records and not (
             wanted.start_offset <= records[0].offset and records[-1].offset < wanted.end_offset
         ):

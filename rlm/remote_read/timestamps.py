@@ -1,7 +1,7 @@
-"""Stored records by time: segments by their maximum, time index, then the batches.
+"""RemoteTimestamps: finds stored records by time: segments' maximum, time index, then batches.
 
-As Kafka's RemoteLogManager.findOffsetByTimestamp: a segment whose greatest timestamp is older is
-not looked into, and what lies outside the lineage or below the log start never answers.
+Like Kafka's RemoteLogManager.findOffsetByTimestamp, it skips segments whose greatest timestamp is
+older. It never returns records outside of the lineage or below the log start.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundRecord:
-    """A record by its place; `leader_epoch` None in batches older than epochs."""
+    """A record's offset and timestamp; `leader_epoch` is None in batches older than epochs."""
 
     offset: int
     timestamp_ms: int
@@ -34,21 +34,21 @@ class StoredSegmentReader(Protocol):
     """Reads stored segments (RemoteLogReader, CachedSegments). Thread-safe, blocking."""
 
     def time_index(self, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
-        """A segment's whole time index, checked."""
+        """Return a segment's complete, verified time index."""
 
     def scan_segment(self, stored: StoredRange, from_offset: int) -> Iterable[StoredBatches]:
-        """Runs of its batches, from the one that holds `from_offset` to what may be read last."""
+        """Yield runs of batches, from the one with `from_offset` to the last readable one."""
 
 
 class RemoteTimestamps:
-    """Answers over stored segments. Thread-safe. All methods raise as the reader does."""
+    """Searches stored segments. Thread-safe. All methods raise what the reader raises."""
 
     def __init__(self, metadata: RemoteLogMetadataManager, reader: StoredSegmentReader) -> None:
         self._metadata = metadata
         self._reader = reader
 
     def offset_since(self, topic_id_partition: TopicIdPartition, timestamp_ms: int) -> int | None:
-        """The offset of the first record with a timestamp of at least `timestamp_ms`, if any."""
+        """Return the offset of the first record with at least `timestamp_ms`, if any."""
         found = self.record_since(topic_id_partition, timestamp_ms)
         return None if found is None else found.offset
 
@@ -59,9 +59,9 @@ class RemoteTimestamps:
         *,
         below_offset: int | None = None,
     ) -> FoundRecord | None:
-        """As `offset_since`, with the record's own time; segments from `below_offset` on are left.
+        """Return the record of `offset_since`; skip segments from `below_offset` on.
 
-        A record found may lie at or above `below_offset` all the same.
+        The record may still be at or above `below_offset`.
         """
         for stored in readable_ranges(self._metadata, topic_id_partition):
             if below_offset is not None and stored.offsets.start_offset >= below_offset:
@@ -76,10 +76,9 @@ class RemoteTimestamps:
     def record_of_max_timestamp(
         self, topic_id_partition: TopicIdPartition, *, above_ms: int = NO_TIMESTAMP
     ) -> FoundRecord | None:
-        """The first record of the greatest timestamp, if that is above `above_ms`.
+        """Return the first record with the greatest timestamp, if it is above `above_ms`.
 
-        Of a segment that may be read in part only, the whole part is read: its maximum may be
-        elsewhere.
+        A segment that is readable in part is scanned, because its maximum may be in the other part.
         """
         best: FoundRecord | None = None
         ranges = readable_ranges(self._metadata, topic_id_partition)
@@ -135,7 +134,7 @@ def _greatest_in_batch(
 
 
 def _records(run: StoredBatches, position: int, header: BatchHeader) -> list[FoundRecord]:
-    """The records of one batch; a marker counts, as the broker's own search counts it."""
+    """Return the records of one batch; a control batch counts as one, as in the broker's search."""
     epoch = None if header.partition_leader_epoch < 0 else header.partition_leader_epoch
     if header.is_control:
         timestamp_ms = header.max_timestamp_ms
