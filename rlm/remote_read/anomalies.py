@@ -42,7 +42,7 @@ class AnomalyLabels(NamedTuple):
 
 @dataclass(slots=True)
 class OpenAnomaly:
-    """An object that cannot be read, and up to 64 of the offsets that could not be read."""
+    """An object that cannot be read, with up to 64 of the offsets of failed reads."""
 
     segment_id: RemoteLogSegmentId
     object_key: str
@@ -99,7 +99,7 @@ class ReadAnomalies:
         *,
         offset: int,
     ) -> None:
-        """Record that a read of a segment failed on its way to `offset`."""
+        """Record that a read of a segment failed, which was to reach `offset`."""
         kind = AnomalyKind.CORRUPT if isinstance(error, CorruptError) else AnomalyKind.MISSING
         key = damaged_key(metadata, error)
         now_ms = self._clock.wall_ms()
@@ -183,7 +183,6 @@ class ReadAnomalies:
                 self._close_segment(found.segment_id)
 
     def counts(self) -> Mapping[AnomalyLabels, int]:
-        """Return the number of failed reads by labels."""
         with self._lock:
             return dict(self._counts)
 

@@ -18,9 +18,9 @@ _LIMIT_COUNT = 10_000
 
 
 class SegmentDivision:
-    """The chunk sizes of segments. Thread-safe. Memory: 2 MB.
+    """The chunk sizes of segments. `share_bytes`: how much memory a reader may use now.
 
-    `share_bytes` returns how much memory a reader may use now.
+    Thread-safe. Memory: 2 MB.
     """
 
     def __init__(
@@ -49,6 +49,5 @@ class SegmentDivision:
         return chunk_bytes
 
     def took(self, size_bytes: int, duration_ms: float) -> None:
-        """Record the duration of a read of `size_bytes`."""
         with self._lock:
             self._size = self._size.after(size_bytes, duration_ms)

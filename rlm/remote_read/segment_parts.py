@@ -78,8 +78,8 @@ class SegmentParts:
     ) -> ChunkRequest[SegmentPart]:
         """Return one chunk of the log; the last one of a segment is shorter.
 
-        With `is_ahead` the thread that reads it also verifies its batches, and those of neighbors
-        that waited for it. Fetches then do not wait for the verification.
+        With `is_ahead` the reading thread also verifies its batches, and those of neighbors that
+        waited for it. Fetches then do not wait for the verification.
         """
         chunk_bytes = self._division.chunk_bytes(metadata.segment_id)
         positions = ByteRange(
@@ -145,7 +145,7 @@ class SegmentParts:
     def _check_around(self, metadata: RemoteLogSegmentMetadata, index: int) -> None:
         """Verify what became verifiable with a chunk in memory, from a known start of a batch.
 
-        That may be in an earlier chunk, which was read sooner and waited for one in between.
+        The start may be in an earlier chunk that waited for one in between.
         """
         chunk = self._chunk_in_memory(metadata, index)
         while chunk is not None and chunk.unchecked_position is None:

@@ -2,8 +2,8 @@
 
 Stored records come from the store, the others from the broker. The boundary may move during a read.
 The broker trims only stored records, so the reader asks the metadata again when the broker no
-longer has an offset. An offset that neither tier has is an error and never skipped, except for a
-recorded gap, which is skipped with a warning.
+longer has an offset. An offset that neither tier has is an error. Only a recorded gap is skipped,
+with a warning.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""FreshContext: a TLS context that follows its files, so that certificates change while running.
+"""FreshContext: a TLS context that follows its files, so certificates change while it is in use.
 
 New connections use the current files; open ones keep their certificate. If the files cannot be
 used, for example because one is half written, the context stays unchanged.
@@ -21,10 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class FreshContext:
-    """Creates the context again when its files change. Not thread-safe.
-
-    `renewed` is called after each attempt with whether it succeeded.
-    """
+    """A context that reloads changed files; `renewed` gets the success. Not thread-safe."""
 
     def __init__(
         self,

@@ -69,7 +69,6 @@ class FetchExchange:
 
     @property
     def client_id(self) -> str:
-        """Return the client id from the request header."""
         return self._client_id
 
     @property
@@ -103,10 +102,7 @@ class FetchExchange:
         return self._question(self._known_ends.unknown(expected, now_ms))
 
     def foreseen_reads(self, now_ms: int) -> PrefetchHint | None:
-        """Return the reads that follow if the broker lacks exactly what the plan expects.
-
-        None while the log ends of one of these partitions are unknown.
-        """
+        """Return the reads that are likely to follow; None while one of the log ends is unknown."""
         ends = {}
         for key in self._plan.remote:
             partition = self._plan.tiered[key].topic_id_partition
@@ -184,10 +180,7 @@ class FetchExchange:
         )
 
     def merged(self, outcomes: Sequence[RemoteOutcome]) -> FetchResponse:
-        """Return the client's response; it refers to the slices' buffers.
-
-        `outcomes` has one entry for each of `reads`.
-        """
+        """Return the response from an outcome for each read; it uses the slices' buffers."""
         found = dict(zip(self._reads, outcomes, strict=True))
         for key, outcome in found.items():
             if isinstance(outcome, GapBelow):
@@ -215,10 +208,10 @@ class FetchExchange:
         return found
 
     def _permit_wait_ms(self) -> int:
-        """Return how long the response may be delayed by waiting for a permit alone.
+        """Return how long the response may be delayed only to wait for a permit.
 
-        Other partitions' records or errors are not delayed. If these partitions are empty, the wait
-        is short, because only the next Fetch gets their new records.
+        Other partitions' records and errors must not wait. If the other partitions are empty, the
+        wait is short, because only the next Fetch gets their new records.
         """
         left = set(self._left)
         others = [row for key, row in self._rows.items() if key not in left]

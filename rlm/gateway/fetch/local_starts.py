@@ -1,9 +1,8 @@
 """Remembers where brokers' local logs start, to plan fetches.
 
-It also remembers gaps at the end of the last stored segment: offsets without a batch. All of this
-only predicts which partitions of a fetch the broker lacks, so that the gateway buffers the response
-instead of streaming it. A wrong prediction costs a client one retry, or buffers a response
-needlessly.
+It also remembers gaps at the end of the last stored segment: offsets without a batch. With both it
+predicts which partitions of a fetch the broker lacks, because the gateway must buffer such a
+response. A wrong prediction costs a client one retry, or buffers a response needlessly.
 
 Memory: up to `limit_count` starts, missing offsets and gaps each.
 """
@@ -37,8 +36,7 @@ class LocalStarts:
     def out_of_range(self, partition: TopicIdPartition, offset: int) -> None:
         """Record that the broker lacks `offset`; the next fetch finds out whether it is too low.
 
-        This proves nothing about other offsets: if it is above the log end, the broker may have
-        them.
+        Above the log end, this proves nothing about other offsets.
         """
         _remember(self._doubted, (partition, offset), None, self._limit_count)
 
@@ -55,7 +53,7 @@ class LocalStarts:
         _remember(self._starts, partition, start_offset, self._limit_count)
 
     def gap(self, partition: TopicIdPartition, offset: int, next_offset: int) -> None:
-        """Record that no batch is in [`offset`, `next_offset`), and that none is lost there."""
+        """Record that [`offset`, `next_offset`) has no batch and misses no record."""
         gap = OffsetRange(start_offset=offset, end_offset=next_offset)
         _remember(self._gaps, partition, gap, self._limit_count)
 

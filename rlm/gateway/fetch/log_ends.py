@@ -48,7 +48,7 @@ class LogEnds:
 def ends_at_follower(trimmed_offset: int) -> LogEnds:
     """Return the certain ends of a log at a follower, which does not report any.
 
-    Trimmed offsets are stored and committed; a follower may not know more than that.
+    Trimmed offsets are stored and committed; a follower's high watermark may be no higher.
     """
     return LogEnds(
         start_offset=trimmed_offset,
@@ -67,7 +67,6 @@ class LogEndsQuestion:
         self._failed: dict[TopicIdPartition, int] = {}
 
     def request(self, end: LogEndKind) -> ListOffsetsRequest:
-        """Return the ListOffsets request for one end."""
         timestamp, isolation_level = end.value
         by_topic: dict[str, list[ListOffsetsPartition]] = {}
         for partition, epoch in self._leader_epochs.items():
@@ -88,7 +87,6 @@ class LogEndsQuestion:
         )
 
     def answered(self, end: LogEndKind, response: ListOffsetsResponse) -> None:
-        """Record the response for one end."""
         rows = {
             (topic.name, row.partition_index): row
             for topic in response.topics

@@ -48,7 +48,7 @@ class RemoteLogBoundsView(Protocol):
 
 
 class LookUpCache(Generic[_FoundT]):
-    """Caches what was looked up of partitions in this process's metadata until that changes.
+    """Caches look-ups of partitions in this process's metadata until that changes.
 
     Thread-safe; it calls `look_up` without a lock. Memory: results for 50,000 partitions.
     """

@@ -2,11 +2,9 @@
 
 A client that bypasses the gateways finds only the local log: it would reset its offset and never
 return. A broker without a live gateway therefore gets the address of another live one. That one
-answers that it does not lead the partition, until the client requests metadata again. Without any
-live gateway, the broker keeps its gateway's last address. Clients get a broker's own address only
-with `direct_if_unserved`.
-
-The input is registrations and the brokers' clock, the output addresses.
+answers as a non-leader until the client requests metadata again. Without any live gateway, the
+broker keeps its gateway's last address. Clients get a broker's own address only with
+`direct_if_unserved`.
 """
 
 from __future__ import annotations
@@ -70,9 +68,9 @@ def topology_of(
 ) -> GatewayTopology:
     """Return the topology from all registrations at `broker_time_ms`, the brokers' clock.
 
-    `own` are the brokers that this process serves, which count as live. `fixed` replaces the
-    registrations of the brokers it names. Gateways without a broker are left out, because they have
-    clients of their own.
+    `own` are this process's brokers, which count as live. `fixed` replaces the registrations of the
+    brokers it names. Gateways without a broker are left out, because they have clients of their
+    own.
     """
     gateways = [
         r

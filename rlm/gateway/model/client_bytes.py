@@ -23,7 +23,6 @@ class ClientBytes:
         self._other_bytes = 0
 
     def add(self, client_id: str, size_bytes: int, now_ms: int) -> None:
-        """Add the bytes that a client of this id received."""
         client_id = client_id[:_LONGEST_ID]
         if client_id not in self._sizes and not self._has_room(now_ms):
             self._other_bytes += size_bytes

@@ -54,10 +54,7 @@ class GatewayCounts:
     cold: Latencies = field(default_factory=Latencies)
 
     def throttled(self, partition_count: int, throttle_ms: int) -> None:
-        """Count a fetch of `partition_count` partitions without a permit.
-
-        With `throttle_ms` the quota caused it, otherwise a full queue.
-        """
+        """Count a fetch without a permit, due to the quota if `throttle_ms` is above 0."""
         outcome = RemoteCount.THROTTLED if throttle_ms else RemoteCount.QUEUE_FULL
         self.remote[outcome] += partition_count
         if throttle_ms:

@@ -32,7 +32,6 @@ class Latencies:
         self.sum_s = 0.0
 
     def add(self, duration_s: float) -> None:
-        """Count one duration."""
         self._counts[bisect_left(_BOUNDS_S, duration_s)] += 1
         self.sum_s += duration_s
 

@@ -76,7 +76,7 @@ class ExchangeRewrite(Generic[RequestT, ResponseT]):
 
     `request` returns the request to send; None if it passes unchanged. `concerns` returns whether
     the client's request needs a change; otherwise both pass unchanged. `names` returns the topics
-    that the request identifies only by name; empty if that does not matter.
+    that the request identifies only by name; empty if irrelevant.
 
     `response` may block on the metadata topic and on the store, so it runs off the loop. It raises
     none of their errors but returns them as error codes of partitions. `waits_for_store` returns

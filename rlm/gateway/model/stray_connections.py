@@ -67,7 +67,7 @@ class StrayConnections:
         return min((*back, *started, *due), default=None)
 
     def _see(self, topology: GatewayTopology) -> None:
-        """Find leases that ran out between two calls, so that others may redirect clients here.
+        """Find leases that ran out between two calls: other gateways may redirect clients here.
 
         All gateways' leases may run out at once, if none could be read for a while.
         """

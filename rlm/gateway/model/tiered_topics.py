@@ -42,10 +42,7 @@ class TieredTopics:
         return None if topic_id is None else self._partition(topic_id, topic, partition)
 
     def confirmed(self, names: Iterable[str], topic_ids: Mapping[str, UUID]) -> TieredTopics:
-        """Return these topics with the ids that the broker just reported for `names`.
-
-        Names without an id become unconfirmed.
-        """
+        """Return these topics with the reported ids of `names`, unconfirmed without one."""
         id_by_name = dict(self.id_by_name)
         for name in names:
             topic_id = topic_ids.get(name)

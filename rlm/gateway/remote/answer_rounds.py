@@ -13,10 +13,7 @@ from collections.abc import Callable, Hashable
 
 
 class AnswerRounds:
-    """The delayed responses of one loop, on which all methods are called.
-
-    Memory: an entry for each delayed response.
-    """
+    """The delayed responses of one loop, which calls all methods. Memory: an entry for each."""
 
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()

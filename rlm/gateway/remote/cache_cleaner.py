@@ -66,10 +66,7 @@ class ChunksOfObjects(ObjectCache):
 
 
 class CacheCleaner:
-    """Removes unreadable segments from the caches of this process. Used by one thread.
-
-    Memory: about 500 bytes for each object with cached data.
-    """
+    """Cleans the caches. Used by one thread. Memory: about 500 bytes for each cached object."""
 
     def __init__(
         self,
@@ -151,7 +148,7 @@ class CacheCleaner:
         keys = {key for each in objects.values() for key in each}
         if not keys:
             return
-        # Chunks first, because they are read through the storage manager.
+        # Chunks first, because a chunk is read through the storage manager's caches.
         self._chunks.forget(keys)
         self._storage.forget(keys)
         counts = Counter(reasons[segment_id] for segment_id, each in objects.items() for _ in each)

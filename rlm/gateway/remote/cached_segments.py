@@ -33,7 +33,7 @@ _RUN_BYTES = 1 << 20
 
 
 class CachedSegments:
-    """Reads segments. Thread-safe; blocks for `patience_ms`, then raises RetriableError."""
+    """Reads segments. Thread-safe. A read blocks for `patience_ms`, then RetriableError."""
 
     def __init__(
         self,

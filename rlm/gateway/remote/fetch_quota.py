@@ -1,9 +1,9 @@
 """FetchQuota: how many bytes per second clients may receive from the store (KIP-956). Pure.
 
 A token bucket fills at `bytes_per_second`, up to the amount of all windows. Sent bytes are taken
-from it, below zero if a response was larger than the rest. The rate is thus kept over any long
-time, and idle time is made up for within the windows only. The bucket starts with the amount of one
-window.
+from it, below zero if a response was larger than the rest. The rate thus holds over any long time,
+and after a pause at most the windows' amount is available. The bucket starts with one window's
+amount.
 """
 
 from __future__ import annotations

@@ -1,22 +1,18 @@
 """RemoteFetcher: serves one partition's part of a fetch from stored segments.
 
-1. It locates the segment in this process's metadata.
-2. It finds where the batch starts: known for a sequential reader, else in the offset index, which
-   costs one read of the store.
-3. It takes the chunk with the start of the batch from memory, or with one read of the store. For a
-   reader that is not sequential, it reads only as many bytes as requested.
-4. It returns complete batches within the limit, then prefetches.
+It locates the segment in this process's metadata, and the start of the batch: known for a
+sequential reader, otherwise one read of the offset index. It takes the chunk there from memory or
+with one read of the store. Other readers read only as many bytes as they request. It returns
+complete batches within the limit, then prefetches.
 
 `ready` serves a sequential reader at once if all of that is in memory. Bytes reach the response
 from the chunk cache without a copy. If a segment has no batch at the offset or above, the fetch
 continues in the next one. A gap alone thus never makes a response empty.
 
-Memory, in addition to the storage manager's. Waiting fetches use none.
-
-- the cache's budget for chunks and indexes, including leased ones
-- a quarter of that for free buffers
-- two chunks for each prefetching thread, if they are evicted during verification
-- the state of `reader_count` readers
+Memory: the cache's budget for chunks and indexes, including leased ones, and a quarter of it for
+free buffers. In addition, two chunks for each prefetching thread, if they are evicted during
+verification, the state of `reader_count` readers, and what the storage manager uses. Waiting
+fetches use none.
 """
 
 from __future__ import annotations
@@ -69,7 +65,7 @@ _MOST_CHUNK_FACTOR = 4
 class RemoteFetchSettings:
     """The chunk size, the range of prefetch depths, and the number of readers to remember.
 
-    Depending on the store's latency, chunks grow to up to four times `chunk_bytes`.
+    Depending on measurements of the store, chunks grow to up to four times `chunk_bytes`.
     """
 
     chunk_bytes: int = 4 << 20

@@ -68,7 +68,7 @@ class _Runner(Generic[AwaitedT, ResultT]):
     def _resume(self, done: Future[AwaitedT]) -> Future[AwaitedT]:
         try:
             value = done.result()
-        except BaseException as error:  # noqa: BLE001 - raised in the steps, where it belongs
+        except BaseException as error:  # noqa: BLE001 - raised in the generator, which awaits it
             return self._steps.throw(error)
         return self._steps.send(value)
 

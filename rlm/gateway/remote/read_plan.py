@@ -22,7 +22,7 @@ _LEAST_LOOK_BYTES = 262_144
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPlan:
-    """What to read. `requests` must be in memory, and contain the log up to `end_position`.
+    """What to read. `requests` are required and contain the log up to `end_position`.
 
     `following` are optional chunks after these.
     """

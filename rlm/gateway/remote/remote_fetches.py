@@ -79,7 +79,7 @@ class RemoteFetches:
     def expect(self, expected: PrefetchHint) -> None:
         """Prepare a likely read, but only if all of it is in memory.
 
-        The slices expire soon, so that clients which stop reading lease no memory.
+        The slices expire soon: a client that stops reading leases no memory.
         """
         self._drop_expected()
         if expected.reads and not self._is_closed:
@@ -88,7 +88,7 @@ class RemoteFetches:
             self._expiry = self._loop.call_later(self._expected_s, self._expire)
 
     def at_once(self, wanted: RemoteFetch) -> list[RemoteOutcome] | None:
-        """Return what `read` would return, if that needs no waiting; else None."""
+        """Return what `read` would return if no wait is needed; else None."""
         asked = PrefetchHint(reads=wanted.reads, read_committed=wanted.read_committed)
         if self._expected is not None and self._expected.asked != asked:
             self._drop_expected()

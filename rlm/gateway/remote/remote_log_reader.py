@@ -127,10 +127,7 @@ class TierReader:
         return GapBelow(found.offset) if again == found else _STORAGE_ERROR
 
     def _above_end(self, read: PartitionFetch) -> ReadRefused:
-        """Return the error above the broker's log end: retriable if the store has the offset.
-
-        Stored records there are of a lineage that the client must not skip.
-        """
+        """Return a retriable error if the store has this offset above the broker's log end."""
         self._catch_up(read)
         found = locate(self._metadata, read.topic_id_partition, read.offset)
         return _OUT_OF_RANGE if isinstance(found, NotStored) else _STORAGE_ERROR

@@ -91,7 +91,7 @@ class SequentialReaders:
         self._lock = threading.Lock()
 
     def asks(self, reader: SequentialReader, offset: int) -> bool:
-        """Return whether a fetch requests its reader's next offset; a repeated request does not.
+        """Return whether a fetch requests its reader's next offset, and not the same one again.
 
         If the reader jumps, its prefetches end.
         """
@@ -160,10 +160,7 @@ class SequentialReaders:
         *,
         waited: bool,
     ) -> None:
-        """Record that a reader requested an offset and receives `cut`; prefetch what follows.
-
-        `waited`: whether the fetch waited for the store.
-        """
+        """Record a reader's request and the `cut` that it receives; prefetch the next chunks."""
         stored, before = located.stored, self._reader_state(reader)
         last_index = self._parts.chunk_index(stored.metadata, max(cut.end_position - 1, 0))
         is_ahead, depth = False, self._first_depth

@@ -76,7 +76,7 @@ def _question(
 
 
 def _accepted_offset(result: DeleteRecordsPartitionResult, before_offset: int) -> int | None:
-    """Return the offset below which the leader deleted; None if it did not, or that is unknown.
+    """Return the offset below which the leader deleted; None if there is none, or it is unknown.
 
     On a timeout the leader has deleted, and only a follower has not.
     """

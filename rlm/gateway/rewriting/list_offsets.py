@@ -162,7 +162,7 @@ def _max_timestamp(
 
 
 def _stored_end(tip: TopicIdPartition, context: GatewayContext) -> int:
-    """Return the end of what was stored, including what expired since; 0 if nothing was."""
+    """Return the end of the stored log, including expired segments; 0 if nothing was stored."""
     state = context.metadata.partition_state(tip)
     records = context.metadata.list_remote_log_segments(
         tip, states=(SegmentState.COPY_SEGMENT_FINISHED,)
