@@ -99,7 +99,7 @@ class ReadAnomalies:
         *,
         offset: int,
     ) -> None:
-        """Record that a read of a segment failed, which was to reach `offset`."""
+        """Record that a read of a segment failed before it reached `offset`."""
         kind = AnomalyKind.CORRUPT if isinstance(error, CorruptError) else AnomalyKind.MISSING
         key = damaged_key(metadata, error)
         now_ms = self._clock.wall_ms()

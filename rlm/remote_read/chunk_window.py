@@ -38,7 +38,7 @@ class SegmentChunk:
 
     @property
     def unchecked_position(self) -> int | None:
-        """Return where the first unverified batch starts; None if that is unknown."""
+        """Return where the first unverified batch starts; None if unknown."""
         if self.run is not None:
             return self.run.end_position
         return None if self.position else 0
@@ -233,7 +233,7 @@ class ChunkWindow:
         return position
 
     def _whole(self, batch: LocatedBatch) -> LocatedBatch | Incomplete:
-        """Return the batch, or Incomplete if its end was present only at its verification."""
+        """Return the batch, or Incomplete if its end is not in this window."""
         if batch.end_position <= self._end_position:
             return batch
         return Incomplete(position=batch.position, end_position=batch.end_position)

@@ -1,7 +1,6 @@
 """SegmentDivision: the chunk size of each segment, by measurements of the store.
 
-The first sequential reader of a segment fixes the size for all its readers, because they share
-chunks.
+The first sequential reader of a segment fixes the size for all, because readers share chunks.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class BrokerLog(Protocol):
         """Return the first offset since a time; None if no record is that new. RetriableError."""
 
     def records(self, from_offset: int, end_offset: int) -> Iterator[Sequence[Record]]:
-        """Yield [from_offset, end_offset) without control records, at most up to the log end.
+        """Yield the records of [from_offset, end_offset), without control records, to the log end.
 
         Raises NotFoundError if the broker no longer has an offset; the records yielded before are
         complete up to it. Raises RetriableError.

@@ -139,7 +139,7 @@ def refuse(
     out_of_range: Collection[FetchKey],
     any_records: Collection[FetchKey],
 ) -> FetchResponse:
-    """Replace possibly wrong responses by KAFKA_STORAGE_ERROR, upon which clients retry.
+    """Replace possibly wrong responses with KAFKA_STORAGE_ERROR, upon which clients retry.
 
     These are OFFSET_OUT_OF_RANGE of `out_of_range` and successful responses of `any_records`.
     """

@@ -25,7 +25,7 @@ class GatewayTopology:
     `live` has at least those of this process, `last_known` also those of dead gateways. `own` are
     this process's addresses. `heartbeats_ms` has the last heartbeat of each gateway that is known
     only from its registration. `elsewhere` is the address that a gateway of the whole cluster
-    returns for brokers without an endpoint.
+    returns for unserved brokers.
     """
 
     live: Mapping[int, HostPort]

@@ -1,4 +1,4 @@
-"""Why the gateway closed a client's connection, and the error that carries the cause."""
+"""Why a client's connection ended, and the error that carries the cause."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """StrayConnections: clients that failed over to this gateway and must go back. Pure.
 
-A client keeps its connection although this gateway's broker leads none of the partitions, and
-although it has learned of another address. When the gateway of their broker is back, this one
-closes all connections accepted meanwhile. It cannot distinguish stray ones from others, which lose
-a connection too.
+A client keeps such a connection, although this gateway's broker leads none of its partitions and
+the client knows another address. When the gateway of its broker is back, this gateway closes all
+connections accepted meanwhile. It cannot distinguish stray connections from others, so other
+clients lose theirs too.
 
 Connections are numbered in the order in which they were accepted.
 """

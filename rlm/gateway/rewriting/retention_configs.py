@@ -6,8 +6,9 @@ change a tiered topic's retention. Changes of other topics in the same request p
 settings of this topic in a separate request.
 
 A client without permission to change the topic gets only the broker's refusal. The gateway replaces
-a rejected change by a value that the broker cannot accept. The broker first authorizes, and applies
-nothing to a topic with an invalid value. Only its error for that value becomes the rejection.
+a rejected change with a value that the broker cannot accept. The broker first authorizes, and
+applies nothing to a topic with an invalid value. Only its error for that value becomes the
+rejection.
 """
 
 from __future__ import annotations

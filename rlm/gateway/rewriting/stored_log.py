@@ -2,9 +2,9 @@
 
 **Data loss:** a client skips records that an answer omits. The gateway therefore answers only after
 it has followed the metadata to its end, as read after the broker's response. If the metadata topic
-is unavailable, for example while its leader moves, the gateway retries briefly. The answer is then
-KAFKA_STORAGE_ERROR, or REQUEST_TIMED_OUT after the timeout. Clients retry both, and then find data
-in memory that was read meanwhile.
+is unavailable, for example while its leader moves, the gateway retries briefly. If that fails, the
+answer is KAFKA_STORAGE_ERROR, or REQUEST_TIMED_OUT after the timeout. Clients retry both, and find
+in memory what was read meanwhile.
 """
 
 from __future__ import annotations
