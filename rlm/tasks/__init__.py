@@ -1,4 +1,4 @@
-"""What carries decisions out: copying, expiring, trimming, claiming. One order of effects a file.
+"""Carries out decisions: claims, copies, trims, expiry. One order of effects per file.
 
-Objects with steps; threads, pools and intervals belong to rlm.app.manager.
+The classes have a `step` method; rlm.app.manager owns the threads, pools and intervals.
 """

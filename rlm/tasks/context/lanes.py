@@ -1,8 +1,8 @@
-"""Lanes: at most one job per key, and so many at once; keys take turns, job by job.
+"""Runs queued jobs: at most one per key and a limited number at once, in fair order of keys.
 
-A job may name the one that follows it: that goes to the end of the queue, so a key with much to do
-does not keep the others waiting. A job that hangs can be written off: its key and its place are
-free again, and what it still does is for its own deadline to end.
+A job may return the next job of its key. That job joins the end of the queue, so a key with many
+jobs does not delay the others. A hanging job can be written off: its key and slot become free, and
+its own deadline ends it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _log = logging.getLogger(__name__)
 
 
 class Job(Protocol):
-    """A piece of work; returns the one that follows it, if any."""
+    """Represents a piece of work; a call returns the next job of the same key, or None."""
 
     def __call__(self) -> Job | None: ...
 
 
 @dataclass(slots=True, eq=False)
 class _QueueEntry:
-    """A key's place in the queue or at work. Lost when its job was written off."""
+    """Represents a key's waiting or running job. Removed when its job is written off."""
 
     key: Hashable
     job: Job
@@ -34,14 +34,14 @@ class _QueueEntry:
 
 
 class Lanes:
-    """Runs jobs on `executor`, never two of one key, `limit` at once. Thread-safe.
+    """Runs jobs on `executor`, at most one of each key and `limit` at once. Thread-safe.
 
-    Memory: one entry per key that runs or waits; keys are the partitions of one broker. An executor
-    with more threads than `limit` has some to spare for jobs that were written off.
+    Memory: one entry per key that runs or waits; keys are the partitions of one broker. The
+    executor needs more threads than `limit`: jobs that were written off still occupy theirs.
     """
 
     def __init__(self, executor: Executor, name: str, *, limit: int | None = None) -> None:
-        """`limit` None: as many as the executor takes."""
+        """Limit running jobs to `limit`; with None, only the executor limits them."""
         self._executor = executor
         self._name = name
         self._limit = limit
@@ -52,7 +52,7 @@ class Lanes:
         self._lock = Lock()
 
     def offer(self, key: Hashable, job: Job | Callable[[], None]) -> bool:
-        """Start `job` unless one of this key is running or waiting; whether it was taken."""
+        """Queue `job` unless a job of this key runs or waits; return whether it was queued."""
         with self._lock:
             if key in self._entries or self._closed:
                 return False
@@ -62,7 +62,7 @@ class Lanes:
         return True
 
     def write_off(self, key: Hashable) -> None:
-        """Take a job that hangs for ended: another one of its key may run beside it."""
+        """Count a hanging job as ended, so that another job of its key may run at the same time."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None or not entry.running:
@@ -72,19 +72,19 @@ class Lanes:
         self._start_waiting()
 
     def set_limit(self, limit: int) -> None:
-        """So many at once from now on. What runs beyond that runs to its end."""
+        """Run at most `limit` jobs from now on. Jobs above the new limit still run to their end."""
         with self._lock:
             self._limit = limit
         self._start_waiting()
 
     def is_saturated(self) -> bool:
-        """Whether all places are taken, and more wait for one."""
+        """Return whether all slots are taken and more jobs wait."""
         with self._lock:
             full = self._limit is not None and self._running_count >= self._limit
             return full and bool(self._waiting)
 
     def is_busy(self, key: Hashable) -> bool:
-        """Whether a job of this key runs or waits now."""
+        """Return whether a job of this key runs or waits."""
         with self._lock:
             return key in self._entries
 
@@ -122,7 +122,7 @@ class Lanes:
     def _end(self, entry: _QueueEntry, following: Job | None) -> None:
         with self._lock:
             if self._entries.get(entry.key) is not entry:
-                return  # written off, or all is over
+                return  # the job was written off, or the pool is shut down
             self._running_count -= 1
             if following is None:
                 del self._entries[entry.key]

@@ -1,4 +1,4 @@
-"""What is said once per change: a state that lasts is not told again in every cycle."""
+"""Logs a lasting state once, when it changes, and not in every cycle."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from rsm.segment.ids import TopicIdPartition
 
 
 class LogOnce:
-    """Remembers what was said last of each key. Thread-safe. Memory: one entry per key in it."""
+    """Remembers the last text logged per key. Thread-safe. Memory: one entry per such key."""
 
     def __init__(self) -> None:
         self._last_texts: dict[Hashable, str] = {}
         self._lock = Lock()
 
     def changed(self, key: Hashable, text: str) -> bool:
-        """Whether something else, or nothing, was said of `key` before."""
+        """Remember `text` for `key`; return whether it differs from the previous text, if any."""
         with self._lock:
             before = self._last_texts.get(key)
             self._last_texts[key] = text
         return before != text
 
     def clear(self, key: Hashable) -> bool:
-        """Nothing is to be said of `key` any more; whether there was something before."""
+        """Forget the text of `key`; return whether there was one."""
         with self._lock:
             return self._last_texts.pop(key, None) is not None
 
 
 def log_level(text: LogOnce, tip: TopicIdPartition, what: str, error: TieredStorageError) -> int:
-    """WARNING for a partition's problem that is another one than before; DEBUG if it lasts.
+    """Return WARNING for a new problem of a partition, DEBUG for one that lasts.
 
-    That the broker has no such partition is said once per topic, and is INFO: the topic was
+    A partition that the broker does not have is logged once per topic at INFO: the topic was
     deleted, and nobody has to act.
     """
     key: Hashable = tip

@@ -1,4 +1,4 @@
-"""Everything outside that tasks act on, in one value, so that a test world is one value too."""
+"""Groups the external systems that tasks act on, so that a test replaces them with one value."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from rsm.spi import RemoteStorageManager
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The broker, its disk, the store, the metadata, the dead letters; time and fresh ids.
+    """Represents the broker, its disk, the store, the metadata, the dead letters and the clock.
 
-    `share_groups` are those of the whole cluster.
+    `share_groups` covers the share groups of the whole cluster; `new_id` returns a new id.
     """
 
     broker: Broker

@@ -1,4 +1,4 @@
-"""Pauses between attempts at what keeps failing: doubled each time, one count per key."""
+"""Doubles the pause after each failed attempt, counted per key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST_PAUSE_MS = 600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failures:
-    """How often something failed in a row, and when the first of these was (wall clock)."""
+    """Represents consecutive failures of one key: their count and the wall time of the first."""
 
     count: int
     first_ms: int
@@ -21,7 +21,7 @@ class Failures:
 
 
 class RetryPauses:
-    """Remembers what failed last. Thread-safe. Memory: one entry per key that is failing now."""
+    """Remembers failures and their pauses. Thread-safe. Memory: one entry per failing key."""
 
     def __init__(
         self, clock: Clock, *, first_pause_ms: int, longest_pause_ms: int = LONGEST_PAUSE_MS
@@ -33,13 +33,12 @@ class RetryPauses:
         self._lock = Lock()
 
     def pausing(self, key: Hashable) -> bool:
-        """Whether it is too early to try again."""
         with self._lock:
             failures = self._failures.get(key)
         return failures is not None and self._clock.monotonic_ms() < failures.not_before_ms
 
     def failed(self, key: Hashable) -> Failures:
-        """Count one more failure, and begin its pause."""
+        """Count one more failure and start its pause."""
         with self._lock:
             before = self._failures.get(key)
             count = 1 if before is None else before.count + 1
@@ -54,19 +53,19 @@ class RetryPauses:
 
     @property
     def failing_count(self) -> int:
-        """How many keys are failing now."""
         with self._lock:
             return len(self._failures)
 
     def ended(self, key: Hashable) -> None:
-        """It succeeded, or was given up: forget its failures."""
+        """Forget the failures of a key that succeeded or was given up."""
         with self._lock:
             self._failures.pop(key, None)
 
     def forget_left(self) -> None:
-        """Forget the keys whose pause has been over for longer than the longest lasts.
+        """Forget the keys whose pause ended longer ago than the longest pause.
 
-        Somebody else may have done with them; for one that is only slow it begins again.
+        Another process may have finished them. If one is only slow, its pauses start again at the
+        first.
         """
         left_before_ms = self._clock.monotonic_ms() - self._longest_pause_ms
         with self._lock:

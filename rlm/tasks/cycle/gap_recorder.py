@@ -1,4 +1,4 @@
-"""Records gaps in the metadata, and alarms where records were lost that were never stored."""
+"""Records gaps in the metadata topic, and warns when records were lost before they were stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOST = "records lost before they were stored, gap recorded"
 
 
 class GapRecorder:
-    """One thread's."""
+    """Publishes the gaps of led partitions. Not thread-safe."""
 
     def __init__(self, ports: Ports, metrics: Metrics | None = None) -> None:
         self._metadata = ports.metadata
@@ -30,10 +30,10 @@ class GapRecorder:
     def look(
         self, lead: PartitionLead, view: PartitionView, gaps: Sequence[RecordedGap] | None
     ) -> None:
-        """Record gaps that somebody else has made, if the cycle before saw some too.
+        """Record gaps that nothing in `rlm` made, once two cycles in a row have seen gaps.
 
-        A client's deletion through a gateway is in the metadata a moment after the broker took it:
-        until then it looks like somebody else's.
+        When a client deletes records through a gateway, the broker accepts the deletion a moment
+        before the metadata topic shows it. Until then it looks like an external start.
         """
         tip = lead.topic_id_partition
         if gaps is None:
@@ -44,7 +44,7 @@ class GapRecorder:
             self._suspected.discard(tip)
 
     def record(self, lead: PartitionLead, view: PartitionView, gaps: Sequence[RecordedGap]) -> bool:
-        """Publish all gaps of a partition; whether they are on record now."""
+        """Publish all gaps of a partition; return whether the metadata topic accepted them."""
         tip = lead.topic_id_partition
         event = GapsRecorded(
             event_id=self._new_id(),
@@ -61,7 +61,7 @@ class GapRecorder:
             _log.warning("gap refused", extra={"topic_partition": tip, "reason": result.refusal})
             return False
         before = {gap.offsets for gap in view.state.gaps}
-        # What a broker lets go of a topic that is tiered no longer is its owner's wish.
+        # After `rlm` stops tiering a topic, its owner decides what the broker deletes: no warning.
         level = logging.INFO if view.policy.state is PolicyState.DISABLED else logging.WARNING
         for gap in gaps:
             if gap.offsets not in before:

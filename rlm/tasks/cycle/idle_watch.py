@@ -1,8 +1,8 @@
-"""Finds logs of which every record is past its retention, the segment still being written too.
+"""Finds logs whose records, including those of the active segment, are all past the retention.
 
-A broker deletes the records of an idle partition by rolling their segment first; while we keep its
-retention off it does neither. Files do not tell how young the newest record of a segment is that is
-being written, so the broker is asked, and only where all that is rolled is past the retention.
+A broker rolls an idle partition's segment before it deletes the records. While `rlm` disables the
+broker's retention, it does neither. Files do not show the age of the newest record in an active
+segment, so this asks the broker. It asks only where all rolled segments are past the retention.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
 
-_ASK_INTERVAL_MS = 300_000  # as often as brokers look themselves (log.retention.check.interval.ms)
+_ASK_INTERVAL_MS = 300_000  # the broker's own interval (log.retention.check.interval.ms)
 
 
 class IdleWatch:
-    """One thread's. Memory: one entry per partition that was asked about lately."""
+    """Checks each idle partition every 5 minutes. Not thread-safe. Memory: those partitions."""
 
     def __init__(self, ports: Ports) -> None:
         self._broker = ports.broker
@@ -30,7 +30,7 @@ class IdleWatch:
         self._asked_ms: dict[TopicIdPartition, int] = {}
 
     def look(self, view: PartitionView) -> PartitionView:
-        """The view, with whether no record is younger than the retention, if that matters."""
+        """Return the view; set `is_past_retention` if the partition is due for a check."""
         tip = view.topic_id_partition
         if not may_be_past_retention(view):
             self._asked_ms.pop(tip, None)
@@ -50,7 +50,7 @@ class IdleWatch:
             return view
 
     def _is_past(self, view: PartitionView) -> bool:
-        """Not where no record has a time at all: then there is none to go by."""
+        """Return False also where no record has a timestamp: then nothing shows the age."""
         young_from_ms = view.moment.retention_ms - view.policy.retention_ms
         return young_from_ms > 0 and not self._has_any(view, young_from_ms) and self._has_any(view)
 

@@ -1,10 +1,11 @@
-"""One cycle over all partitions of tiered topics that our broker hosts.
+"""Runs one cycle over all partitions of tiered topics that the manager's broker hosts.
 
-    what the broker leads and hosts → metadata of it is followed → claims
+    partitions that the broker leads and hosts → their metadata is followed → claims
     → offsets, disk and remote metadata → views → plans
-    → copies and deletions into their lanes → trims that no share group needs, in one request
+    → copies and deletions into their lanes → trims that no share group blocks, in one request
 
-A cycle decides; lanes do what takes long. Nothing is decided before the metadata is caught up.
+A cycle decides; lanes run the long work. A cycle decides nothing for a partition whose metadata it
+has not read to the end.
 """
 
 from __future__ import annotations
@@ -54,11 +55,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleOutlook:
-    """What a cycle is told of the world beforehand.
+    """Represents what the manager knows before a cycle.
 
-    `untierable`: topic ids that must be neither copied nor trimmed now, each with the rule. While
-    the store is not reachable nothing is copied or deleted; what is behind is still seen, and what
-    is stored is still trimmed.
+    `untierable` maps the ids of topics that must be neither copied nor trimmed to the rule. While
+    the store is unreachable, a cycle neither copies nor deletes. It still measures lag and trims
+    stored segments.
     """
 
     untierable: Mapping[UUID, str] = field(default_factory=dict)
@@ -67,14 +68,14 @@ class CycleOutlook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BusyLanes:
-    """What a partition's lanes did before it was looked at."""
+    """Represents what a partition's lanes ran before the cycle read the partition's state."""
 
     copying: bool
     repairing: bool
 
 
 class LeaderCycle:
-    """Looks at every hosted partition and starts what is due. One thread's, but for `views_of`."""
+    """Reads every hosted partition and starts what is due. Only `views_of` is thread-safe."""
 
     def __init__(  # noqa: PLR0913 - one for each part of the work
         self,
@@ -90,7 +91,7 @@ class LeaderCycle:
         outages: OutageWatch | None = None,
         witness: StoreWitness | None = None,
     ) -> None:
-        """`outages` None: no disk is looked at, and nothing shed; `witness`: any store is right."""
+        """Check no disk and shed nothing without `outages`; accept any store without `witness`."""
         self._broker = ports.broker
         self._source = ports.source
         self._metadata = ports.metadata
@@ -111,11 +112,11 @@ class LeaderCycle:
         self._outlook = CycleOutlook()
 
     def step(self, outlook: CycleOutlook) -> tuple[PartitionReport, ...]:
-        """Run one cycle; a report of each hosted partition of a tiered topic.
+        """Run one cycle; return a report of each hosted partition of a tiered topic.
 
-        Raises RetriableError if the broker or the metadata topic cannot be asked now, or as
-        `StoreWitness.require`: nothing is copied, trimmed, shed or deleted then. InvalidConfigError
-        if what answers as our broker belongs to another cluster.
+        Raises RetriableError if the broker or the metadata topic does not answer, or as
+        `StoreWitness.require`; then the cycle copies, trims, sheds and deletes nothing. Raises
+        InvalidConfigError if the broker's address answers from another cluster.
         """
         self._outlook = outlook
         policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
@@ -136,9 +137,9 @@ class LeaderCycle:
         return (*reports, *unclaimed, *map(follower_report, followed))
 
     def views_of(self, topic: str, partition: int | None = None) -> tuple[PartitionView, ...]:
-        """The topic's partitions that we lead, or one of them, as they are now. Thread-safe.
+        """Return current views of the topic's led partitions, or of one of them. Thread-safe.
 
-        Raises as `step`, and what keeps a partition from being looked at.
+        Raises as `step`, and any error that prevents a partition's view.
         """
         leads = [
             lead
@@ -171,7 +172,8 @@ class LeaderCycle:
         trims: dict[TopicIdPartition, TrimPlan] = {}
         for lead in leads:
             tip = lead.topic_id_partition
-            # What is copied while we look would be copied again. Nobody else begins a copy.
+            # Checked before the view: a copy that ends in between would be planned again. Only this
+            # thread starts copies.
             busy = _BusyLanes(
                 copying=self._copies.is_busy(tip), repairing=self._repairs.is_busy(tip)
             )
@@ -180,7 +182,7 @@ class LeaderCycle:
             try:
                 view = self._view(lead, policies[tip.topic_id], offsets)
                 if deletes_by not in (None, view.policy):
-                    # What it may still delete must not be taken for stored.
+                    # The view still counts segments as stored that these deletions may remove.
                     raise RetriableError("deletions by the policy before this one are under way")
             except TieredStorageError as error:
                 self._log_changed(tip, "partition waits", error)
@@ -203,7 +205,7 @@ class LeaderCycle:
                 trims[tip] = _trim_plan(lead, view, trim, planned_at_ms)
             failure = self._repairs.failure(tip, decided.repair)
             reports.append(leader_report(view, trim, decided.expiry_blocked, failure))
-            if self._trimmer.is_due(trims):  # of many partitions the first would wait too long
+            if self._trimmer.is_due(trims):  # the first plan must not grow too old
                 self._trim(trims)
                 trims.clear()
         self._shed(leads, policies, trims)
@@ -232,10 +234,10 @@ class LeaderCycle:
         policies: Mapping[UUID, TopicPolicy],
         trims: dict[TopicIdPartition, TrimPlan],
     ) -> None:
-        """Add to the trims what is to be given up; the gap is on record before.
+        """Add the trims of data to shed, after their gaps are recorded.
 
-        Looked at once more, because nothing of the first look is kept of so many partitions: what
-        may not go any more stays.
+        The cycle does not keep the views of all partitions in memory, so this reads each view
+        again. Data that may no longer be shed stays.
         """
         chosen = {} if self._outages is None else self._outages.choose()
         for lead in leads:
@@ -262,14 +264,14 @@ class LeaderCycle:
                 trims[tip] = _trim_plan(lead, view, decision, asked_at_ms)
 
     def _within_share_groups(self, view: PartitionView, decision: TrimDecision) -> TrimDecision:
-        """Asked for only when something is to be trimmed, so that the answer is fresh."""
+        """Limit a trim by the share groups. Asks only for a trim, so that the answer is fresh."""
         if decision.offset is None:
             return decision
         start = self._share_groups.start_of(view.topic_id_partition)
         return hold_for_share_groups(view, decision, start)
 
     def _trim(self, trims: Mapping[TopicIdPartition, TrimPlan]) -> None:
-        """A trim that could not be carried out is planned anew; what was seen is still reported."""
+        """Carry out trims; the next cycle plans a failed trim again. The reports stay valid."""
         try:
             self._trimmer.trim(trims)
         except RetriableError as error:
@@ -291,8 +293,8 @@ class LeaderCycle:
         tip = lead.topic_id_partition
         if tip in offsets.failed:
             raise offsets.failed[tip]
-        # Asked before and after the segments are listed: a copy that ends or begins meanwhile must
-        # not look like one that nobody will finish.
+        # Read before and after the list of segments: a copy that starts or ends in between must not
+        # look abandoned.
         in_flight_before = self._in_flight(tip)
         damage = self._repairs.damage_of(tip)
         segments = tuple(self._metadata.list_remote_log_segments(tip, states=tuple(SegmentState)))

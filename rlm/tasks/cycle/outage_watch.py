@@ -1,9 +1,10 @@
-"""What outages do to the broker's disks: how long there is room, and what is to be given up.
+"""Watches the broker's disks during an outage of the store and chooses what to shed.
 
-While the store takes nothing the broker keeps what is not stored. This tells how full each disk is
-and when it will be full; and above the threshold it names, for topics whose outage policy is to
-shed, how far their oldest data is to go. One step per disk and interval, because a broker removes
-files only with its next retention check: what was released and is there still counts as gone.
+While the store accepts nothing, the broker keeps all data that is not stored. This reports how full
+each disk is and when it will be full. Above the threshold it chooses how much of the oldest data to
+shed, for topics whose outage policy is to shed. A disk sheds at most once per interval, because a
+broker removes files only at its next retention check. Files that are released and not yet removed
+count as removed.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _SPANS = ((_HOUR_MS, "within an hour"), (24 * _HOUR_MS, "within a day"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageLimits:
-    """From how much of a disk on topics are shed, and how often at most."""
+    """Represents the disk usage above which topics are shed, and the least time between sheds."""
 
     disk_threshold_percent: int = 85
     shed_interval_ms: int = 360_000
@@ -42,7 +43,7 @@ class OutageLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShedDecision:
-    """How far a partition is to go, and the rule with its values."""
+    """Represents the offset up to which a partition is shed, and the rule with its values."""
 
     offset: int
     rule: str
@@ -50,7 +51,7 @@ class ShedDecision:
 
 @dataclass(slots=True)
 class _Disk:
-    """One disk in one cycle."""
+    """Represents one disk in one cycle."""
 
     usage: DiskUsage
     released_bytes: int = 0
@@ -59,9 +60,9 @@ class _Disk:
 
 
 class OutageWatch:
-    """One thread's: in each cycle `see` all partitions, then `choose` once.
+    """Watches disks: each cycle calls `see` per partition, then `choose` once. Not thread-safe.
 
-    Memory: what may be given up, while there is an outage; some samples of each disk.
+    Memory: the sheddable ranges during an outage, and up to 20 samples of each disk.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class OutageWatch:
         self._log_once = LogOnce()
 
     def see(self, view: PartitionView) -> None:
-        """Take a led partition into account."""
+        """Add a led partition to the state of its disk."""
         try:
             usage = self._disks.usage(view.topic_id_partition)
         except TieredStorageError as error:
@@ -92,7 +93,7 @@ class OutageWatch:
             disk.sheddable.append(found)
 
     def choose(self) -> Mapping[TopicIdPartition, ShedDecision]:
-        """Show the disks, alarm, and name what is to be given up now."""
+        """Update the disk metrics, log a warning, and return what to shed now."""
         chosen: dict[TopicIdPartition, ShedDecision] = {}
         for disk in self._seen.values():
             self._show(disk)

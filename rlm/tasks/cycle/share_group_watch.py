@@ -1,4 +1,4 @@
-"""What is known of share groups: asked for all partitions at once, and kept for a few seconds."""
+"""Reads the share groups of all partitions at once and caches the answer for two seconds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEPT_MS = 2_000
 
 
 class ShareGroupWatch:
-    """Remembers the newest answer, or why there was none. One thread's."""
+    """Caches the newest answer or its error. Not thread-safe."""
 
     def __init__(self, groups: ShareGroups, clock: Clock) -> None:
         self._groups = groups
@@ -27,7 +27,7 @@ class ShareGroupWatch:
         self._logged = LogOnce()
 
     def start_of(self, partition: TopicIdPartition) -> ShareGroupStart | TieredStorageError | None:
-        """The lowest start of any group in a partition; why it is not known; None without one."""
+        """Return the lowest start of any share group or why it is unknown; None without a group."""
         answer = self._known()
         if isinstance(answer, TieredStorageError):
             return answer

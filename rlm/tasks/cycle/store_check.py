@@ -1,4 +1,4 @@
-"""Whether the store can be reached, and, once, whether it deletes objects by rules of its own."""
+"""Checks that the store is reachable and, once, whether its own rules delete objects."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ _log = logging.getLogger(__name__)
 
 
 class StoreCheck:
-    """One thread's."""
+    """Checks one store. Not thread-safe."""
 
     def __init__(self, storage: ChunkStorage, *, key_prefix: str) -> None:
-        """`key_prefix`: what the keys of all our objects begin with."""
+        """Check rules for keys that begin with `key_prefix`, the common prefix of all objects."""
         self._storage = storage
         self._key_prefix = key_prefix
         self._has_read_rules = False
         self._problem = ""
 
     def step(self) -> None:
-        """Raises as `ChunkStorage.check_access`; what the rules say is only logged."""
+        """Check access, and raise as `ChunkStorage.check_access`. Only logs what the rules say."""
         self._storage.check_access()
         if not self._has_read_rules:
             self._read_rules()
 
     def _read_rules(self) -> None:
-        """What lasts, like a right that is missing, is logged once, and asked again each time."""
+        """Log the rules once. Repeat after an error, and log the same error only once."""
         try:
             rules = self._storage.expiry_rules()
         except TieredStorageError as error:

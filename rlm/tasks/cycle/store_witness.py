@@ -1,7 +1,7 @@
-"""Knows the right store by an object that must be in it.
+"""Recognizes the right store by an object that must be in it.
 
-A directory that is not mounted, or another bucket, answers as an empty store does. What is copied
-there is lost when the right one is back, and what is missing there was never lost.
+A directory that is not mounted, or another bucket, looks like an empty store. **Data loss:**
+segments copied there are missing when the right store is back. Segments missing there are not lost.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from rsm.storage.chunk_storage import ChunkStorage
 _LOOKED_FOR_MAX = 16
 _AT_EACH_END = 2
 _MISSING_MIN = 2
-"""One object alone may be lost; the manager repairs it."""
+"""The manager repairs a single lost object, so one is no proof."""
 
 
 class WrongStoreError(RetriableError):
-    """Objects must be in the store, and none that is looked for is."""
+    """Objects must be in the store, and none of those looked for is."""
 
 
 class StoreWitness:
-    """One thread's."""
+    """Checks the identity of one store. Not thread-safe."""
 
     def __init__(self, storage: ChunkStorage, metadata: RemoteLogMetadataManager) -> None:
         self._storage = storage
@@ -36,7 +36,7 @@ class StoreWitness:
         self._key: str | None = None
 
     def require(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """Look for finished segments of these partitions.
+        """Look for objects of finished segments of these partitions.
 
         Raises WrongStoreError, or RetriableError if the store does not answer.
         """
@@ -53,9 +53,9 @@ class StoreWitness:
             )
 
     def _keys(self, partitions: Iterable[TopicIdPartition]) -> Iterator[str]:
-        """Of the newest segments, which stay longest, and of the oldest of each partition."""
+        """Yield keys of each partition's newest segments, which expire last, then of its oldest."""
         for tip in partitions:
-            with suppress(RetriableError):  # its metadata is not read to the end yet
+            with suppress(RetriableError):  # the follower has not read its metadata to the end
                 for metadata in self._at_both_ends(tip):
                     yield from (stored.key for stored in metadata.objects[:1])
 

@@ -1,4 +1,4 @@
-"""Registers this process in the metadata topic, again and again, as long as it lives."""
+"""Registers this process in the metadata topic at an interval, as long as it runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MISSED_ROUND_TRIPS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessDescription:
-    """What a process says of itself in every heartbeat."""
+    """Represents what a process reports of itself in every heartbeat."""
 
     process_id: UUID
     role: ProcessRole
@@ -38,11 +38,10 @@ class ProcessDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessState:
-    """What a process says of itself as of now. Empty or UNKNOWN: not known.
+    """Represents the present state of a process. Empty and UNKNOWN mean not known.
 
-    `http_address` None: that of the card.
-
-    `gateway_address`: where clients find a gateway; empty if they must not be led to it.
+    `http_address` None means the address of the ProcessDescription. `gateway_address` is where
+    clients find a gateway; it is empty if no client may be redirected to it.
     """
 
     http_address: str | None = None
@@ -56,7 +55,7 @@ _NOTHING_KNOWN = ProcessState()
 
 
 class Heartbeat:
-    """Publishes a registration at each step."""
+    """Publishes one registration per `step`."""
 
     def __init__(
         self,
@@ -65,14 +64,14 @@ class Heartbeat:
         new_id: Callable[[], UUID],
         applied: Callable[[], Mapping[int, int]] = dict,
     ) -> None:
-        """`applied`: the next offset of each metadata partition, for processes that say so."""
+        """Register with `applied`, which returns the next offset of each metadata partition."""
         self._metadata = metadata
         self._description = description
         self._new_id = new_id
         self._applied = applied
 
     def step(self, state: ProcessState = _NOTHING_KNOWN) -> None:
-        """Register once, with the present state. RetriableError if the topic cannot be written."""
+        """Register once with `state`. RetriableError if the metadata topic cannot be written."""
         description = self._description
         self._metadata.publish(
             ProcessRegistered(
@@ -102,10 +101,10 @@ class Heartbeat:
 
 
 class HeartbeatWatch:
-    """Knows for how long no heartbeat has come back through the metadata topic. Thread-safe.
+    """Measures how long no heartbeat has come back through the metadata topic. Thread-safe.
 
-    A round trip is missed if none was completed within an interval of when it was due. After two
-    the others take this process for gone, too.
+    A round trip is missed if none ends within an interval of its due time. After two missed round
+    trips the other processes count this process as gone too.
     """
 
     def __init__(self, clock: Clock, interval_ms: int) -> None:
@@ -115,31 +114,31 @@ class HeartbeatWatch:
         self._lock = Lock()
 
     def begin(self) -> None:
-        """Expect heartbeats from now on, if none was expected yet."""
+        """Expect heartbeats from now on, unless they are expected already."""
         with self._lock:
             if self._last_ms is None:
                 self._last_ms = self._clock.monotonic_ms()
 
     def came_back(self) -> None:
-        """Note that a heartbeat was written and read back."""
+        """Record that a heartbeat was written and read back."""
         with self._lock:
             self._last_ms = self._clock.monotonic_ms()
 
     def with_problems(
         self, reasons: Sequence[str], failure: Exception | None, *, is_metadata_ready: bool
     ) -> tuple[str, ...]:
-        """Reasons why a process is not ready, each once; missing heartbeats after the others.
+        """Return why a process is not ready, each reason once, missing heartbeats last.
 
-        `failure` is what the last heartbeat raised.
+        `failure` is the error of the last heartbeat.
         """
         found = (*reasons, self.problem(is_metadata_ready=is_metadata_ready), failure)
         return tuple(dict.fromkeys(str(each) for each in found if each is not None))
 
     def problem(self, *, is_metadata_ready: bool) -> str | None:
-        """Say that heartbeats are missing; None if one came back in time.
+        """Return a problem if heartbeats are missing; None if one came back in time.
 
-        This proves that the cluster cannot be reached only if this process itself can use the
-        metadata: a full disk, for example, keeps it from reading what it has written.
+        Missing heartbeats prove an unreachable cluster only if this process can use the metadata. A
+        full disk, for example, prevents it from reading what it wrote.
         """
         with self._lock:
             last_ms = self._last_ms

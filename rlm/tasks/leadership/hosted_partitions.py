@@ -1,7 +1,8 @@
-"""Tells the metadata which partitions of tiered topics our broker hosts, so that it follows these.
+"""Reports the partitions that the broker hosts to the metadata, so that the metadata follows them.
 
-What the broker leads is its own word, the rest is what its log dirs show. While they cannot be read
-nothing is taken for gone: an offline log dir must not keep us from what is led.
+The broker's own answer names the partitions that it leads; its log dirs show the others. While the
+log dirs cannot be read, no partition counts as removed: an offline log dir must not stop the work
+on led partitions.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class HostedPartitions:
-    """One thread's. Memory: the partitions that are hosted."""
+    """Tracks the hosted partitions of tiered topics, in memory. Not thread-safe."""
 
     def __init__(self, source: LogSource, metadata: RemoteLogMetadataManager) -> None:
         self._source = source
@@ -31,7 +32,7 @@ class HostedPartitions:
     def step(
         self, led: Collection[TopicIdPartition], tiered: Collection[UUID]
     ) -> tuple[TopicIdPartition, ...]:
-        """Look once, for the topics of these ids; what is hosted and not led, if it can be seen."""
+        """Return the hosted partitions of `tiered` topics that are not led; none if unreadable."""
         try:
             here = self._source.partitions()
         except RetriableError as error:

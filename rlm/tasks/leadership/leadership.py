@@ -1,9 +1,10 @@
-"""Claims the partitions that our broker leads.
+"""Claims the partitions that the manager's broker leads.
 
-A leader decides nothing before its own claim has come back through the metadata topic: then it has
-seen all that was decided before it. A claim carries the whole lineage, joined from what is stored
-and the broker's checkpoint. A claim that another run of our process overtook in the same epoch is
-not repeated while that one lives: two processes beside one broker would claim for ever.
+A manager decides nothing before its own claim has come back through the metadata topic: then it has
+read all earlier decisions. A claim carries the whole lineage, joined from the stored lineage and
+the broker's checkpoint. Another manager of the same broker may claim in the same leader epoch.
+While that manager lives, this one does not claim again: the two would overtake each other without
+end.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ _NAMED_COUNT = 5
 
 
 class Leadership:
-    """The partitions that this run of the process leads.
+    """Represents the partitions that this run of the process leads.
 
-    Claims and drops are one thread's, everything else is thread-safe.
+    One thread claims and drops; everything else is thread-safe.
     """
 
     def __init__(
@@ -46,10 +47,11 @@ class Leadership:
         executor: Executor | None = None,
         notice_after_ms: int = _NOTICE_AFTER_MS,
     ) -> None:
-        """`alone`: whether no other live manager is known beside our broker.
+        """Claim with `incarnation` as the id of this run.
 
-        `executor` publishes claims side by side; None: one after the other. Claims that take
-        longer than `notice_after_ms` are logged.
+        `alone` returns whether no other live manager of the broker is known. `executor` publishes
+        claims in parallel; without it they run one after the other. Claims that take longer than
+        `notice_after_ms` are logged.
         """
         self._notice_after_ms = notice_after_ms
         self._executor = executor
@@ -64,8 +66,8 @@ class Leadership:
         self._lock = Lock()
 
     def keep_only(self, leader_epochs: Mapping[TopicIdPartition, int]) -> tuple[PartitionLead, ...]:
-        """Drop the leads that the broker has lost; the claims that are missing, in no order."""
-        # The metadata is asked without the lock: copies ask `still_leads` between any two pieces.
+        """Drop the leads that the broker has lost; return the missing claims in no order."""
+        # Read without the lock: copies call `still_leads` between any two pieces.
         led = {
             lead.topic_id_partition: lead
             for lead in self.leads()
@@ -86,7 +88,7 @@ class Leadership:
         )
 
     def _abandoned(self, lead: PartitionLead) -> bool:
-        """Whether our claim was overtaken in its own epoch by a process that is gone by now."""
+        """Return whether a process that is now gone took the claim in the same leader epoch."""
         owner = self._metadata.partition_state(lead.topic_id_partition).owner
         if owner is None or owner == lead.writer:
             return False
@@ -99,9 +101,9 @@ class Leadership:
         return True
 
     def claim_all(self, leads: Iterable[PartitionLead]) -> None:
-        """Claim all together; what fails is logged and claimed again in the next cycle.
+        """Claim all leads together; log failures, which the next cycle claims again.
 
-        One question tells for all of them whether the metadata is caught up with.
+        One request finds which partitions' metadata is read to the end.
         """
         wanted = {lead.topic_id_partition: lead for lead in leads}
         if not wanted:
@@ -143,9 +145,9 @@ class Leadership:
             self._log_changes(logging.WARNING, "claim failed", tip, error=error.message)
 
     def claim(self, lead: PartitionLead) -> None:
-        """Publish a claim; on return the partition is led, unless the claim was refused.
+        """Publish a claim; on return the manager leads the partition, unless the claim was refused.
 
-        The metadata is caught up with: all that was decided before is known.
+        The caller has read the partition's metadata to the end, so all earlier decisions are known.
         """
         tip = lead.topic_id_partition
         stored = self._metadata.partition_state(tip).lineage
@@ -156,7 +158,7 @@ class Leadership:
                 event_id=self._new_id(),
                 topic_id_partition=tip,
                 writer=lead.writer,
-                # A contradiction must stay visible, so what it contradicts stays on record.
+                # Keeps the stored lineage, so that the contradiction stays visible.
                 lineage=stored if contradicted else joined.lineage,
             )
         )
@@ -172,28 +174,27 @@ class Leadership:
         )
 
     def _log_changes(self, level: int, what: str, tip: TopicIdPartition, **fields: object) -> None:
-        """Once, until something else is to be told of the partition."""
+        """Log once, until the state of the partition changes."""
         if self._log_once.changed(tip, f"{what} {fields}"):
             _log.log(level, what, extra={"topic_partition": tip, **fields})
 
     def led_partitions(self) -> tuple[TopicIdPartition, ...]:
-        """The partitions of `leads`."""
         return tuple(lead.topic_id_partition for lead in self.leads())
 
     def leads(self) -> tuple[PartitionLead, ...]:
-        """The partitions whose claim has come back, in no order."""
+        """Return the leads whose claim has come back, in no order."""
         with self._lock:
             return tuple(self._leads.values())
 
     def still_leads(self, lead: PartitionLead) -> bool:
-        """Whether nothing has been seen yet that ends this lead."""
+        """Return whether no known event has ended this lead."""
         with self._lock:
             return self._leads.get(lead.topic_id_partition) == lead
 
 
 @contextmanager
 def _call_if_late(notice: Callable[[], None], after_ms: int) -> Iterator[None]:
-    """Call `notice` once, on a thread of its own, if the block takes that long."""
+    """Call `notice` once on its own thread if the block takes longer than `after_ms`."""
     timer = Timer(after_ms / 1000, notice)
     timer.daemon = True
     timer.start()

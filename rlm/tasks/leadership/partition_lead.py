@@ -1,4 +1,4 @@
-"""What a task acts as: one partition, led in one epoch by one run of this process."""
+"""Identifies the right to act for one partition: one leader epoch, one run of this process."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rsm.segment.metadata import Writer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLead:
-    """A partition that `writer` leads, as its claim says."""
+    """Represents a partition that `writer` leads by its claim."""
 
     topic_id_partition: TopicIdPartition
     writer: Writer
 
 
 def confirm_lead(broker: Broker, lead: PartitionLead) -> PartitionOffsets:
-    """Ask the broker, with our epoch, whether it still leads; its offsets if it does.
+    """Return the partition's offsets if the broker still leads it in the epoch of `lead`.
 
-    Raises FencedError if not, RetriableError if it cannot be said now.
+    Raises FencedError if it does not lead, RetriableError if the broker cannot answer.
     """
     tip = lead.topic_id_partition
     results = broker.offsets({tip: lead.writer.leader_epoch})

@@ -1,4 +1,4 @@
-"""Other managers that run beside the same broker by mistake, as their registrations tell. Pure."""
+"""Finds other managers that serve the same broker by mistake, by their registrations. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rlmm.spi import Registration
 def live_rivals(
     registrations: Iterable[Registration], *, broker_id: int, process_id: UUID, broker_ms: int
 ) -> tuple[Registration, ...]:
-    """Managers of this broker other than `process_id` whose heartbeat is not long past.
+    """Return live managers of this broker other than `process_id`.
 
-    Judged by the brokers' clock: a replayed registration does not revive the dead.
+    The brokers' clock decides, so that a replayed registration does not revive a dead process.
     """
     return tuple(
         each
