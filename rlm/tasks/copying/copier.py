@@ -1,15 +1,15 @@
-"""Copies one segment: the order of effects, written once.
+"""Copies one segment in a fixed order of effects.
 
     lead confirmed, still in the log → segment opened → COPY_SEGMENT_STARTED accepted
     → not stored by us before
     → objects written and verified → file unchanged, lead confirmed again
     → COPY_SEGMENT_FINISHED accepted
 
-The started event names every object before its first byte, so whatever a crash leaves is found by
-it and deleted (PIP-17). The lead is confirmed before the first and after the last byte because only
-followers truncate: a file read while its broker led throughout cannot have changed under the
-reader. Nothing is published after a loss of the lead was seen. What can no longer be finished is
-deleted here if it can be, else by whoever leads next.
+The started event names every object before its first byte, so a crash leaves no object that no
+record names (PIP-17). Only followers truncate. A file that its broker leads before the first byte
+and after the last cannot have changed while it was read. The copier publishes nothing after it sees
+that the lead is lost. It deletes an attempt that cannot finish; if that fails, the next leader
+deletes it.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from rsm.spi import CopiedSegment, CopyAttempt
 
 _log = logging.getLogger(__name__)
 
-# As Kafka's setting of this name (KIP-917).
+# Kafka's setting of this name (KIP-917).
 CUSTOM_METADATA_MAX_BYTES = "remote.log.metadata.custom.metadata.max.bytes"
 DEFAULT_CUSTOM_METADATA_MAX_BYTES = 128
 
 
 class BoundedAttempt(CopyAttempt):
-    """A copy attempt that ends at a monotonic deadline or when `stopped` says so. Thread-safe."""
+    """Represents a copy attempt with a monotonic deadline, ended by `stopped`. Thread-safe."""
 
     def __init__(self, clock: Clock, deadline_ms: int, stopped: Callable[[], bool]) -> None:
         self._clock = clock
@@ -63,11 +63,11 @@ class BoundedAttempt(CopyAttempt):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyOrder:
-    """One segment to copy: for whom, in which lineage, and how long it may take.
+    """Represents one segment to copy, with its lead, its lineage and its time limit.
 
-    `segment_id` is fresh for each attempt. `stopped` turns true when the attempt has lost its
-    right to go on. `replaces` are finished segments with the same offsets that were known when the
-    copy was decided: some of them are damaged.
+    `segment_id` is new for each attempt. `stopped` returns True once the attempt has lost its right
+    to continue. `replaces` are the finished segments with the same offsets that were known when the
+    copy was decided; some of them are damaged.
     """
 
     lead: PartitionLead
@@ -90,7 +90,7 @@ class Copier:
         pace: CopyPace | None = None,
         custom_metadata_max_bytes: int = DEFAULT_CUSTOM_METADATA_MAX_BYTES,
     ) -> None:
-        """`throttle` None: as fast as it goes. `pace` is told what is moved."""
+        """Copy without a rate limit if `throttle` is None. Report the copied bytes to `pace`."""
         self._custom_metadata_max_bytes = custom_metadata_max_bytes
         self._throttle = throttle
         self._pace = pace
@@ -104,10 +104,10 @@ class Copier:
     def copy(self, order: CopyOrder) -> RemoteLogSegmentMetadata:
         """Copy one segment and return its finished metadata.
 
-        Raises FencedError (lead lost, deleted or stored meanwhile: nothing more may be done),
-        CorruptError (local bytes or the store's are bad), UnsupportedError (another attempt would
-        fail, too), RetriableError. After an error the attempt is dangling in the metadata, if it
-        was recorded at all.
+        Raises FencedError if the lead is lost, or the segment was deleted or stored in the
+        meantime. Raises CorruptError for bad bytes in the log or the store, UnsupportedError if
+        every attempt would fail, and RetriableError otherwise. After an error, the metadata lists
+        the attempt as unfinished if its start was recorded.
         """
         deadline_ms = self._clock.monotonic_ms() + order.timeout_ms
         attempt = BoundedAttempt(self._clock, deadline_ms, order.stopped)
@@ -159,11 +159,11 @@ class Copier:
         log_start_offset: int,
         replaces: frozenset[UUID],
     ) -> None:
-        """FencedError if an attempt of this claim has stored it, and only the answer was lost.
+        """Raise FencedError if an attempt of this claim stored the segment and its answer was lost.
 
-        All that was in the metadata topic before the started event is known by now. A part of a
-        file that was stored before, and deleted from the log since, is not what is stored now. Nor
-        is a damaged segment that this copy replaces.
+        The metadata topic is read up to the started event. A stored part of the file does not count
+        if its records are deleted from the log. Neither does a damaged segment that this copy
+        replaces.
         """
         records = self._metadata.list_remote_log_segments(
             started.topic_id_partition,
@@ -177,7 +177,7 @@ class Copier:
                 raise FencedError("stored by an earlier attempt", segment=found.segment_id)
 
     def _require_custom_metadata_fits(self, stored: RemoteLogSegmentMetadata) -> None:
-        """Every process keeps it for the segment's whole life, so it must be small (KIP-917)."""
+        """Limit the size: every process keeps it as long as the segment exists (KIP-917)."""
         size = len(stored.custom_metadata)
         if size > self._custom_metadata_max_bytes:
             raise UnsupportedError(
@@ -209,9 +209,10 @@ class Copier:
     def _discarding(
         self, stored: RemoteLogSegmentMetadata, kind: type[TieredStorageError]
     ) -> Iterator[None]:
-        """Delete the objects on an error of this kind: one that tells that they were not finished.
+        """Delete the objects on an error of this kind, which proves that the copy did not finish.
 
-        Another leader may have deleted the attempt before they were written, and not look again.
+        Another leader may have deleted the attempt before its objects were written, and does not
+        check again.
         """
         try:
             yield
@@ -255,7 +256,7 @@ class Copier:
         copy_timeout_ms: int = 0,
         copy_deadline_ms: int = 0,
     ) -> int:
-        """Publish a step of the copy; the broker's time of it. FencedError if it was refused."""
+        """Publish a state of the copy; return its broker time. FencedError if it is refused."""
         result = self._metadata.publish(
             SegmentEvent(
                 event_id=self._new_id(),
@@ -277,7 +278,7 @@ class Copier:
 def _require_planned_objects(
     started: RemoteLogSegmentMetadata, stored: RemoteLogSegmentMetadata
 ) -> None:
-    """A crash before the finished event would leave an object that no record names."""
+    """Raise UnsupportedError for unplanned objects: a crash would leave them without a record."""
     planned, found = ({each.key for each in record.objects} for record in (started, stored))
     if found != planned:
         raise UnsupportedError(
@@ -288,13 +289,13 @@ def _require_planned_objects(
 
 
 def _with_known_epochs(order: CopyOrder, log_start_offset: int) -> CopyOrder:
-    """Leave out the epochs below a log start inside the segment, where they are but a guess.
+    """Remove the epochs below a log start inside the segment, where they are only a guess.
 
-    A broker rewrites its first entry to the log start. If nobody had claimed that epoch before, it
-    is not known where below it began, and what the file still holds from there is no corruption.
-    The claim that knew no better stays on record, and the log start may have moved on since: any
-    epoch that is said to begin within the segment and not above the log start may be one of those.
-    A part that is to begin at the log start may begin below, with the batch that holds it.
+    A broker rewrites its first entry to the log start. If no manager claimed that epoch before, its
+    real start is unknown, and lower records in the file are not corrupt. The claim with that guess
+    stays recorded, and the log start may have moved since. So every epoch with a recorded start
+    inside the segment, at or below the log start, may be a guess. A part that is to start at the
+    log start may start below it, with the batch that contains the log start.
     """
     entries, offsets = order.lineage.entries, order.segment.offsets
     if not offsets.start_offset <= log_start_offset < offsets.end_offset:

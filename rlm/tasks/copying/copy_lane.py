@@ -1,8 +1,8 @@
-"""Copies the candidates of each partition one after the other, oldest first, until one fails.
+"""Copies the candidates of each partition in order, oldest first, until one fails.
 
-Partitions take turns, segment by segment. An attempt that does not end at its deadline hangs in the
-store: it is written off, so that the next one, under a new id, can begin; should it come back, it
-finds itself past its deadline and deletes what it wrote.
+Partitions alternate, segment by segment. An attempt that does not end at its deadline hangs in the
+store. It is written off, so that the next attempt can start under a new id. If the first attempt
+continues later, it finds its deadline passed and deletes what it wrote.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
 
-# After an outage copying goes on within this time; and what is shed because the last attempt has
-# failed is not shed by an older word than this.
+# After an outage, copying resumes within this time. Shedding needs a failed attempt, and no such
+# failure is older than this.
 _LONGEST_PAUSE_MS = 60_000
 
-# What is corrupt is so the next time, too, and each attempt reads and stores all before it.
+# A corrupt segment stays corrupt, and each attempt reads and stores all bytes before the bad ones.
 _LONGEST_CORRUPT_PAUSE_MS = 3_600_000
 
-# An attempt that is not hanging meets its deadline between any two pieces, or soon after.
+# An attempt that does not hang checks its deadline between any two pieces.
 _OVERDUE_MS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InFlight:
-    """A copy that runs now: its segment's id, when it began and must have ended (monotonic)."""
+    """Represents a running copy: its segment id, its start and its deadline (monotonic)."""
 
     segment_id: UUID
     started_at_ms: int
@@ -63,7 +63,7 @@ class InFlight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CopyWork:
-    """For whom a partition's segments are copied, in which lineage, and what they replace."""
+    """Represents the lead and lineage of a partition's copies, and the segments to replace."""
 
     lead: PartitionLead
     lineage: Lineage
@@ -72,7 +72,7 @@ class _CopyWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyLimits:
-    """How long one attempt may take, the pause behind a first failure, and `Copier`'s limit."""
+    """Limits one attempt's time, the pause after a first failure, and the custom metadata."""
 
     attempt_timeout_ms: int
     first_pause_ms: int
@@ -80,7 +80,7 @@ class CopyLimits:
 
 
 class CopyLanes:
-    """Copies of all led partitions, one segment of each at a time. Thread-safe."""
+    """Copies segments of all led partitions, one at a time per partition. Thread-safe."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class CopyLanes:
         throttle: CopyThrottle | None = None,
         pace: CopyPace | None = None,
     ) -> None:
-        """`throttle` None: as fast as it goes. `pace` None: as many at once as the lanes take."""
+        """Copy without a rate limit if `throttle` is None, at the lanes' limit without `pace`."""
         self._lanes = lanes
         self._copier = Copier(
             ports,
@@ -129,28 +129,28 @@ class CopyLanes:
         self._lock = Lock()
 
     def in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:
-        """The id of the segment being copied for a partition, if any."""
+        """Return the id of the segment that is being copied for a partition, if any."""
         with self._lock:
             current = self._in_flight.get(tip)
         return frozenset() if current is None else frozenset({current.segment_id})
 
     def is_busy(self, tip: TopicIdPartition) -> bool:
-        """Whether segments of a partition are being copied, or wait for their turn."""
+        """Return whether a partition's segments are being copied or wait for a slot."""
         return self._lanes.is_busy(tip)
 
     def failure(self, tip: TopicIdPartition) -> CopyFailure | None:
-        """What the last attempts for a partition failed of; None if the last one did not."""
+        """Return why the last attempts for a partition failed; None if the last one succeeded."""
         with self._lock:
             return self._failed.get(tip)
 
     def oldest_age_ms(self) -> int:
-        """Age of the oldest copy in flight; 0 if there is none."""
+        """Return the age of the oldest copy in flight; 0 if there is none."""
         with self._lock:
             started = [flight.started_at_ms for flight in self._in_flight.values()]
         return self._clock.monotonic_ms() - min(started) if started else 0
 
     def hanging_count(self) -> int:
-        """How many attempts were written off and have not come back: each holds a thread."""
+        """Return how many written-off attempts still run; each occupies a thread."""
         with self._lock:
             return len(self._hanging)
 
@@ -161,11 +161,10 @@ class CopyLanes:
         lineage: Lineage,
         replaces: frozenset[UUID] = frozenset(),
     ) -> bool:
-        """Copy `segments` in order, unless this partition is being copied or has just failed.
+        """Queue `segments` in order, unless this partition is busy or pauses after a failure.
 
-        Returns whether the lane took them. One that cannot be stored stops its partition as long as
-        it is the oldest and we lead.
-        `replaces` as in `CopyOrder`.
+        Returns whether the lane accepted them. A segment that cannot be stored stops its partition
+        while it is the oldest candidate and the manager leads. `replaces` as in `CopyOrder`.
         """
         tip = lead.topic_id_partition
         if not segments or self._pauses.pausing(tip) or self._corrupt_pauses.pausing(tip):
@@ -178,7 +177,7 @@ class CopyLanes:
         return self._lanes.offer(tip, partial(self._copy_next, work, tuple(segments)))
 
     def keep_only(self, led: Collection[TopicIdPartition]) -> None:
-        """Forget what failed of partitions that are not led any more."""
+        """Forget the failures of partitions that the broker no longer leads."""
         with self._lock:
             gone = [tip for tip in self._failed if tip not in led]
             for tip in gone:
@@ -190,7 +189,7 @@ class CopyLanes:
             self._log_once.clear(tip)
 
     def write_off_overdue(self) -> None:
-        """Give up the attempts that hang beyond their deadline, and judge what moves at all."""
+        """Write off attempts that run past their deadline, and evaluate the pace."""
         if self._pace is not None:
             self._pace.judge()
         now_ms = self._clock.monotonic_ms()
@@ -209,7 +208,7 @@ class CopyLanes:
             self._lanes.write_off(tip)
 
     def _copy_next(self, work: _CopyWork, segments: tuple[LocalSegment, ...]) -> Job | None:
-        """Copy the first; the job that copies the rest, if that went well."""
+        """Copy the first segment; return the job for the rest if the copy succeeded."""
         if self._stopped(work.lead) or not self._wanted(work.lead.topic_id_partition):
             return None
         if not self._copy_one(work, segments[0]):
@@ -249,7 +248,7 @@ class CopyLanes:
         return True
 
     def _timeout_ms(self, segment: LocalSegment) -> int:
-        """What an attempt may take: what the throttle may make it wait does not count."""
+        """Return an attempt's time limit, without the time that the throttle may delay it."""
         if self._throttle is None:
             return self._attempt_timeout_ms
         waits_ms = self._throttle.longest_ms(segment.size_bytes)
@@ -271,7 +270,7 @@ class CopyLanes:
         return current is not None and current.segment_id == segment_id
 
     def _end(self, tip: TopicIdPartition, segment_id: UUID) -> None:
-        """Not if it was written off: another one may be in flight by now."""
+        """End a copy, unless it was written off and another one is in flight."""
         with self._lock:
             self._hanging.discard(segment_id)
             current = self._in_flight.get(tip)
@@ -312,7 +311,7 @@ class CopyLanes:
             _log.info("copies succeed again", extra=fields)
 
     def _wanted(self, tip: TopicIdPartition) -> bool:
-        """Whether the topic is still to be copied; not if that cannot be told now."""
+        """Return whether the topic is still to be copied; False if the metadata cannot answer."""
         try:
             policy = self._metadata.topic_policy(tip.topic_id)
             is_paused = PausableTask.COPY in self._metadata.paused_tasks(tip.topic_id)

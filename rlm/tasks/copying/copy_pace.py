@@ -1,7 +1,7 @@
-"""Sets how many copies run at once by what they move: counts bytes, and judges windows of time.
+"""Adjusts the number of concurrent copies by their throughput, measured in windows of time.
 
-Owns the windows; what follows from one is `rlm.policy.resources.copy_concurrency`'s. A window is
-judged by whoever moves the first piece after its end, or by the cycle where nothing moves.
+This module owns the windows; `rlm.policy.resources.copy_concurrency` decides from each window. The
+copy that moves the first piece after a window ends evaluates it. If nothing moves, the cycle does.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from rsm.segment.local_segment import ContentSource, WrappedSource
 
 _log = logging.getLogger(__name__)
 
-# A window is as long as it takes to tell a rate: in many pieces, or in this time at most.
+# A window ends after enough bytes to measure a rate, or after the longest time.
 _LEAST_WINDOW_MS = 500
 _LONGEST_WINDOW_MS = 2_000
 _WINDOW_BYTES = 32 << 20
 
 
 class CopyPace:
-    """Thread-safe. `changed` is told each new number, the first one included."""
+    """Limits concurrent copies. Thread-safe. `changed` gets each limit, also the first."""
 
     def __init__(
         self, clock: Clock, lanes: Lanes, *, most: int, changed: Callable[[int], None]
     ) -> None:
-        """`most` copies run at once in any case."""
+        """Start with a limit of at most `most` copies, which no later limit exceeds."""
         self._clock = clock
         self._lanes = lanes
         self._changed = changed
@@ -41,18 +41,18 @@ class CopyPace:
         changed(self._now.limit)
 
     def moved(self, size_bytes: int) -> None:
-        """So many bytes have gone on their way to the store."""
+        """Count bytes that a copy has passed to the store."""
         with self._lock:
             self._moved_bytes += size_bytes
         self.judge()
 
     def refused(self) -> None:
-        """The store failed an attempt in a way that may pass."""
+        """Record that the store failed an attempt with an error that can be retried."""
         with self._lock:
             self._refused = True
 
     def judge(self) -> None:
-        """Draw the consequence of a window that has ended; nothing before."""
+        """Adjust the limit if the window has ended."""
         with self._lock:
             elapsed_ms = self._clock.monotonic_ms() - self._started_ms
             is_plenty = self._moved_bytes >= _WINDOW_BYTES
@@ -82,7 +82,7 @@ class CopyPace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PacedContent(WrappedSource):
-    """A source that tells the pace what was taken of it."""
+    """Represents a source that reports each piece to the pace after its reader took it."""
 
     source: ContentSource
     pace: CopyPace

@@ -1,9 +1,9 @@
-"""The byte rate that all copies of one process share.
+"""Limits the byte rate that all copies of one process share.
 
-Each piece of a segment books the next free time of one line, and waits until then. A copy has one
-piece booked at most and all pieces are small, so copies that run at once get equal shares. There is
-no burst: what was not used is gone. Source: KIP-956, whose broker admits whole segments; here the
-rate is kept within one segment too.
+Each piece of a segment books the next free time of one queue and waits until then. A copy books at
+most one small piece at a time, so concurrent copies get equal shares. There are no bursts: unused
+rate is lost. Source: KIP-956, whose broker admits whole segments; this limits the rate within a
+segment too.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _READ_PIECE_BYTES = 1 << 20
 
 
 class CopyThrottle:
-    """Thread-safe. `waited` is told each time how many ms a copy was kept waiting."""
+    """Delays copies to a byte rate. Thread-safe. `waited` gets the milliseconds of each delay."""
 
     def __init__(
         self, clock: Clock, *, bytes_per_second: int, sharers: int, waited: Callable[[int], None]
     ) -> None:
-        """`sharers`: how many copies run at once, at most."""
+        """Divide the rate among at most `sharers` concurrent copies."""
         self._clock = clock
         self._bytes_per_second = bytes_per_second
         self._sharers = sharers
@@ -39,17 +39,17 @@ class CopyThrottle:
 
     @property
     def piece_bytes(self) -> int:
-        """No piece is greater, so that a slow rate is kept in short steps."""
+        """The largest piece, small enough that a slow rate delays in short pauses."""
         return max(_LEAST_PIECE_BYTES, self._bytes_per_second // _PIECES_PER_SECOND)
 
     def longest_ms(self, size_bytes: int) -> int:
-        """How long that many bytes take at the least share of the rate."""
+        """Return how long `size_bytes` takes at the least share of the rate."""
         if self._bytes_per_second == UNLIMITED_BYTES_PER_SECOND:
             return 0
         return size_bytes * self._sharers * 1000 // self._bytes_per_second
 
     def wait(self, size_bytes: int, attempt: CopyAttempt) -> None:
-        """Return when so many bytes may be copied. Raises as soon as the attempt's check does."""
+        """Return when `size_bytes` may be copied. Raises as soon as the attempt's check does."""
         if self._bytes_per_second == UNLIMITED_BYTES_PER_SECOND:
             return
         now_ms = self._clock.monotonic_ms()
@@ -64,7 +64,7 @@ class CopyThrottle:
 
 
 class ThrottledAttempt(CopyAttempt):
-    """Waits before each piece of at most 1 MiB that is read. Thread-safe if `attempt` is."""
+    """Represents an attempt that waits before each 1 MiB. Thread-safe if `attempt` is."""
 
     def __init__(self, attempt: CopyAttempt, throttle: CopyThrottle) -> None:
         self._attempt = attempt
@@ -77,7 +77,7 @@ class ThrottledAttempt(CopyAttempt):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThrottledContent:
-    """A source whose bytes come at the throttle's rate."""
+    """Represents a source that yields its bytes at the throttle's rate."""
 
     source: ContentSource
     throttle: CopyThrottle

@@ -1,7 +1,7 @@
-"""Copies damaged segments again, apart from the copies of new segments.
+"""Copies damaged segments again, separately from the copies of new segments.
 
-Repairs have lanes, pauses and failures of their own: one that fails delays no other copy, and does
-not count as an outage of the store.
+Repairs have their own lanes, pauses and failures. A failed repair delays no other copy and does not
+count as an outage of the store.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class Repairs:
-    """The repairs of all led partitions. Thread-safe; only one thread may call `offer`."""
+    """Runs the repairs of all led partitions. Thread-safe; only one thread may call `offer`."""
 
     def __init__(
         self, lanes: CopyLanes, *, damage_of: Callable[[TopicIdPartition], Damage]
@@ -30,19 +30,17 @@ class Repairs:
         self._damage_of = damage_of
 
     def damage_of(self, tip: TopicIdPartition) -> Damage:
-        """What this manager has found damaged of a partition."""
         return self._damage_of(tip)
 
     def in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:
-        """The id of the segment being written for a partition, if any."""
+        """Return the id of the segment that is being written for a partition, if any."""
         return self._lanes.in_flight(tip)
 
     def is_busy(self, tip: TopicIdPartition) -> bool:
-        """Whether a repair of a partition runs or waits."""
         return self._lanes.is_busy(tip)
 
     def offer(self, lead: PartitionLead, repair: Repair, lineage: Lineage) -> None:
-        """Begin a repair, unless one runs or has just failed."""
+        """Queue a repair, unless one runs or has failed recently."""
         if not repair.segments or self.is_busy(lead.topic_id_partition):
             return
         if self._lanes.offer(lead, repair.segments, lineage, repair.replaces):
@@ -57,10 +55,10 @@ class Repairs:
             )
 
     def failure(self, tip: TopicIdPartition, repair: Repair) -> CopyFailure | None:
-        """What the last attempts at a repair failed of; None if it is not needed, or none did."""
+        """Return why the last repair attempts failed; None if none failed or none is needed."""
         return self._lanes.failure(tip) if repair.segments else None
 
     def keep_up(self, led: Collection[TopicIdPartition]) -> None:
-        """Give up attempts that hang, and forget failures of partitions that are led no more."""
+        """Write off attempts that hang, and forget failures of partitions no longer led."""
         self._lanes.write_off_overdue()
         self._lanes.keep_only(led)

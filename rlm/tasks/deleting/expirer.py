@@ -1,11 +1,11 @@
-"""Deletes one segment: the order of effects, written once.
+"""Deletes one segment in a fixed order of effects.
 
     DELETE_SEGMENT_STARTED accepted → objects deleted → DELETE_SEGMENT_FINISHED
 
-The started event names the state it was decided on and is refused if that changed, so a copy that
-has just finished is never deleted as one that had not. A deletion that fails is tried again after a
-growing pause; after the last attempt, or where too many are failing, it becomes a dead letter and
-the segment stays as it is: where nothing can be deleted, the topic grows and not our memory.
+The started event names the expected state, and the fold refuses it if the state has changed. So a
+copy that has just finished is not deleted as an unfinished one. A failed deletion is retried after
+growing pauses. After the last attempt, or if too many segments fail, it becomes a dead letter and
+the segment stays as it is: the metadata topic grows instead of the manager's memory.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ _log = logging.getLogger(__name__)
 class Expirer:
     """Deletes segments of one store. Thread-safe: one call per segment at a time.
 
-    Memory: one entry per segment between its first and its last failed attempt, `max_failing` at
-    most.
+    Memory: one entry per segment whose deletion fails, at most `max_failing`.
     """
 
     def __init__(
@@ -54,11 +53,11 @@ class Expirer:
         self._pauses = RetryPauses(ports.clock, first_pause_ms=first_pause_ms)
 
     def delete(self, action: DeleteSegment, writer: Writer) -> bool:
-        """Carry a deletion as far as it goes now; true if the segment is gone.
+        """Continue a deletion as far as possible now; return whether the segment is deleted.
 
-        Raises FencedError if the decision was refused, RetriableError if the metadata topic cannot
-        be written. A store that refuses is not an error here: it is counted, retried, and becomes
-        a dead letter.
+        Raises FencedError if the metadata refuses the decision, RetriableError if the metadata
+        topic cannot be written. An error of the store is counted and retried, and finally becomes a
+        dead letter.
         """
         if self._pauses.pausing(action.record.metadata.segment_id.id):
             return False
@@ -95,9 +94,9 @@ class Expirer:
         return True
 
     def _is_read(self, action: DeleteSegment) -> bool:
-        """Whether somebody took a lease on it before the started event, and after the decision.
+        """Return whether a lease was taken between the decision and the started event.
 
-        The objects wait for it; the segment no longer answers anyone who looks it up now.
+        The objects then wait for the end of the lease. New lookups no longer find the segment.
         """
         metadata = action.record.metadata
         if metadata.state is SegmentState.COPY_SEGMENT_STARTED:
@@ -107,9 +106,9 @@ class Expirer:
         return lease_on(leases, metadata.offsets) is not None
 
     def _is_news(self, action: DeleteSegment) -> bool:
-        """Whether a gateway may still take what was finished a moment ago for stored.
+        """Return whether a gateway may still read a segment that was finished until this call.
 
-        The objects wait until it has heard of the started event.
+        The objects then wait until the gateways have read the started event.
         """
         if action.record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
             return False
@@ -174,7 +173,7 @@ class Expirer:
         )
         self._pauses.ended(metadata.segment_id.id)
         self._metrics.dead_letters.labels(metadata.topic_id_partition.topic).inc()
-        # One alarm for a store that deletes nothing; the letters say the rest.
+        # Logs one ERROR while a store deletes nothing; the dead letters name each segment.
         _log.log(
             logging.INFO if self._is_dead_lettering else logging.ERROR,
             "deletion given up, dead letter written",

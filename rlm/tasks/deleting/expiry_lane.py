@@ -1,8 +1,8 @@
-"""Moves a partition's log start, clears what lies below it, and forgets what is gone.
+"""Moves a partition's log start, deletes the segments below it, and purges deleted segments.
 
-A plan may wait for its turn, and a store may take long: before each act of it is asked whether the
-topic's policy, and what is paused of it, are still those that it was made by. What is left of it is
-dropped if not, and the next cycle plans again.
+A plan may wait for a slot, and a store may be slow. So before each action the lane checks that the
+topic's policy and pauses are still those of the plan. If not, it drops the rest of the plan, and
+the next cycle plans again.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 _log = logging.getLogger(__name__)
 
-# The last check before a damaged segment is deleted may read the whole segment.
+# The last check before the deletion of a damaged segment may read the whole segment.
 _FIRST_PROOF_PAUSE_MS = 60_000
 _LONGEST_PROOF_PAUSE_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Basis:
-    """As whom a plan is carried out, and what it was made by."""
+    """Represents the lead that executes a plan, and the policy and pauses of the plan."""
 
     lead: PartitionLead
     policy: TopicPolicy
@@ -48,7 +48,7 @@ class _Basis:
 
 
 class ExpiryLanes:
-    """Log starts and deletions of all led partitions, one partition's in order. Thread-safe."""
+    """Moves log starts and deletes segments, in order for each partition. Thread-safe."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class ExpiryLanes:
         stopping: Event,
         proof: DamageProof | None = None,
     ) -> None:
-        """`proof` None: as it is by itself."""
+        """Use a DamageProof without changes if `proof` is None."""
         self._lanes = lanes
         self._proof = proof or DamageProof(ports, stopping)
         self._expirer = expirer
@@ -79,9 +79,9 @@ class ExpiryLanes:
         self._proven: dict[TopicIdPartition, frozenset[RemoteLogSegmentId]] = {}
 
     def offer(self, lead: PartitionLead, view: PartitionView, plan: Plan) -> None:
-        """Carry out a plan's log start, deletions and forgets unless this partition is busy.
+        """Queue a plan's log start, losses, deletions and purges, unless this partition is busy.
 
-        `view` is what it was made by. By one thread only.
+        `view` is the view of the plan. Only one thread may call this.
         """
         tip = lead.topic_id_partition
         is_something = plan.log_start or plan.losses or plan.deletions or plan.purges
@@ -94,12 +94,12 @@ class ExpiryLanes:
     def take_proven(
         self, tip: TopicIdPartition, losses: Iterable[AcceptedLoss]
     ) -> tuple[AcceptedLoss, ...]:
-        """Those of the losses whose objects were found damaged once more; each look counts once."""
+        """Return the losses whose objects a second check found damaged. Each check counts once."""
         proven = self._proven.pop(tip, frozenset())
         return tuple(each for each in losses if each.record.metadata.segment_id in proven)
 
     def policy_under_way(self, tip: TopicIdPartition) -> TopicPolicy | None:
-        """By which policy a plan is being carried out, or waits for it; None if there is none."""
+        """Return the policy of the plan that runs or waits for a partition; None without one."""
         return self._policies.get(tip)
 
     def _carry_out(self, basis: _Basis, plan: Plan) -> None:
@@ -128,7 +128,7 @@ class ExpiryLanes:
             del self._policies[tip]
 
     def _prove_losses(self, basis: _Basis, losses: Iterable[AcceptedLoss]) -> None:
-        """Look at given-up segments once more; the next cycle records the gaps."""
+        """Check lost segments again; the next cycle records the gaps."""
         proven = set()
         for loss in losses:
             self._require_unchanged(basis)
@@ -139,7 +139,7 @@ class ExpiryLanes:
             self._proven[basis.lead.topic_id_partition] = frozenset(proven)
 
     def _is_proven(self, metadata: RemoteLogSegmentMetadata, require: Callable[[], None]) -> bool:
-        """Whether a segment may be deleted or given up now; if not, others are not delayed."""
+        """Return whether to delete or give up a segment now; a failed check delays only it."""
         segment_id = metadata.segment_id
         if self._proof_pauses.pausing(segment_id):
             return False
@@ -155,9 +155,9 @@ class ExpiryLanes:
         return True
 
     def _purge(self, record: SegmentRecord) -> None:
-        """Remove a segment's records; not yet if the store does not let its objects go."""
+        """Remove a segment's records; keep them while the store cannot delete its objects."""
         segment_id = record.metadata.segment_id
-        if never_finished(record):  # what its writer wrote after the deletion
+        if never_finished(record):  # its writer may write objects after the deletion
             try:
                 self._storage.delete_log_segment_data(record.metadata)
             except RetriableError as error:
@@ -168,7 +168,7 @@ class ExpiryLanes:
         self._metadata.write_tombstones(segment_id)
 
     def _require_unchanged(self, basis: _Basis) -> None:
-        """FencedError if the lead is lost, or something else is wanted by now."""
+        """Raise FencedError if the process stops, the lead is lost, or policy or pauses change."""
         topic_id = basis.policy.topic_id
         if self._stopping.is_set() or not self._leadership.still_leads(basis.lead):
             raise FencedError("the process stops or no longer leads")

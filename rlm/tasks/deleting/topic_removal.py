@@ -1,11 +1,11 @@
-"""Deletes what is stored of topics that were deleted, in whatever state they were tiered.
+"""Deletes the stored data of deleted topics, in any state of their policy.
 
     policy without its topic, for the whole grace → its partitions, as the metadata knows them
     → each partition as rlm.policy.removal says → policy dropped
 
-Each step is written to the metadata before the next, so that whoever carries on, a later run or
-another broker's manager, carries on where it ended. A topic created again under the old name has
-another id, and is another topic.
+Each phase is recorded in the metadata before the next one starts. So a later run, or another
+broker's manager, continues where the last one ended. A new topic with the old name has another id
+and is another topic.
 """
 
 from __future__ import annotations
@@ -40,13 +40,12 @@ _log = logging.getLogger(__name__)
 _FINISHED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
 
 FindDeleted = Callable[[Mapping[UUID, str]], frozenset[UUID]]
-"""Those of these topics, names by id, that the cluster no longer has. RetriableError if it cannot
-be said now."""
+"""Returns the ids, from a map of ids to names, that the cluster does not have; RetriableError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovalWork:
-    """What deletes segments, what it runs on, and what ends it."""
+    """Represents what deletes segments, the lanes that run it, and the event that ends it."""
 
     expirer: Expirer
     lanes: Lanes
@@ -54,7 +53,10 @@ class RemovalWork:
 
 
 class TopicRemoval:
-    """One thread's; deletions run on the lanes' pool. Memory: one entry per topic seen missing."""
+    """Removes deleted topics.
+
+    Not thread-safe; deletions run in the lanes. Memory: missing topics.
+    """
 
     def __init__(
         self,
@@ -67,9 +69,9 @@ class TopicRemoval:
         grace_ms: int,
         orphan_grace_ms: int,
     ) -> None:
-        """`grace_ms`: how long a topic has to be missing before anything is done.
+        """Act on a topic only after it is missing for `grace_ms`.
 
-        `drop_originals` takes what the store keeps of the topic itself away; idempotent.
+        `drop_originals` deletes a topic's originals from the store; idempotent.
         """
         self._node_id = ports.broker.node_id
         self._source = ports.source
@@ -89,10 +91,10 @@ class TopicRemoval:
         self._log_once = LogOnce()
 
     def step(self) -> None:
-        """Look once, start what is due, wait for nothing.
+        """Look for deleted topics once and start what is due, without waiting for it.
 
-        Raises RetriableError if the cluster, the log dirs or the metadata cannot be asked now; then
-        nothing is taken for deleted that was not before.
+        Raises RetriableError if the cluster, the log dirs or the metadata do not answer. Then no
+        further topic counts as deleted.
         """
         policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
         deleted = [policies[topic_id] for topic_id in self._confirmed(policies)]
@@ -111,7 +113,7 @@ class TopicRemoval:
                 self._log_once.clear((policy.topic_id, "waits"))
 
     def _confirmed(self, policies: Mapping[UUID, TopicPolicy]) -> list[UUID]:
-        """The topics that have been missing for the whole grace, looked at again and again."""
+        """Return the topics that every check of the whole grace found missing."""
         missing = self._find_deleted({each: policy.topic for each, policy in policies.items()})
         if missing:
             missing -= {tip.topic_id for tip in self._source.partitions()}
@@ -135,7 +137,7 @@ class TopicRemoval:
         ]
 
     def _is_due_here(self, policy: TopicPolicy) -> bool:
-        """Whether it is ours to remove, and nobody has paused that."""
+        """Return whether this manager removes the topic, and deletions are not paused."""
         topic_id = policy.topic_id
         if PausableTask.DELETE in self._metadata.paused_tasks(topic_id):
             if self._log_once.changed(topic_id, "paused"):
@@ -157,7 +159,7 @@ class TopicRemoval:
         done = True
         for tip in self._metadata.partitions_of(policy.topic_id, policy.topic):
             if self._metadata.newer_record(tip) is not None:
-                done = False  # a newer version's record may say that this must not be
+                done = False  # a record of a newer version may forbid it
             elif self._is_removed(tip):
                 self._metadata.write_partition_tombstones(tip)
             else:
@@ -177,14 +179,14 @@ class TopicRemoval:
         return finished and next(iter(records), None) is None
 
     def _carry_on(self, tip: TopicIdPartition) -> None:
-        """Take a partition's removal as far as it goes now."""
         try:
             while not self._stopping.is_set():
                 remains = self._remains(tip)
                 if not self._carry_out(tip, plan_removal(remains), remains):
                     return
         except TieredStorageError as error:
-            # The partitions of a topic mostly fail of the same; that one is done ends nothing.
+            # The partitions of a topic mostly fail with the same error, so a removed one does not
+            # clear it.
             if self._log_once.changed((tip.topic_id, "given up"), error.message):
                 _log.warning(
                     "removal of a deleted partition given up for now",
@@ -209,7 +211,7 @@ class TopicRemoval:
     def _carry_out(
         self, tip: TopicIdPartition, plan: RemovalPlan, remains: PartitionRemains
     ) -> bool:
-        """Whether it has come further, so that there may be more to do at once."""
+        """Carry out a plan; return whether the removal advanced, so more may follow at once."""
         if plan.claims:
             claim = LeadershipClaimed(
                 event_id=self._new_id(),

@@ -1,12 +1,12 @@
-"""Trims local logs: the order of effects, written once.
+"""Trims local logs in a fixed order of effects.
 
     LocalLogTrimmed accepted (it carries the whole lineage) → own claim still the newest
     → broker confirms the lead in our epoch → plan still young → all of it still stored
     → DeleteRecords, one request for many partitions
 
-DeleteRecords carries no leader epoch. So it goes to our own broker only, right after that broker
-has answered an epoch-checked question, and never from a plan that has grown old: a process that was
-paused must not delete what an unclean leader wrote meanwhile.
+DeleteRecords carries no leader epoch. So the trimmer sends it only to its own broker, right after
+that broker answers an epoch-checked request, and only for a recent plan. **Data loss:** a process
+that was suspended could otherwise delete records that an unclean leader wrote in the meantime.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrimPlan:
-    """A trim as decided at `planned_at_ms` (monotonic), by whom and by which rule.
+    """Represents a trim decided at `planned_at_ms` (monotonic), with its writer and rule.
 
-    `is_stored`: all of it was, and must be; else it is what goes with a gap, or is expired.
+    `is_stored` requires that all records to trim are stored. If False, the trim sheds or expires
+    records.
     """
 
     writer: Writer
@@ -46,7 +47,7 @@ class TrimPlan:
 
 
 class Trimmer:
-    """Trims the partitions that one broker leads. One thread's."""
+    """Trims the partitions that one broker leads. Not thread-safe."""
 
     def __init__(self, ports: Ports, *, plan_max_age_ms: int) -> None:
         self._broker = ports.broker
@@ -57,17 +58,17 @@ class Trimmer:
         self._log_once = LogOnce()
 
     def is_due(self, plans: Mapping[TopicIdPartition, TrimPlan]) -> bool:
-        """Whether the first of the plans, the oldest, is half as old as it may become."""
+        """Return whether the first and oldest plan has reached half of its maximum age."""
         first = next(iter(plans.values()), None)
         if first is None:
             return False
         return 2 * (self._clock.monotonic_ms() - first.planned_at_ms) > self._plan_max_age_ms
 
     def trim(self, plans: Mapping[TopicIdPartition, TrimPlan]) -> Mapping[TopicIdPartition, int]:
-        """Carry out trims; the new local start of each partition that was trimmed.
+        """Carry out trims; return the new local start offset of each trimmed partition.
 
-        A partition that fails any check is left out: it is planned again in the next cycle. Raises
-        RetriableError if the broker cannot be asked.
+        A partition that fails a check is left out, and the next cycle plans it again. Raises
+        RetriableError if the broker does not answer.
         """
         trimmed: dict[TopicIdPartition, int] = {}
         recorded: dict[TopicIdPartition, TrimPlan] = {}
@@ -108,7 +109,7 @@ class Trimmer:
         return results.succeeded
 
     def _record(self, tip: TopicIdPartition, plan: TrimPlan) -> bool:
-        """Have the trim and the whole lineage in the metadata before anything is cut."""
+        """Record the trim and the whole lineage before the broker deletes anything."""
         state = self._metadata.partition_state(tip)
         epoch = plan.writer.leader_epoch
         own = (trim.offset for trim in state.trims if trim.leader_epoch == epoch)
@@ -135,7 +136,7 @@ class Trimmer:
     def _confirm(
         self, plans: Mapping[TopicIdPartition, TrimPlan]
     ) -> Mapping[TopicIdPartition, TrimPlan]:
-        """The plans that still hold, a moment before the cut."""
+        """Return the plans that are still valid right before the deletion."""
         if not plans:
             return {}
         offsets = self._broker.offsets({t: p.writer.leader_epoch for t, p in plans.items()})
@@ -158,9 +159,9 @@ class Trimmer:
         return confirmed
 
     def _still_stored(self, tip: TopicIdPartition, plan: TrimPlan, local_start_offset: int) -> bool:
-        """By all that was in the metadata topic before the trim's own record.
+        """Return whether the metadata, read up to the trim's record, shows all records as stored.
 
-        What is below the log start need not be stored. A damaged segment does not count.
+        Records below the log start need not be stored. A damaged segment does not count.
         """
         state = self._metadata.partition_state(tip)
         start_offset = max(local_start_offset, state.log_start_offset or 0)
@@ -177,6 +178,6 @@ class Trimmer:
         _log.log(level, what, extra={"topic_partition": tip, "reason": error})
 
     def _warn(self, what: str, tip: TopicIdPartition, reason: str) -> None:
-        """Once, until the partition is trimmed or something else keeps it from that."""
+        """Log once, until the partition is trimmed or the reason changes."""
         if self._log_once.changed(tip, f"{what}: {reason}"):
             _log.warning(what, extra={"topic_partition": tip, "reason": reason})

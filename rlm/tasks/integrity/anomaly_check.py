@@ -1,9 +1,9 @@
-"""Checks each stored object that somebody reported as missing or corrupt.
+"""Checks each stored object that a process reported as missing or corrupt.
 
-Covers the partitions that this manager leads. An object that is whole ends its anomaly, and so does
-a segment that is not finished. The cycle copies damaged segments again (rlm/policy/repair.py). The
-check also reads segments with the same offsets: only one that it found whole can replace a damaged
-one.
+Covers the partitions that this manager leads. An anomaly ends when its object is whole or its
+segment is not finished. The cycle copies damaged segments again (rlm/policy/repair.py). The check
+also reads segments with the same offsets, because only one that it found whole can replace a
+damaged one.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _Faults = dict[RemoteLogSegmentId, tuple[ObjectFault, ...]]
 
 
 class AnomalyCheck:
-    """One thread's, but for `damage_of`.
+    """Represents the damage of the led partitions. Only `damage_of` is thread-safe.
 
-    Memory: one entry per segment that is damaged now, one per segment with the same offsets, and
-    one per segment that was read in the last two hours.
+    A check asks the store for length and checksum, at most once a minute per segment. For corrupt
+    bytes it also reads the objects, after pauses that grow to an hour, and not within an hour after
+    it found them whole. Only a check by this manager ends the damage that it found.
 
-    A look asks the store for length and checksum, at most once a minute for each segment. Where
-    bytes were corrupt the objects are read as well, after pauses that grow to an hour, and not
-    within an hour after they were whole. Only a look of this manager ends what it has found.
+    Memory: one entry per damaged segment, one per segment with the same offsets, and one per
+    segment that was read in the last two hours.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class AnomalyCheck:
         stopping: Event,
         throttle: CopyThrottle | None = None,
     ) -> None:
-        """`led` are the partitions that this manager leads now; `throttle` None: reads at once."""
+        """Check the partitions that `led` returns; without `throttle`, no rate limits reads."""
         self._metadata = ports.metadata
         self._clock = ports.clock
         self._led = led
@@ -83,11 +83,11 @@ class AnomalyCheck:
         self._found: dict[TopicIdPartition, Damage] = {}
 
     def damage_of(self, tip: TopicIdPartition) -> Damage:
-        """What the last checks of a partition found. Thread-safe."""
+        """Return what the last checks of a partition found. Thread-safe."""
         return self._found.get(tip, Damage())
 
     def step(self) -> None:
-        """Look at what is due. RetriableError if the metadata topic cannot be written.
+        """Run the checks that are due. RetriableError if the metadata topic cannot be written.
 
         A partition whose records cannot be written delays no other partition.
         """
@@ -106,7 +106,7 @@ class AnomalyCheck:
             raise problem
 
     def _look_at(self, tip: TopicIdPartition) -> None:
-        """Look at what is reported of a partition, what was found there, and what replaces it."""
+        """Check a partition's reported and known damage, and the segments that may replace it."""
         reported = _by_segment(self._metadata.partition_state(tip).anomalies)
         damaged = self._damaged.get(tip, {})
         if not reported and not damaged:
@@ -142,7 +142,7 @@ class AnomalyCheck:
                 self._look_at_whole(metadata, whole)
 
     def _overlapping(self, segment_id: RemoteLogSegmentId) -> Iterator[RemoteLogSegmentMetadata]:
-        """Finished segments with offsets of a damaged one that are not known as damaged."""
+        """Yield finished segments that overlap a damaged one and are not known to be damaged."""
         record = self._metadata.segment(segment_id)
         if record is None:
             return
@@ -161,7 +161,7 @@ class AnomalyCheck:
     def _look_at_whole(
         self, metadata: RemoteLogSegmentMetadata, whole: set[RemoteLogSegmentId]
     ) -> None:
-        """Read it the first time, then ask for length and checksum; report what is damaged."""
+        """Read the segment the first time, later check length and checksum; report damage."""
         segment_id = metadata.segment_id
         is_read = segment_id not in whole
         if is_read and self._reads.pausing(segment_id):
@@ -190,7 +190,7 @@ class AnomalyCheck:
             not fault.is_missing for fault in found
         )
         if found and not anomalies and not is_corrupt:
-            self._looks.ended(segment_id)  # a reader had it back: see now
+            self._looks.ended(segment_id)  # a reader cleared the anomaly: check now
         if self._is_pausing(segment_id, is_corrupt=is_corrupt, is_found=bool(found)):
             self._report(segment_id, found)
             return
@@ -208,14 +208,13 @@ class AnomalyCheck:
     def _is_pausing(
         self, segment_id: RemoteLogSegmentId, *, is_corrupt: bool, is_found: bool
     ) -> bool:
-        """Whether it is too early for a look; one that reads all waits longer."""
+        """Return whether a check must wait; a check that reads all bytes waits longer."""
         if not is_corrupt:
             return self._looks.pausing(segment_id)
         was_whole = not is_found and self._read_whole.pausing(segment_id)
         return was_whole or self._reads.pausing(segment_id)
 
     def _judge(self, segment_id: RemoteLogSegmentId, faults: tuple[ObjectFault, ...]) -> None:
-        """Remember what a look has found."""
         if not faults:
             self._forget(segment_id)
             return
@@ -231,7 +230,7 @@ class AnomalyCheck:
         damaged[segment_id] = faults
 
     def _report(self, segment_id: RemoteLogSegmentId, faults: Iterable[ObjectFault]) -> None:
-        """Record what is damaged and not on record: a reader of one place may have cleared it."""
+        """Record damage that is not recorded: a reader of one intact range may have cleared it."""
         tip = segment_id.topic_id_partition
         try:
             for fault in faults:
@@ -244,7 +243,7 @@ class AnomalyCheck:
     def _faults(
         self, metadata: RemoteLogSegmentMetadata, *, read: bool
     ) -> tuple[ObjectFault, ...] | None:
-        """The damaged objects; None if that cannot be said now."""
+        """Return the damaged objects; None if the store cannot answer now."""
         try:
             return self._check.faults(metadata, read=read)
         except (FencedError, RetriableError) as error:
@@ -279,7 +278,7 @@ def report_fault(
     clock: Clock,
     new_id: Callable[[], UUID],
 ) -> None:
-    """Record an object that the manager found damaged, unless it is on record."""
+    """Record an object that the manager found damaged, unless it is recorded."""
     now_ms = clock.wall_ms()
     anomaly = Anomaly(
         segment=segment_id.id,

@@ -1,7 +1,7 @@
-"""The last check before a damaged segment is deleted or its loss recorded: it may be whole again.
+"""Checks a damaged segment a last time before it is deleted or its loss is recorded.
 
-Between a look at objects and a deletion the damaged object may have been restored, and one of the
-segments that hold its records may have been damaged. Then nothing is deleted.
+Since the check that found the damage, the object may have been restored, or a segment with the same
+records may have been damaged. In both cases nothing is deleted.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _TIMEOUT_MS = 600_000
 
 
 class DamageProof:
-    """Thread-safe. Asks the store for lengths and checksums; reads a segment that was corrupt."""
+    """Compares objects by length and checksum, and reads corrupt segments. Thread-safe."""
 
     def __init__(self, ports: Ports, stopping: Event) -> None:
         self._metadata = ports.metadata
         self._check = SegmentObjectCheck(ports, stopping, timeout_ms=_TIMEOUT_MS)
 
     def require(self, action: DeleteSegment) -> None:
-        """FencedError if a segment that is to go is whole, or one that holds its records is not.
+        """Raise FencedError if the segment to delete is whole, or one that replaces it is not.
 
-        Nothing is asked for other deletions. RetriableError if the store cannot say.
+        Checks only deletions of damaged segments. Raises RetriableError if the store cannot answer.
         """
         if not action.is_damaged:
             return
@@ -38,7 +38,7 @@ class DamageProof:
             self._require_whole(segment_id)
 
     def require_damaged(self, metadata: RemoteLogSegmentMetadata) -> None:
-        """FencedError if all objects of a segment are whole. RetriableError as `require`."""
+        """Raise FencedError if all objects of a segment are whole; RetriableError as `require`."""
         state = self._metadata.partition_state(metadata.topic_id_partition)
         is_corrupt = any(
             each.segment == metadata.segment_id.id and each.kind is AnomalyKind.CORRUPT

@@ -1,4 +1,4 @@
-"""Asks the store whether the objects of a segment are as recorded, within a time and at a rate."""
+"""Compares the objects of a segment with its record, within a time limit and at a limited rate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rsm.spi import CopyAttempt, ObjectFault
 
 
 class SegmentObjectCheck:
-    """Thread-safe."""
+    """Checks the objects of one store. Thread-safe."""
 
     def __init__(
         self,
@@ -22,7 +22,7 @@ class SegmentObjectCheck:
         timeout_ms: int,
         throttle: CopyThrottle | None = None,
     ) -> None:
-        """`timeout_ms`: for one segment, without what `throttle` takes; None: reads at once."""
+        """Allow `timeout_ms` per segment, plus the time that `throttle` delays its reads."""
         self._storage = ports.storage
         self._clock = ports.clock
         self._stopping = stopping
@@ -30,9 +30,9 @@ class SegmentObjectCheck:
         self._throttle = throttle
 
     def faults(self, metadata: RemoteLogSegmentMetadata, *, read: bool) -> tuple[ObjectFault, ...]:
-        """The damaged objects. `read`: by their bytes, else by length and checksum alone.
+        """Return the damaged objects, by their bytes if `read`, else by length and checksum.
 
-        RetriableError if the store cannot say, FencedError if the process stops.
+        Raises RetriableError if the store cannot answer, FencedError if the process stops.
         """
         throttle = self._throttle if read else None
         timeout_ms = self._timeout_ms
@@ -46,5 +46,5 @@ class SegmentObjectCheck:
 
 
 def objects_bytes(metadata: RemoteLogSegmentMetadata) -> int:
-    """The recorded length of all objects together; old metadata has no lengths."""
+    """Return the recorded length of all objects; old metadata has no lengths."""
     return sum(each.length_bytes or 0 for each in metadata.objects)

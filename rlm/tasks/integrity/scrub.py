@@ -1,9 +1,9 @@
-"""Looks for damaged objects before a reader finds them: slowly, of all led partitions.
+"""Checks all stored objects of led partitions slowly, to find damage before a reader does.
 
-Each pass asks the store for length and checksum of every object of finished segments. A share of
-the segments is read as well: which one follows from the number of the pass, so that each segment is
-read in one of several passes, whatever a pass takes. What is damaged goes on
-record as an anomaly, and `tasks.anomaly_check` takes it from there.
+Each pass checks length and checksum of every object of finished segments. It also reads a share of
+the segments. The number of the pass selects them, so each segment is read in one of several passes,
+however long a pass takes. Damage is recorded as an anomaly, which
+`rlm.tasks.integrity.anomaly_check` handles.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _POSTPONED_MAX_COUNT = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScrubLimits:
-    """The settings of the scrub, named as in the configuration; `interval_ms` 0 turns it off."""
+    """Represents the scrub settings, named as in the configuration; `interval_ms` 0 disables it."""
 
     interval_ms: int
     segments_per_second: int
@@ -50,20 +50,21 @@ class ScrubLimits:
 
 
 class PassNumber(Protocol):
-    """Counts passes, over restarts too. One thread's; no call raises."""
+    """Counts passes, also across restarts. Not thread-safe; no call raises."""
 
     def begin(self) -> int:
-        """The number of the pass that begins: the same again until one has ended."""
+        """Return the number of the pass that starts; the same number until a pass ends."""
 
     def end(self) -> None:
-        """Note that the pass has ended: the next one has the next number."""
+        """Record that the pass has ended, so that the next pass gets the next number."""
 
 
 class Scrub:
-    """One thread's. Memory: the ids of one partition's segments, and 1,000 that were not checked.
+    """Checks stored objects in passes. Not thread-safe.
 
-    What cannot be checked is tried again at the end of the pass, after a pause that grows from a
-    minute, three times in all. The next pass begins with all segments.
+    A segment that cannot be checked is tried again at the end of the pass, after pauses that grow
+    from a minute, three times in all. The next pass starts with all segments. Memory: the ids of
+    one partition's segments, and up to 1,000 ids of unchecked segments.
     """
 
     def __init__(
@@ -78,10 +79,10 @@ class Scrub:
         passes: PassNumber,
         pick: Callable[[int], int],
     ) -> None:
-        """`led` are the partitions that this manager leads now; `throttle` slows all reads.
+        """Check the partitions that `led` returns; `throttle` limits the rate of all reads.
 
-        `pick` gives any number below the one it is given: a pass begins with any partition, so that
-        one which a restart interrupts each time does not leave out the same partitions each time.
+        `pick` returns a number below its argument: the partition that a pass starts with. Otherwise
+        restarts that interrupt every pass would always skip the same partitions.
         """
         self._metadata = ports.metadata
         self._clock = ports.clock
@@ -109,7 +110,7 @@ class Scrub:
         self._pauses = RetryPauses(ports.clock, first_pause_ms=_FIRST_PAUSE_MS)
 
     def step(self) -> None:
-        """Check as many segments as the rate allows since the last step; never raises."""
+        """Check as many segments as the rate allows since the last call; never raises."""
         now_ms = self._clock.monotonic_ms()
         elapsed_ms = min(now_ms - self._stepped_ms, _LONGEST_STEP_MS)
         self._stepped_ms = now_ms
@@ -117,7 +118,7 @@ class Scrub:
             return
         if not self._is_passing:
             self._begin_pass()
-        # In thousandths of a segment, so that nothing of the rate is lost between steps.
+        # Counts thousandths of a segment, so that no fraction is lost between calls.
         self._due_ms += elapsed_ms * self._limits.segments_per_second
         while self._due_ms >= 1000 and self._report_found():
             if self._stopping.is_set() or not self._check_next():
@@ -135,7 +136,7 @@ class Scrub:
         self._partitions.rotate(self._pick(max(1, len(self._partitions))))
 
     def _check_next(self) -> bool:
-        """Check one segment; False if the pass has ended or cannot go on now."""
+        """Check one segment; return False if the pass has ended or cannot continue now."""
         try:
             segment_id = self._next_segment()
         except TieredStorageError as error:
@@ -156,9 +157,9 @@ class Scrub:
         return True
 
     def _next_segment(self) -> RemoteLogSegmentId | None:
-        """None if the pass has ended, or all that is left is to be tried again later."""
+        """Return the next segment; None if the pass has ended or only waits to retry segments."""
         while not self._segments and self._partitions:
-            # To the end first: a partition that cannot be listed now keeps no other waiting.
+            # Appended before the list: a partition that cannot be listed now delays no other.
             tip = self._partitions.popleft()
             self._partitions.append(tip)
             self._segments.extend(self._stored_of(tip))
@@ -194,7 +195,7 @@ class Scrub:
         self._metrics.scrub_pass_ended.set(self._clock.wall_ms() / 1000)
 
     def _stored_of(self, tip: TopicIdPartition) -> Iterable[RemoteLogSegmentId]:
-        """A partition's finished segments; none if it is not led any more."""
+        """Return a partition's finished segments; none if the broker no longer leads it."""
         if tip not in set(self._led()):
             return ()
         states = (SegmentState.COPY_SEGMENT_FINISHED,)
@@ -215,7 +216,7 @@ class Scrub:
             self._found.extend((segment_id, fault) for fault in faults)
 
     def _report_found(self) -> bool:
-        """Put on record what was found; False if the metadata topic cannot take it now."""
+        """Record the damage found; return False if the metadata topic cannot be written now."""
         while self._found:
             segment_id, fault = self._found[0]
             tip = segment_id.topic_id_partition
@@ -236,7 +237,7 @@ class Scrub:
         return True
 
     def _finished(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
-        """Its record, unless it is being deleted: then its objects are missing rightly."""
+        """Return the record if the segment is finished; others may miss objects rightfully."""
         record = self._metadata.segment(segment_id)
         is_finished = (
             record is not None and record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED
@@ -244,7 +245,7 @@ class Scrub:
         return record if is_finished else None
 
     def _is_read_now(self, segment_id: RemoteLogSegmentId) -> bool:
-        """Each segment in one of several passes."""
+        """Return whether this pass reads the segment; one of several passes does."""
         percent = self._limits.read_percent_per_day
         if not percent:
             return False
