@@ -1,1 +1,1 @@
-"""What to do next with a partition, and why. Pure: views in, actions out, no I/O and no clock."""
+"""Decides what to do with a partition, and why. Pure: views in, actions out, no clock."""

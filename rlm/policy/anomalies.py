@@ -1,8 +1,8 @@
-"""Stored objects on record as missing or corrupt, and what depends on their segments. Pure.
+"""Evaluates anomalies and their effect on the partition. Pure.
 
-A report comes from anyone who reads, so nothing is deleted by it. It blocks a trim: what is only
-in a segment that may be damaged stays on the broker until somebody finds the object whole, another
-segment holds the same offsets, or the anomaly's segment is given up.
+Any reader can report an anomaly, so a report deletes nothing. It blocks trims: the broker keeps
+records whose only stored segment may be damaged. The block ends when a check finds the object
+whole, another segment stores the same offsets, or an operator gives up the segment.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rsm.segment.ranges import OffsetRange, missing
 def open_anomalies(
     state: PartitionState, segments: Iterable[RemoteLogSegmentMetadata]
 ) -> tuple[Anomaly, ...]:
-    """The anomalies of finished segments: what is being deleted is missing rightly."""
+    """Return the anomalies of finished segments; deletions remove the objects of others."""
     if not state.anomalies:
         return ()
     finished = {
@@ -36,16 +36,16 @@ def open_anomalies(
 def undamaged(
     state: PartitionState, segments: Iterable[RemoteLogSegmentMetadata]
 ) -> tuple[RemoteLogSegmentMetadata, ...]:
-    """The segments without an anomaly on record."""
+    """Return the segments without a recorded anomaly."""
     damaged = {each.segment for each in state.anomalies}
     return tuple(each for each in segments if each.segment_id.id not in damaged)
 
 
 def blocked_by_anomalies(view: PartitionView, end_offset: int) -> Blocked | None:
-    """What keeps the broker's copy below `end_offset`; None if no damage does.
+    """Return the damage that blocks a trim below `end_offset`; None if there is none.
 
-    With as many anomalies on record as there may be, nobody can report another one. Then any
-    segment may be damaged.
+    At the maximum number of anomalies no process can report another one. Then any segment may be
+    damaged.
     """
     reported = sum(each.kind is not AnomalyKind.LOSS_ACCEPTED for each in view.state.anomalies)
     if reported >= ANOMALIES_MAX_COUNT:
@@ -56,10 +56,10 @@ def blocked_by_anomalies(view: PartitionView, end_offset: int) -> Blocked | None
 
 
 def damaged_below(view: PartitionView, end_offset: int) -> Mapping[str, int | str] | None:
-    """The first damaged segment with offsets below `end_offset` that no sound one has; or None.
+    """Return the first damaged segment below `end_offset` that no sound one replaces; or None.
 
-    Offsets from the local start on. A segment is damaged if an anomaly of it is on record, or if
-    this manager's own last look found it damaged: any reader may clear the record.
+    Considers offsets from the local start on. A segment is damaged if it has a recorded anomaly, or
+    if this manager's last check found it damaged: any reader may clear the record.
     """
     reported = {each.segment: each for each in view.state.anomalies}
     damaged = view.damage.damaged | reported.keys()
@@ -86,7 +86,7 @@ def damaged_below(view: PartitionView, end_offset: int) -> Mapping[str, int | st
 
 
 def object_counts(anomalies: Iterable[Anomaly]) -> Counter[AnomalyKind]:
-    """How many objects there are of each kind, each object once: an accepted loss is that only."""
+    """Return the number of objects per kind; an accepted loss counts only as that kind."""
     kinds = {}
     for each in sorted(anomalies, key=lambda each: each.kind.value):
         kinds[each.segment, each.object_key] = each.kind
@@ -94,7 +94,7 @@ def object_counts(anomalies: Iterable[Anomaly]) -> Counter[AnomalyKind]:
 
 
 def anomaly_as_json(anomaly: Anomaly) -> Mapping[str, object]:
-    """As `rlm status --json` and `rlm explain --json` show it."""
+    """Return an anomaly as `rlm status --json` and `rlm explain --json` print it."""
     return {
         "segment_id": id_to_text(anomaly.segment),
         "object": anomaly.object_key,
@@ -106,7 +106,7 @@ def anomaly_as_json(anomaly: Anomaly) -> Mapping[str, object]:
 
 
 def anomalies_text(anomalies: Sequence[Anomaly]) -> str:
-    """As a table shows them: the first object, and how many there are beyond it."""
+    """Return the first anomaly and the number of further objects, as a table prints them."""
     if not anomalies:
         return ""
     first = min(anomalies, key=lambda each: each.first_ms)

@@ -1,4 +1,4 @@
-"""Why something is not done to a partition now, and what keeps a log from any tiering at all."""
+"""Explains why a partition's copy, trim or expiry is blocked. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rlm.policy.view import PartitionView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked:
-    """The rule that holds a copy, a trim or an expiry; `values` are what it compared."""
+    """Represents the rule that blocks a copy, a trim or an expiry, and the values it compared."""
 
     reason: str
     values: Mapping[str, int | str] = field(default_factory=dict)
 
 
 def blocked_by_log(view: PartitionView) -> Blocked | None:
-    """What forbids copies as well as trims, as long as topic and log are as they are."""
+    """Return what blocks copies as well as trims, by the state of the topic and its log."""
     if view.untierable is not None:
         return Blocked(reason="unsupported_topic", values={"rule": view.untierable})
     if view.conflict_offset is not None:

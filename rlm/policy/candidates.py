@@ -1,8 +1,8 @@
-"""Which segments are to be copied, oldest first; what is behind, and what holds it.
+"""Selects the segments to copy, oldest first, and explains lag and blocked copies. Pure.
 
-The segment being written is not copied, but where nobody has written to it for long: then what is
-committed of it is, as a segment of its own. When it is rolled at last, the rest of its file follows
-from there on, so that the pieces together are the file.
+The active segment is copied only after nobody has written to it for long. Then its committed
+records are copied as a segment of their own. Once the active segment is rolled, the rest of its
+file is copied from there on, so that the parts together are the file.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ COPYING_STATES = frozenset({PolicyState.ACTIVE, PolicyState.DISABLING})
 
 
 def offload_end_offset(view: PartitionView) -> int:
-    """The end of what an operator asked to store: rolled segments wholly before the position.
+    """Return the end of the rolled segments wholly below the requested offload offset.
 
-    0 if there are none (PIP-17's asyncOffloadPrefix).
+    Returns 0 if there are none (PIP-17's asyncOffloadPrefix).
     """
     requested = view.state.offload_requested_offset or 0
     ends = (segment.offsets.end_offset for segment in view.local.rolled)
@@ -30,24 +30,24 @@ def offload_end_offset(view: PartitionView) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lag:
-    """Rolled segments that are not stored yet; the active one never counts."""
+    """Represents the rolled segments that are not stored; the active segment never counts."""
 
     segments: int
     bytes: int
 
 
 def not_stored(view: PartitionView) -> tuple[LocalSegment, ...]:
-    """Rolled segments that reach beyond the covered end, ascending.
+    """Return rolled segments that reach above the covered end, ascending.
 
-    Of a segment that is stored in part the rest is left: its beginning was copied while it was
-    being written, or by an earlier leader with other segment bounds.
+    Of a partly stored segment, returns the rest. Its first part was copied while it was active, or
+    by an earlier leader with other segment bounds.
     """
     covered = view.covered_end_offset
     return tuple(_rest(view, s) for s in view.local.rolled if s.offsets.end_offset > covered)
 
 
 def _rest(view: PartitionView, segment: LocalSegment) -> LocalSegment:
-    """Whole where nothing of it is stored, also if the log begins inside it: maybe in a batch."""
+    """Return the unstored part; the whole segment if no part of it in the log is stored."""
     covered = view.covered_end_offset
     if covered <= max(segment.offsets.start_offset, view.local_start_offset):
         return segment
@@ -56,9 +56,9 @@ def _rest(view: PartitionView, segment: LocalSegment) -> LocalSegment:
 
 
 def idle_part(view: PartitionView) -> LocalSegment | None:
-    """What is committed and not stored of a segment that is not written to any more, if any.
+    """Return the committed records of an idle active segment that are not stored, if any.
 
-    Only when all that is rolled is stored: copies are made in order.
+    Only if all rolled segments are stored, because copies are made in order.
     """
     local, idle_ms = view.local, view.limits.idle_copy_ms
     if idle_ms < 0 or view.policy.state is not PolicyState.ACTIVE:
@@ -78,15 +78,15 @@ def idle_part(view: PartitionView) -> LocalSegment | None:
 
 
 def _least_age_ms(view: PartitionView) -> int:
-    """KIP-1241: what is younger is not copied yet."""
+    """Return the age below which nothing is copied (KIP-1241)."""
     return max(0, view.policy.effective_copy_lag_ms)
 
 
 def copy_candidates(view: PartitionView) -> tuple[LocalSegment, ...]:
-    """Segments to copy now, oldest first: rolled, not stored, wholly below min(HW, LSO).
+    """Return segments to copy now, oldest first: rolled, not stored, wholly below min(HW, LSO).
 
-    The first one that may not be copied yet ends the list: copies are made in order. An idle part
-    is a list of its own.
+    Copies are made in order, so the first segment that is still blocked ends the list. An idle part
+    is returned alone.
     """
     if copying_forbidden(view) is not None:
         return ()
@@ -101,7 +101,7 @@ def copy_candidates(view: PartitionView) -> tuple[LocalSegment, ...]:
 
 
 def copy_blocked(view: PartitionView) -> Blocked | None:
-    """What holds the oldest segment that is not stored; None if nothing does, or there is none."""
+    """Return what blocks the oldest segment that is not stored; None if nothing does."""
     waiting = not_stored(view)
     if not waiting:
         idle = idle_part(view)
@@ -110,13 +110,13 @@ def copy_blocked(view: PartitionView) -> Blocked | None:
 
 
 def lag(view: PartitionView) -> Lag:
-    """How much is rolled and not stored, whether or not it may be copied now."""
+    """Return the rolled segments that are not stored, whether or not they may be copied now."""
     behind = not_stored(view)
     return Lag(segments=len(behind), bytes=sum(segment.size_bytes for segment in behind))
 
 
 def copying_forbidden(view: PartitionView) -> Blocked | None:
-    """What forbids any copy of this partition."""
+    """Return what blocks every copy of this partition."""
     if not view.owned:
         return Blocked(reason="not_owner")
     if view.newer is not None:
@@ -165,11 +165,11 @@ def _young_since_ms(policy: TopicPolicy, segment: LocalSegment) -> int:
 
 
 def _delayed(view: PartitionView, segment: LocalSegment) -> Blocked | None:
-    """KIP-1241: young by either measure is copied later, in time for local retention.
+    """Return the copy lag that delays a segment which is young in time and in bytes (KIP-1241).
 
-    The age is that of the newest record, or the time since the roll where the policy says so.
-    Not what an operator asked for, nor when tiering ends. Timestamps of the future count as old. A
-    lag of 0 delays nothing, and one of -1 does not end a delay.
+    The age is that of the newest record, or the time since the roll if the policy says so. Offloads
+    and the end of tiering ignore the lag. Timestamps in the future count as old. A lag of 0 delays
+    nothing; a lag of -1 never ends a delay.
     """
     policy = view.policy
     lag_ms, lag_bytes = policy.effective_copy_lag_ms, policy.effective_copy_lag_bytes

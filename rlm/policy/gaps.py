@@ -1,9 +1,9 @@
-"""What is neither stored nor on the broker, and is to be recorded as a gap.
+"""Finds offsets that are neither stored nor on the broker, to record them as gaps. Pure.
 
-Somebody else's DeleteRecords, or a retention of the broker, moves the local start above what we
-trimmed or let expire. What of that is stored is read; the rest is a gap, which readers step over
-as they step over what compaction took. The log start is not moved: nobody asked for that. What an
-operator has given up of damaged segments is a gap, too.
+DeleteRecords of a user, or the broker's retention, can move the local start above the offsets that
+`rlm` trimmed or expired. Stored records in that range stay readable. The rest is a gap, which
+readers skip like compacted records. The log start does not move, because nobody requested that.
+Accepted losses of damaged segments are gaps too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rsm.segment.ranges import OffsetRange, missing
 
 
 def gaps_to_record(view: PartitionView) -> tuple[RecordedGap, ...] | None:
-    """All gaps of the partition, if the metadata lacks any of them; else None."""
+    """Return all gaps of the partition if the metadata lacks any of them; else None."""
     if view.diverged or view.conflict_offset is not None:
         return None
     now_ms = view.moment.wall_ms
@@ -27,14 +27,14 @@ def gaps_to_record(view: PartitionView) -> tuple[RecordedGap, ...] | None:
 def gaps_of_losses(
     view: PartitionView, losses: Iterable[AcceptedLoss]
 ) -> tuple[RecordedGap, ...] | None:
-    """All gaps of the partition with those of accepted losses; None if that adds none."""
+    """Return all gaps of the partition with those of accepted losses; None if these add none."""
     lost = sorted(offsets for each in losses for offsets in each.offsets)
     now_ms = view.moment.wall_ms
     return with_gaps(view.state.gaps, lost, reason=GapReason.ACCEPTED_LOSS, now_ms=now_ms)
 
 
 def _taken(view: PartitionView) -> tuple[OffsetRange, ...]:
-    """What somebody else deleted at the broker before it was stored."""
+    """Return the offsets that an external start removed from the broker before they were stored."""
     ours = view.moved_from_offset
     if ours is None:
         return ()
@@ -49,9 +49,10 @@ def with_gaps(
     reason: GapReason,
     now_ms: int,
 ) -> tuple[RecordedGap, ...] | None:
-    """The known gaps with these; None if all of it is known already.
+    """Return the known gaps with these added; None if all of them are known already.
 
-    Gaps of one reason that touch are joined, those of two stay apart. What is known stays as it is.
+    Joins touching gaps of one reason, and keeps gaps of different reasons apart. Known gaps keep
+    their reason.
     """
     new = [
         RecordedGap(offsets=part, reason=reason, recorded_ms=now_ms)
@@ -62,7 +63,7 @@ def with_gaps(
 
 
 def gap_as_json(gap: RecordedGap) -> Mapping[str, object]:
-    """As `rlm status --json` and `rlm explain --json` show it."""
+    """Return a gap as `rlm status --json` and `rlm explain --json` print it."""
     return {
         "start_offset": gap.offsets.start_offset,
         "end_offset": gap.offsets.end_offset,

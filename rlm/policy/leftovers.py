@@ -1,9 +1,9 @@
-"""What crashes, failed deletions and finished stories leave behind, and when each may be cleared.
+"""Finds what unfinished copies and deletions leave, and when each may be removed. Pure.
 
-A copy that did not finish is deleted at once if its process was beside this broker (it is gone, or
-it is us and has given up), else after its deadline, when its own leader can no longer finish it. A
-deletion that was begun is finished. A segment whose deletion has finished is forgotten when no
-late record of it can come any more.
+An unfinished copy is deleted at once if its process served this broker: that process is gone, or it
+is this manager and has given up. Otherwise it is deleted after its deadline, when its own leader
+can no longer finish it. A started deletion is finished. A segment's records are purged after its
+deletion, once no late record of it can come.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rsm.segment.metadata import SegmentState
 
 
 def dangling_copies(view: PartitionView) -> tuple[SegmentRecord, ...]:
-    """Copies that nobody will finish."""
+    """Return started copies that no process will finish."""
     return tuple(
         record
         for record in view.segments
@@ -27,7 +27,7 @@ def dangling_copies(view: PartitionView) -> tuple[SegmentRecord, ...]:
 
 
 def started_deletions(view: PartitionView) -> tuple[SegmentRecord, ...]:
-    """Deletions to carry on with; not those that a repair job has been given."""
+    """Return started deletions to continue, without dead letters."""
     return tuple(
         record
         for record in view.segments
@@ -36,9 +36,9 @@ def started_deletions(view: PartitionView) -> tuple[SegmentRecord, ...]:
 
 
 def removable_after_disabling(view: PartitionView) -> tuple[SegmentRecord, ...]:
-    """All finished segments, where tiering was disabled with deletion of what is remote.
+    """Return all finished segments if tiering was disabled with deletion of remote data.
 
-    Not before the log start has reached the local start: from there on all of it is local.
+    Returns none until the log start has reached the local start: above it all records are local.
     """
     policy, log_start = view.policy, view.state.log_start_offset
     if policy.state is not PolicyState.DISABLED or not policy.delete_remote:
@@ -54,11 +54,11 @@ def removable_after_disabling(view: PartitionView) -> tuple[SegmentRecord, ...]:
 
 
 def below_log_start(view: PartitionView) -> tuple[SegmentRecord, ...]:
-    """Finished segments wholly below the log start, oldest first.
+    """Return finished segments wholly below the log start, oldest first.
 
-    None of them while the local log still starts lower: it is moved first, so that no reader finds
-    a start whose data is gone. What an election has cut off is not what has expired: it stays for
-    the grace after it was stored, unless its own records are past the retention.
+    Returns none while the local log starts lower: it is trimmed first, so that no reader finds a
+    start without data. A segment that an election cut off has not expired. It stays for the grace
+    after it was stored, unless its records are past the retention.
     """
     log_start = view.state.log_start_offset
     if log_start is None or view.local_start_offset < log_start:
@@ -81,11 +81,12 @@ def below_log_start(view: PartitionView) -> tuple[SegmentRecord, ...]:
 
 
 def unreferenced(view: PartitionView) -> tuple[SegmentRecord, ...]:
-    """Finished segments of a history that an election cut off longer than the grace ago.
+    """Return finished segments outside of the lineage since longer than the grace.
 
-    Wholly out of the lineage, where that says which epoch wrote their offsets. Since when is told
-    by what is stored of it: a leader epoch's past is fixed once it has begun, so what it does not
-    refer to has been cut off since before the first segment of it, or of a later one, was stored.
+    Considers segments wholly outside of the lineage, if the lineage shows which epoch wrote their
+    offsets. Stored segments show since when: the history of a leader epoch is fixed at its start.
+    So a segment outside of that history was cut off before the first segment of that epoch, or of a
+    later one, was stored.
     """
     if view.diverged or view.conflict_offset is not None:
         return ()
@@ -104,7 +105,7 @@ def unreferenced(view: PartitionView) -> tuple[SegmentRecord, ...]:
 
 
 def _references(view: PartitionView) -> tuple[tuple[int, int], ...]:
-    """(the last epoch read from it, when it was stored) of each segment in the lineage."""
+    """Return the last epoch read from each segment of the lineage, and when it was stored."""
     stored_ms = {record.metadata.segment_id: record.changed_ms for record in view.segments}
     found = (
         (view.lineage.epoch_for_offset(part.offsets.last_offset), part.metadata.segment_id)
@@ -125,7 +126,7 @@ def _is_past_grace(
 
 
 def _is_done_with(view: PartitionView, record: SegmentRecord) -> bool:
-    """Whether a segment that was cut off, and lies below the log start, may go."""
+    """Return whether a cut-off segment below the log start may be deleted."""
     if view.policy.state is PolicyState.DISABLED and view.policy.delete_remote:
         return True
     age_ms = view.moment.retention_ms - record.metadata.max_timestamp_ms
@@ -135,12 +136,12 @@ def _is_done_with(view: PartitionView, record: SegmentRecord) -> bool:
 
 
 def never_finished(record: SegmentRecord) -> bool:
-    """Whether a segment's copy did not end: its writer may be at it until its deadline."""
+    """Return whether a segment's copy did not end: its writer may write until its deadline."""
     return any(stored.length_bytes is None for stored in record.metadata.objects)
 
 
 def purgeable(view: PartitionView) -> tuple[SegmentRecord, ...]:
-    """Deleted segments of which no late record can come: past deadline and grace, broker time."""
+    """Return deleted segments past deadline and grace (broker time): no late record can come."""
     return tuple(
         record
         for record in view.segments

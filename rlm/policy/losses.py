@@ -1,9 +1,8 @@
-"""What a partition's log has lost, as the metadata and its leader show it.
+"""Finds what a partition's log has lost, by the metadata and the leader's log. Pure.
 
-Two ways: an unclean election cut off what was stored already, and the rest of it with that; or
-somebody moved the broker's log start, who was not us. Either is a person's to look at: nothing is
-trimmed or deleted after the first, and the log start is not moved by guess after the second, until
-it is accepted (rlm topic resolve).
+Two events lose records. An unclean election cuts off stored records and those after them: then
+nothing is trimmed or deleted. An external start moves the broker's log start: then the log start
+does not move by a guess. Both last until an operator accepts the loss (rlm topic resolve).
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutOff:
-    """Stored segments of which an election cut off all, or the end.
+    """Represents stored segments that an election cut off wholly or in part.
 
-    `leader_epoch`: the newest that wrote any of them; they reach from `start_offset` on, where the
-    first is not of the log any more, to `end_offset`.
+    `leader_epoch` is the newest epoch that wrote any of them. `start_offset` is the first offset
+    that is no longer in the log, `end_offset` the end of the last segment.
     """
 
     leader_epoch: int
@@ -37,7 +36,7 @@ def cut_off(
     segments: Iterable[RemoteLogSegmentMetadata],
     state: PartitionState,
 ) -> CutOff | None:
-    """What was cut off above the log start and is not accepted; None if nothing."""
+    """Return what was cut off above the log start and is not accepted; None if nothing was."""
     log_start_offset = state.log_start_offset or 0
     found = [
         (end_offset, metadata)
@@ -60,10 +59,10 @@ def contradicted(
     stored: Sequence[StoredRange],
     segments: Iterable[RemoteLogSegmentMetadata],
 ) -> Iterator[tuple[int, RemoteLogSegmentMetadata]]:
-    """Finished segments that an election cut off, or the end of them, each with where it did.
+    """Yield finished segments that an election cut off wholly or in part, each with the cut offset.
 
-    Only where the lineage says who wrote the offsets: one that does not reach back to a segment
-    does not contradict it.
+    Considers only segments whose offsets the lineage covers: a lineage that does not reach back to
+    a segment does not contradict it.
     """
     readable_ends = {part.metadata.segment_id: part.offsets.end_offset for part in stored}
     known_from = next((entry.start_offset for entry in lineage.entries), None)
@@ -79,14 +78,14 @@ def contradicted(
 
 
 def moved_by_others(state: PartitionState, local_start_offset: int) -> int | None:
-    """Up to where we ourselves moved a local start that lies higher; None if it does not."""
+    """Return the last local start that `rlm` set if the local log starts above it; else None."""
     ours = [o for o in (state.trimmed_offset, state.first_readable_offset) if o is not None]
     return max(ours) if ours and local_start_offset > max(ours) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Losses:
-    """What is to be accepted of one partition. `moved_from_offset`: our own last local start."""
+    """Represents losses to accept. `moved_from_offset` is the last local start by `rlm`."""
 
     cut_off: CutOff | None
     moved_from_offset: int | None
@@ -104,9 +103,9 @@ def losses(
     *,
     with_accepted_start: bool = False,
 ) -> Losses:
-    """By the metadata, its lineage included, and by where the leader says that its log begins.
+    """Return the losses by the metadata, its lineage, and the leader's local start.
 
-    `with_accepted_start`: also a start that was accepted, as long as the log does not begin there.
+    `with_accepted_start` includes an accepted start as long as the log does not begin there.
     """
     moved_from = moved_by_others(state, local_start_offset)
     if not with_accepted_start and local_start_offset <= state.accepted_start_offset:

@@ -1,7 +1,7 @@
-"""From a view to ordered actions, each with its reason. The order of kinds is the order of effects.
+"""Derives ordered actions from a view, each with its reason. Pure.
 
-Copies first, because everything else waits for them; then the log start, because nothing is deleted
-before it has moved; then deletions; the local trim last.
+The order of kinds is the order of effects. Copies come first, because everything else waits for
+them. The log start moves before deletions. The local trim comes last.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _GIVEN_UP = "damaged, an operator accepted the loss"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvanceLogStart:
-    """Publish a new log start; nothing is deleted before it is accepted."""
+    """Represents a new log start to publish; nothing is deleted before it is accepted."""
 
     offset: int
     reason: str
@@ -53,10 +53,10 @@ class AdvanceLogStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteSegment:
-    """Delete a stored segment's objects, or carry on deleting them.
+    """Represents a deletion of a segment's objects to start or continue.
 
-    `is_damaged`: it goes because its objects are damaged. `replaced_by` hold its records then; both
-    are checked again when its deletion begins.
+    `is_damaged`: the reason is damage. Then the segments of `replaced_by` have its records, and
+    both are checked again when the deletion starts.
     """
 
     record: SegmentRecord
@@ -67,10 +67,10 @@ class DeleteSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All that is to be done with a partition now; any part may be empty.
+    """Represents all actions for a partition now; any part may be empty.
 
-    `gaps` are all of the partition's, to be recorded; None: nothing is new of them.
-    `losses` become gaps, too, once their objects were found damaged again.
+    `gaps` are all gaps of the partition, to be recorded; None if the metadata has all of them.
+    `losses` become gaps once another check finds their objects damaged.
     """
 
     copies: tuple[LocalSegment, ...] = ()
@@ -85,7 +85,7 @@ class Plan:
 
 
 def plan(view: PartitionView) -> Plan:
-    """Decide. What is not ours, or not wholly understood, gets no action, only what holds it."""
+    """Return the actions for a view; for one without ownership only what blocks the trim."""
     if not view.owned or view.newer is not None:
         return Plan(trim=decide_trim(view))
     if PausableTask.DELETE in view.paused:
@@ -106,7 +106,7 @@ def plan(view: PartitionView) -> Plan:
 
 
 def _without_deletions(view: PartitionView) -> Plan:
-    """Nothing expires and no object goes, not even those of copies that did not finish."""
+    """Return a plan that expires nothing and deletes no object, not even of unfinished copies."""
     started = None if view.state.log_start_offset is not None else _log_start(view)[0]
     return Plan(
         copies=copy_candidates(view),
@@ -120,10 +120,10 @@ def _without_deletions(view: PartitionView) -> Plan:
 
 
 def _log_start(view: PartitionView) -> tuple[AdvanceLogStart | None, Blocked | None]:
-    """The first one fixes where the log began when tiering did; later ones are expiry.
+    """Return the new log start and what blocks expiry. The first start is where tiering began.
 
-    Beside it what holds expiry back. What is stored already is of the log: somebody may have moved
-    the broker's start since it was copied.
+    The first start includes records that are stored already: an external start may have moved the
+    broker's start since they were copied.
     """
     current = view.state.log_start_offset
     if current is None:
@@ -154,9 +154,10 @@ def _blocked_by_share_groups(view: PartitionView, cut: ExpiryCut) -> Blocked | N
 
 
 def _requested_start(view: PartitionView, current: int) -> int | None:
-    """What a client deleted below; the broker took it, so it is not above the high watermark.
+    """Return the offset below which a client deleted records, if it is above the log start.
 
-    Above all the same after an unclean election: then no more than what is committed now.
+    The broker accepted it, so it was not above the high watermark. After an unclean election it may
+    be; the high watermark limits it then.
     """
     requested = view.state.log_start_requested_offset
     if requested is None:
@@ -166,7 +167,7 @@ def _requested_start(view: PartitionView, current: int) -> int | None:
 
 
 def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Blocked | None]:
-    """What is to be deleted, and what holds the first of what stays."""
+    """Return the deletions to start or continue, and what blocks the first of the others."""
     found = [
         DeleteSegment(record=record, reason="copy did not finish")
         for record in dangling_copies(view)
@@ -205,7 +206,7 @@ def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Blocked 
 
 
 def _damaged(view: PartitionView) -> tuple[tuple[ReplacedSegment, str], ...]:
-    """Damaged segments that may go, each once, with the reason."""
+    """Return the damaged segments that may be deleted, each once, with the reason."""
     replaced = replaced_segments(view)
     ids = {each.record.metadata.segment_id for each in replaced}
     lost = (each for each in lost_segments(view) if each.record.metadata.segment_id not in ids)
@@ -213,7 +214,7 @@ def _damaged(view: PartitionView) -> tuple[tuple[ReplacedSegment, str], ...]:
 
 
 def _blocked_deletion(view: PartitionView, record: SegmentRecord) -> Blocked | None:
-    """A lease on it, or a gateway that has yet to hear that its deletion has begun."""
+    """Return the lease, or the gateway without the started event, that blocks a deletion."""
     lease = lease_on(view.read_leases, record.metadata.offsets)
     if lease is not None:
         return blocked_by_lease(lease)

@@ -1,8 +1,8 @@
-"""Read leases: what somebody reads from the store stays there until the lease expires.
+"""Evaluates read leases, which keep stored segments until the lease expires. Pure.
 
-By the brokers' clock, as far as it is known here: never too early. A lease holds back expiry and
-the deletion of what is stored, whatever asks for it; not a client's own deletion of records, which
-brokers have carried out already, nor copies that did not finish, which nobody can read.
+Leases expire by the brokers' clock, as far as it is known here: never too early. A lease blocks
+expiry and every deletion of stored segments. It blocks neither a client's own DeleteRecords, which
+brokers have carried out already, nor the deletion of unfinished copies, which nobody can read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rsm.segment.ranges import OffsetRange
 
 
 def log_start_within_leases(view: PartitionView, offset: int) -> tuple[int, ReadLease | None]:
-    """How far the log start may go on its way to `offset`, and the lease that ends it before."""
+    """Return how far the log start may move toward `offset`, and the lease that limits it."""
     current = view.state.log_start_offset or 0
     way = OffsetRange(start_offset=current, end_offset=max(current, offset))
     first = lease_on(view.read_leases, way)
@@ -24,13 +24,13 @@ def log_start_within_leases(view: PartitionView, offset: int) -> tuple[int, Read
 
 
 def lease_on(leases: Iterable[ReadLease], offsets: OffsetRange) -> ReadLease | None:
-    """The lease on any of these offsets that begins first."""
+    """Return the lease with the lowest start that overlaps these offsets."""
     overlapping = (lease for lease in leases if lease.offsets.overlaps(offsets))
     return min(overlapping, key=lambda lease: lease.offsets, default=None)
 
 
 def blocked_by_lease(lease: ReadLease) -> Blocked:
-    """A lease as the reason why something stays."""
+    """Return a lease as the reason that blocks an action."""
     return Blocked(
         reason="read_lease",
         values={

@@ -1,12 +1,12 @@
-"""What is to be done with what is stored of a deleted topic's partition, and by whom.
+"""Decides how to remove the stored data of a deleted topic's partition, and by which broker.
 
-    DELETE_PARTITION_MARKED (no copy begins any more) → claim → DELETE_PARTITION_STARTED
-    → every segment deleted → copies that were under way have ended, their objects deleted once more
-    → DELETE_PARTITION_FINISHED → records removed when no late one can come
+    DELETE_PARTITION_MARKED (no new copy starts) → claim → DELETE_PARTITION_STARTED
+    → every segment deleted → running copies have ended, their objects deleted once more
+    → DELETE_PARTITION_FINISHED → records purged when no late one can come
 
-A copy that was under way may still write objects after its segment was deleted, up to its deadline.
-Nothing is finished before that, so that whatever it wrote is found by its record. A segment whose
-deletion became a dead letter keeps its partition in DELETE_PARTITION_STARTED until it is repaired.
+A running copy may still write objects after its segment is deleted, until its deadline. The removal
+does not finish before that, so that the record of the copy names all its objects. A dead letter
+keeps its partition in DELETE_PARTITION_STARTED until it is repaired.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _DELETED = SegmentState.DELETE_SEGMENT_FINISHED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRemains:
-    """What the metadata knows of a deleted topic's partition, and who looks at it.
+    """Represents the metadata of a deleted topic's partition, and the writer that removes it.
 
-    `gateways` are the live ones.
+    `gateways` are the live gateways.
     """
 
     state: PartitionState
@@ -53,7 +53,7 @@ class PartitionRemains:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovalPlan:
-    """What is to be done now, in this order; any part may be empty.
+    """Represents the actions to take now, in this order; any part may be empty.
 
     `sweeps` are deleted segments whose objects are deleted once more before `next_state`.
     """
@@ -66,7 +66,7 @@ class RemovalPlan:
 
 
 def plan_removal(remains: PartitionRemains) -> RemovalPlan:
-    """The next steps; none while something has to be waited for."""
+    """Return the next actions; none while the removal has to wait."""
     deletion = remains.state.deletion
     if deletion is None:
         return RemovalPlan(next_state=_MARKED)
@@ -86,9 +86,10 @@ def plan_removal(remains: PartitionRemains) -> RemovalPlan:
 def removed_by(
     topic_id: UUID, registrations: Iterable[Registration], *, own_id: int, broker_ms: int
 ) -> int:
-    """The broker whose manager removes a topic: each live manager comes to the same answer.
+    """Return the broker whose manager removes a topic; every live manager finds the same one.
 
-    Where two differ for a moment, both may be at it: every step is accepted once, by its owner.
+    If two managers differ for a moment, both may act: the metadata accepts each change once, from
+    its owner.
     """
     live = live_processes(registrations, ProcessRole.MANAGER, broker_ms)
     ids = sorted({each.broker_id for each in live} | {own_id})
@@ -102,7 +103,7 @@ def _is_foreign(remains: PartitionRemains) -> bool:
 def _deletions(
     remains: PartitionRemains, left: Iterable[SegmentRecord]
 ) -> tuple[DeleteSegment, ...]:
-    """All but what a repair job was given, somebody reads, or a gateway may still look for."""
+    """Return all segments without a dead letter, a lease, or a gateway that may still read them."""
     leases = remains.state.active_leases(remains.moment.broker_ms)
     return tuple(
         DeleteSegment(record=record, reason="topic deleted")

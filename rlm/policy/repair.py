@@ -1,10 +1,10 @@
-"""Damaged segments: what is copied again, what is lost, and which of them may go. Pure.
+"""Decides which damaged segments to copy again, which are lost, and which may be deleted. Pure.
 
-Only objects that this manager itself found damaged count; a report alone changes nothing. While the
-broker has the offsets of a damaged segment, and no other finished segment has them, the manager
-copies them again under a new segment id. It deletes the damaged segment only when finished segments
-with whole objects hold all of its readable offsets. Where an operator has accepted the loss, a
-recorded gap may cover the rest.
+Only damage that this manager itself found counts; a report alone changes nothing. While the broker
+has the offsets of a damaged segment, and no other finished segment has them, the manager copies
+them again under a new segment id. It deletes the damaged segment only when finished segments with
+whole objects contain all of its readable offsets. After an operator accepts the loss, a recorded
+gap may cover the rest.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ MAX_DAMAGED_COPIES = 3
 """Offsets with more damaged segments than this are copied again only after a pause."""
 
 DAMAGED_AGAIN_PAUSE_MS = 3_600_000
-"""So long after the last of these copies the next one is made: the store needs a look."""
+"""The pause after the last of these copies: an operator should check the store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """Local segments to copy again, and the finished segments that they overlap.
+    """Represents local segments to copy again, and the finished segments that they overlap.
 
-    Of those the damaged ones are replaced; a copy is not refused because of any of them.
+    The copy replaces the damaged ones among them, and none of them prevents it.
     """
 
     segments: tuple[LocalSegment, ...] = ()
@@ -41,7 +41,7 @@ class Repair:
 
 
 def find_repair(view: PartitionView) -> Repair:
-    """Find local segments with offsets that only damaged segments hold, oldest first."""
+    """Return local segments with offsets that only damaged segments contain, oldest first."""
     if not view.damage.damaged or copying_forbidden(view) is not None:
         return Repair()
     segments = tuple(_on_broker(view, _lost_ranges(view)))
@@ -55,14 +55,14 @@ def find_repair(view: PartitionView) -> Repair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplacedSegment:
-    """A damaged segment, and the finished ones that hold all of its readable offsets."""
+    """Represents a damaged segment, and the finished ones with all of its readable offsets."""
 
     record: SegmentRecord
     replaced_by: tuple[RemoteLogSegmentId, ...]
 
 
 def replaced_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
-    """Find damaged segments whose readable offsets are all in segments with whole objects."""
+    """Return damaged segments whose readable offsets are all in segments with whole objects."""
     if not view.damage.damaged or view.diverged or view.conflict_offset is not None:
         return ()
     return _replaced(view, _damaged_parts(view), ())
@@ -71,9 +71,9 @@ def replaced_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
 def _replaced(
     view: PartitionView, parts: Iterable[StoredRange], gaps: tuple[OffsetRange, ...]
 ) -> tuple[ReplacedSegment, ...]:
-    """Those of the parts whose readable offsets are in gaps and whole segments.
+    """Return the parts whose readable offsets are in gaps and whole segments.
 
-    A segment with no readable offset goes with the log start, not because it is damaged.
+    A segment without readable offsets expires with the log start instead.
     """
     whole = [part for part in view.stored if part.metadata.segment_id.id in view.damage.whole]
     records = {record.metadata.segment_id: record for record in view.segments}
@@ -92,14 +92,14 @@ def _replaced(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedLoss:
-    """A given-up segment, and those of its lost offsets that are to be recorded as a gap."""
+    """Represents a lost segment, and its lost offsets that are to be recorded as a gap."""
 
     record: SegmentRecord
     offsets: tuple[OffsetRange, ...]
 
 
 def accepted_losses(view: PartitionView) -> tuple[AcceptedLoss, ...]:
-    """Find offsets of given-up segments that no repair can bring back, and no gap names yet.
+    """Return offsets of lost segments that no repair can restore and no gap records yet.
 
     Only offsets that the acceptance names. Empty while the broker has any of them: those are copied
     again first.
@@ -123,7 +123,7 @@ def accepted_losses(view: PartitionView) -> tuple[AcceptedLoss, ...]:
 
 
 def lost_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
-    """Find given-up segments whose readable offsets are in recorded gaps and whole segments."""
+    """Return lost segments whose readable offsets are in recorded gaps and whole segments."""
     if view.diverged or view.conflict_offset is not None:
         return ()
     gaps = tuple(gap.offsets for gap in view.state.gaps)
@@ -131,7 +131,7 @@ def lost_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
 
 
 def lost_offsets(view: PartitionView, part: StoredRange) -> tuple[OffsetRange, ...]:
-    """The readable offsets of a segment that no undamaged finished segment holds."""
+    """Return the readable offsets of a segment that no undamaged finished segment contains."""
     sound = (
         other.offsets
         for other in view.stored
@@ -141,7 +141,7 @@ def lost_offsets(view: PartitionView, part: StoredRange) -> tuple[OffsetRange, .
 
 
 def _lost_ranges(view: PartitionView) -> tuple[OffsetRange, ...]:
-    """Lost offsets, without those whose last copy was damaged again a short time ago."""
+    """Return lost offsets, without those whose last copy was damaged again a short time ago."""
     parts = tuple(_damaged_parts(view))
     copied_ms = {record.metadata.segment_id: record.changed_ms for record in view.segments}
     found: list[OffsetRange] = []
@@ -163,7 +163,7 @@ def _damaged_parts(view: PartitionView) -> Iterator[StoredRange]:
 
 
 def _given_up(view: PartitionView) -> Iterator[StoredRange]:
-    """Damaged parts whose loss an operator has accepted."""
+    """Return damaged parts whose loss an operator has accepted."""
     accepted = {
         each.segment for each in view.state.anomalies if each.kind is AnomalyKind.LOSS_ACCEPTED
     }
@@ -173,7 +173,7 @@ def _given_up(view: PartitionView) -> Iterator[StoredRange]:
 def _accepted_of(
     view: PartitionView, part: StoredRange, lost: OffsetRange
 ) -> Iterator[OffsetRange]:
-    """What of lost offsets the acceptances of a segment name."""
+    """Yield the lost offsets that the acceptances of a segment name."""
     for anomaly in view.state.anomalies:
         if anomaly.segment == part.metadata.segment_id.id:
             for accepted in anomaly.lost:
@@ -187,7 +187,7 @@ def _above_log_start(view: PartitionView, offsets: OffsetRange) -> OffsetRange:
 
 
 def _on_broker(view: PartitionView, lost: tuple[OffsetRange, ...]) -> Iterator[LocalSegment]:
-    """From the first lost offset of each local segment on, as far as it may be copied."""
+    """Yield each local segment from its first lost offset on, as far as it may be copied."""
     first_offset, end_offset = view.local_start_offset, view.copy_end_offset
     readable = [each for each in lost if each.end_offset > first_offset]
     for segment in view.local.rolled:
@@ -207,7 +207,7 @@ def _on_broker(view: PartitionView, lost: tuple[OffsetRange, ...]) -> Iterator[L
 
 
 def _from(segment: LocalSegment, lost_offset: int, local_start_offset: int) -> LocalSegment:
-    """The file from the lost offset on; all of it if that is not above where the log begins."""
+    """Return the file from the lost offset on; all of it if the local log does not start lower."""
     base_offset = segment.offsets.start_offset
     if lost_offset <= max(base_offset, local_start_offset):
         return segment

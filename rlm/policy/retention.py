@@ -1,8 +1,8 @@
-"""Kafka's retention rules, once, for the local log and for the whole log alike.
+"""Applies Kafka's retention rules to the local log and to the whole log. Pure.
 
-By time: a segment is expired when its newest record is older than the limit, strictly. By size: the
-oldest segment goes while what would be left is still at least the limit. (UnifiedLog's
-deleteRetentionMsBreachedSegments and deleteRetentionSizeBreachedSegments.)
+By time: a segment expires when its newest record is older than the limit. By size: the oldest
+segment expires while the rest is at least as large as the limit. Source: UnifiedLog's
+deleteRetentionMsBreachedSegments and deleteRetentionSizeBreachedSegments.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rsm.segment.ranges import OffsetRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPiece:
-    """A stretch of the log that goes as a whole: a stored segment, or a local one not stored."""
+    """Represents a part of the log that expires as a whole: a stored segment or an unstored one."""
 
     offsets: OffsetRange
     size_bytes: int
@@ -26,7 +26,7 @@ class LogPiece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """A retention in time and size; -1 is unlimited."""
+    """Represents a retention in time and size; -1 is unlimited."""
 
     retention_ms: int
     retention_bytes: int
@@ -34,7 +34,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breach:
-    """A piece over a limit: which one, and the values that decided."""
+    """Represents a piece over a limit, with the values that decided."""
 
     piece: LogPiece
     rule: str
@@ -48,7 +48,7 @@ class Breach:
 def breaches(
     pieces: Sequence[LogPiece], limits: Limits, *, total_bytes: int, wall_ms: int
 ) -> tuple[Breach, ...]:
-    """The oldest pieces that are over a limit, ascending; ends at the first that is not."""
+    """Return the oldest pieces that are over a limit, ascending; stops at the first that is not."""
     found = []
     left_bytes = total_bytes
     for piece in pieces:
@@ -64,10 +64,10 @@ def breaches(
 
 
 def log_pieces(view: PartitionView) -> tuple[LogPiece, ...]:
-    """The log from its start: stored segments, then rolled local ones that are not stored.
+    """Return the log from its start: stored segments, then rolled local ones that are not stored.
 
-    Each byte is counted once at most: a stored segment inside what earlier ones cover is left out,
-    and a local one that is stored in part has no bytes, but its own age.
+    Counts each byte at most once: omits a stored segment that earlier ones cover. A partly stored
+    local segment counts with its age and without bytes.
     """
     pieces: list[LogPiece] = []
     end_offset = view.state.log_start_offset or 0
@@ -97,9 +97,9 @@ def log_pieces(view: PartitionView) -> tuple[LogPiece, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiryCut:
-    """Where the log is to start from now on, and why.
+    """Represents the new log start and its reason.
 
-    `waiting_count`: pieces over a limit that have to wait for a later cycle.
+    `waiting_count` is the number of pieces over a limit that wait for a later cycle.
     """
 
     offset: int
@@ -108,9 +108,9 @@ class ExpiryCut:
 
 
 def expiry_cut(view: PartitionView) -> ExpiryCut | None:
-    """How far the log start has to move by the topic's total retention; None if not at all.
+    """Return how far the topic's total retention moves the log start; None if not at all.
 
-    Never above the high watermark, and never above the local start while the local log may not be
+    Never above the high watermark, and never above the local start while the local log must not be
     trimmed.
     """
     if not view.owned or view.diverged or view.conflict_offset is not None:
@@ -129,7 +129,7 @@ def expiry_cut(view: PartitionView) -> ExpiryCut | None:
 
 
 def may_be_past_retention(view: PartitionView) -> bool:
-    """Whether all that is rolled is past the retention in time, so that the rest may be, too."""
+    """Return whether all rolled segments are past the retention in time, so the rest may be too."""
     log_start = view.state.log_start_offset
     if view.policy.retention_ms < 0 or log_start is None or not view.local.active_size_bytes:
         return False
@@ -149,9 +149,9 @@ def _cut_of_removal(view: PartitionView) -> ExpiryCut | None:
 
 
 def _cut_of_retention(view: PartitionView) -> ExpiryCut | None:
-    """Of all pieces of the log at most the share that one cycle may let go, but one at least.
+    """Return the cut after the share of pieces that one cycle may expire, at least one piece.
 
-    So a retention, or a clock, that is wrong by mistake is seen before all is gone.
+    The share leaves time to notice a wrong retention or clock before all records are deleted.
     """
     pieces = log_pieces(view)
     found = breaches(

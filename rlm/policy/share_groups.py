@@ -1,8 +1,8 @@
-"""What share groups (KIP-932) have not done with is not trimmed.
+"""Blocks trims of records that share groups (KIP-932) have not finished. Pure.
 
-A broker moves a share group up to its log start without a word, and no gateway stands between: a
-group would skip what was trimmed. Expiry is no trim: what is below the log start goes, as it would
-from a broker that is not tiered.
+**Data loss:** a broker moves a share group up to its log start without an error, and no gateway can
+prevent it. So a group would skip trimmed records. Expiry is no trim: expired records are deleted,
+as on a broker without tiering.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ def hold_for_share_groups(
     decision: TrimDecision,
     start: ShareGroupStart | TieredStorageError | None,
 ) -> TrimDecision:
-    """Cut a trim down to the last segment base at or below the lowest group's start.
+    """Limit a trim to the last segment base at or below the lowest start of any group.
 
-    `start` None says that no group reads the partition, an error that nobody knows.
+    `start` None means that no group reads the partition; an error means that the groups are
+    unknown.
     """
     expired = expired_end(view) or 0
     if start is None or decision.offset is None or decision.offset <= expired:

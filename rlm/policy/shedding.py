@@ -1,9 +1,9 @@
-"""Giving up the oldest data that is not stored, where a topic's outage policy says so.
+"""Selects the oldest unstored data to shed, if a topic's outage policy allows it. Pure.
 
-Only while the store does not take it, and only as much as brings the disk below its threshold. What
-goes obeys the rest of the trim gate's rules: it ends at a segment's base, below the last stable
-offset, and is neither the newest rolled segment nor younger than the minimum age. What is
-stored in damaged segments only is not given up: the broker's copy repairs it. Pure.
+Sheds only while the store accepts nothing, and only until the disk is below its threshold. The
+other rules of the trim gate apply: a shed ends at a segment's base, below the last stable offset,
+and keeps the newest rolled segment and segments below the minimum age. Records stored only in
+damaged segments are kept: the broker's copy repairs those segments.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from rsm.segment.ranges import OffsetRange, missing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheddableRange:
-    """What of a partition may be given up, oldest first; stored segments before it go with it."""
+    """Represents the segments of a partition to shed, oldest first, with stored ones among them."""
 
     topic_id_partition: TopicIdPartition
     segments: tuple[LocalSegment, ...]
 
 
 def sheddable(view: PartitionView) -> SheddableRange | None:
-    """None unless the topic's policy is to shed, the store takes nothing, and anything may go.
+    """Return the segments that may be shed; None without an outage or the policy to shed.
 
-    That a segment is corrupt, or cannot be stored at all, is no outage: what is behind it stays
-    until somebody decides. Nor is it one that somebody has paused copies.
+    A corrupt segment, or one that cannot be stored at all, is no outage: later segments stay until
+    an operator decides. Paused copies are no outage either.
     """
     sheds = view.policy.outage_policy is OutagePolicy.SHED_OLDEST
     failure = view.copy_failure
@@ -57,7 +57,7 @@ def sheddable(view: PartitionView) -> SheddableRange | None:
 
 
 def released_but_there_bytes(view: PartitionView) -> int:
-    """Files below the local start, which the broker has yet to remove."""
+    """Return the size of files below the local start that the broker has not yet removed."""
     return sum(
         segment.size_bytes
         for segment in view.local.rolled
@@ -68,7 +68,7 @@ def released_but_there_bytes(view: PartitionView) -> int:
 def choose_shed(
     candidates: Iterable[SheddableRange], excess_bytes: int
 ) -> Mapping[TopicIdPartition, int]:
-    """Up to where each partition is to go, the oldest data of all of them first."""
+    """Return the offset up to which to shed each partition, oldest data of all of them first."""
     found = tuple(candidates)
     heap = [(each.segments[0].max_timestamp_ms, number, 0) for number, each in enumerate(found)]
     heapq.heapify(heap)
@@ -86,7 +86,7 @@ def choose_shed(
 
 
 def gaps_of_shed(view: PartitionView, offset: int) -> tuple[RecordedGap, ...] | None:
-    """All gaps of the partition, if its local log begins at `offset`; None if that makes none."""
+    """Return all gaps of the partition after a shed up to `offset`; None if none is new."""
     gone = OffsetRange(start_offset=view.local_start_offset, end_offset=offset)
     lost = missing((part.offsets for part in view.stored), gone)
     return with_gaps(view.state.gaps, lost, reason=GapReason.SHED, now_ms=view.moment.wall_ms)

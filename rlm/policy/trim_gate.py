@@ -1,13 +1,17 @@
-"""The one gate that local data must pass before it is trimmed.
+"""Decides what may be trimmed. Every trim passes this one gate. Pure.
 
-What leaves the local log is, all at once: wholly within a range that is stored without a hole from
-the local start on, in the log's own lineage, finished and verified, without damage on record, or
-found by this manager, that only the broker's copy would survive; below the high watermark; not the
-newest rolled segment, nor younger than the minimum age (a retried batch is recognised only
-while the producer's state is in the local log); over the local retention; further from the end of
-what is stored than the margin; stored for the deletion lag (PIP-17's); and known as stored to every
-live gateway. The trim ends at a segment's base offset. One exception: below the log start nothing
-is readable any more, so expired data goes up to there, wherever it lies.
+A segment leaves the local log only if all of these are true:
+
+- finished segments in the log's own lineage store it, without a gap from the local start on;
+- no recorded or found damage makes the broker's copy the only sound one;
+- it is below the high watermark, and it is not the newest rolled segment;
+- it is older than the minimum age: a broker recognizes a retried batch only while the producer's
+  state is in the local log;
+- it exceeds the local retention, and the margin before the end of the stored records;
+- it has been stored for the deletion lag (PIP-17), and every live gateway has applied that.
+
+A trim ends at a segment's base offset. One exception: records below the log start are not readable,
+so expired data is trimmed up to there, even within a segment.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from rlmm.spi import SegmentRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrimDecision:
-    """The new local start, or None; its rule; and what holds the first segment that stays."""
+    """Represents the new local start or None, its rule, and what blocks the next segment."""
 
     offset: int | None = None
     rule: str = ""
@@ -36,7 +40,7 @@ class TrimDecision:
 
 
 def decide_trim(view: PartitionView) -> TrimDecision:
-    """Say how far the local log may be trimmed now, and what keeps the rest."""
+    """Return how far the local log may be trimmed now, and what blocks the rest."""
     over_retention = over_local_retention(view)
     expired_to = expired_end(view)
     if not over_retention and expired_to is None:
@@ -50,7 +54,7 @@ def decide_trim(view: PartitionView) -> TrimDecision:
 
 
 def over_local_retention(view: PartitionView) -> tuple[tuple[LocalSegment, Breach], ...]:
-    """The oldest rolled segments that local retention would let go, each with its values."""
+    """Return the oldest rolled segments that exceed local retention, each with its values."""
     segments = tuple(s for s in view.local.rolled if s.offsets.end_offset > view.local_start_offset)
     policy = view.policy
     found = breaches(
@@ -71,7 +75,7 @@ def over_local_retention(view: PartitionView) -> tuple[tuple[LocalSegment, Breac
 
 
 def expired_end(view: PartitionView) -> int | None:
-    """The end of local data below the log start; None if there is none."""
+    """Return the end of local data below the log start; None if there is none."""
     log_start = view.state.log_start_offset
     if log_start is None or log_start <= view.local_start_offset:
         return None
@@ -81,13 +85,13 @@ def expired_end(view: PartitionView) -> int | None:
 def trim_forbidden(
     view: PartitionView,
 ) -> Blocked | None:
-    """What forbids any trim of this partition."""
+    """Return what blocks any trim of this partition."""
     if view.policy.state is not PolicyState.ACTIVE:
         return Blocked(reason="policy_not_active", values={"state": view.policy.state.name})
     if not view.owned:
         return Blocked(reason="not_owner")
     if view.state.log_start_offset is None:
-        # It is yet to be read from the broker, who must not have moved its own start by then.
+        # The manager has yet to read it from the broker, whose own start must not move before that.
         return Blocked(reason="log_start_not_recorded")
     if PausableTask.TRIM in view.paused:
         return Blocked(reason="paused")
@@ -104,11 +108,11 @@ def trim_forbidden(
 
 
 def _blocked_by_losses(view: PartitionView) -> Blocked | None:
-    """Records that the broker's log has lost, and nobody has accepted or put on record yet."""
+    """Return records that the broker's log has lost and that are neither accepted nor recorded."""
     if view.diverged:
         return Blocked(reason="diverged", values=_diverged_values(view))
     if gaps_to_record(view) is not None:
-        # Behind a trim of ours it could not be told any more that records went before.
+        # After a trim, nothing would show that records were deleted before it.
         values = {"local_start_offset": view.local_start_offset}
         return Blocked(reason="gap_not_recorded", values=values)
     return None
@@ -128,7 +132,7 @@ def _diverged_values(view: PartitionView) -> Mapping[str, int | str]:
 def _stored_to(
     view: PartitionView, over_retention: tuple[tuple[LocalSegment, Breach], ...]
 ) -> tuple[int | None, str, Blocked | None]:
-    """How far the segments over local retention may go: offset, rule, and what holds the next."""
+    """Return the trim offset for segments over local retention, its rule, and the next block."""
     offset: int | None = None
     rule = ""
     for segment, breach in over_retention:
@@ -141,7 +145,7 @@ def _stored_to(
 
 
 def segment_blocked(view: PartitionView, segment: LocalSegment) -> Blocked | None:
-    """What keeps one segment, by all rules but the retention; None: it may go."""
+    """Return what blocks the trim of one segment, by all rules but the retention; or None."""
     return (
         _blocked(view, segment)
         or _blocked_for_lag(view, segment)
@@ -180,7 +184,7 @@ def _blocked(view: PartitionView, segment: LocalSegment) -> Blocked | None:
 
 
 def _blocked_for_lag(view: PartitionView, segment: LocalSegment) -> Blocked | None:
-    """Stored too short a time ago, by the brokers' clock."""
+    """Return the deletion lag if the segment was stored too recently, by the brokers' clock."""
     lag_ms = view.policy.local_deletion_lag_ms
     if lag_ms == AS_MANAGERS_SETTING:
         lag_ms = view.limits.local_trim_deletion_lag_ms
@@ -193,9 +197,9 @@ def _blocked_for_lag(view: PartitionView, segment: LocalSegment) -> Blocked | No
 
 
 def _blocked_for_gateway(view: PartitionView, segment: LocalSegment) -> Blocked | None:
-    """A live gateway that has not applied all that says that and where the segment is stored.
+    """Return a live gateway that has not applied the policy or the records of the segment's copies.
 
-    Without the policy it takes the topic for one that is not tiered.
+    Without the policy, a gateway takes the topic for one that is not tiered.
     """
     if not view.gateways:
         return None
@@ -208,7 +212,7 @@ def _blocked_for_gateway(view: PartitionView, segment: LocalSegment) -> Blocked 
 
 
 def _copies_of(view: PartitionView, segment: LocalSegment) -> tuple[SegmentRecord, ...]:
-    """What is stored of a local segment, from the local start on."""
+    """Return the stored segments that overlap a local segment, from the local start on."""
     stored = {
         part.metadata.segment_id
         for part in view.stored

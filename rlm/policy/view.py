@@ -1,4 +1,4 @@
-"""A led partition as it is seen at one moment: all that a decision may depend on, in one value."""
+"""Represents a led partition at one moment: all that a decision may depend on. Pure."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from rsm.segment.metadata import Writer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyLimits:
-    """The settings that decisions depend on; names as in the configuration.
+    """Represents the settings that decisions depend on, named as in the configuration.
 
-    `idle_copy_ms` -1: what is not rolled is never copied.
+    `idle_copy_ms` -1: the active segment is never copied.
     """
 
     local_trim_margin_bytes: int = 0
@@ -40,29 +40,29 @@ class PolicyLimits:
     idle_copy_ms: int = -1
 
 
-# How far our clock may be ahead of what was last heard of the brokers' before it is not believed.
+# This process's clock counts only up to this far ahead of the brokers' last known time.
 _AHEAD_MS = 600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """The two clocks of a decision: ours for record timestamps, the brokers' for deadlines."""
+    """Represents a decision's two clocks: this process's for timestamps, the brokers' otherwise."""
 
     wall_ms: int
     broker_ms: int
 
     @property
     def retention_ms(self) -> int:
-        """What record timestamps are compared with: a clock that jumped ahead expires nothing."""
+        """Return the time for record ages: a clock that jumps ahead expires nothing."""
         return min(self.wall_ms, self.broker_ms + _AHEAD_MS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyFailure:
-    """What the last attempts to copy failed of. `corrupt`: bytes are not what they have to be.
+    """Represents why the last copy attempts failed. `corrupt`: bytes are not as they must be.
 
-    `cause` is the error without what it happened to, so that those of many partitions are counted
-    together. `final`: another attempt would fail, too, and is not made.
+    `cause` is the error without the identity of the segment, so that equal errors of many
+    partitions count together. `final`: every attempt would fail, so none is made.
     """
 
     error: str
@@ -74,9 +74,9 @@ class CopyFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """What this manager has found in the store by its own look at a partition's objects.
+    """Represents what this manager's own check of a partition's objects has found.
 
-    `damaged` segments have a missing or corrupt object. `whole` ones overlap those, and all of
+    `damaged` segments have a missing or corrupt object. `whole` segments overlap those, and all of
     their objects are as recorded.
     """
 
@@ -85,22 +85,22 @@ class Damage:
 
 
 OUTAGE_ATTEMPTS = 5
-"""So many copies of a partition that failed in a row are an outage."""
+"""This number of failed copies of a partition in a row is an outage."""
 
 
-# No slots: what is derived is computed once, on first use, and kept in the instance.
+# No slots: cached properties keep derived values in the instance.
 @dataclass(frozen=True, kw_only=True)
 class PartitionView:
-    """One led partition: what the broker, its disk and the metadata say of it, and what follows.
+    """Represents one led partition, as the broker, its disk and the metadata show it.
 
-    `in_flight` are the segment ids that this process is copying right now; `untierable` is the rule
-    that forbids copying and trimming the topic as its broker has it now, None if none does.
-    `gateways` are the live ones: they must know of what is stored before it leaves the broker, and
-    of the policy, which stands at `policy_position`, that makes them look there at all.
-    `paused`: what an operator has paused of the topic. `is_past_retention`: the leader says that no
-    committed record is younger than the total retention.
-    `copy_failure` is None unless this process' last attempt to copy has failed.
-    `newer` is a record about this partition that a newer version must fold, None if there is none.
+    `in_flight` are the segment ids that this process is copying. `untierable` is the rule that
+    forbids copying and trimming with the broker's present settings; None if none does. `gateways`
+    are the live gateways. They must apply the record of a stored segment before it leaves the
+    broker, and the policy at `policy_position`, without which they do not read the store. `newer`
+    is a record of this partition that a newer version must fold; None if there is none.
+    `copy_failure` is None unless this process's last copy failed. `paused` is what an operator
+    paused for the topic. `is_past_retention`: the leader has no committed record within the total
+    retention.
     """
 
     topic_id_partition: TopicIdPartition
@@ -129,24 +129,24 @@ class PartitionView:
 
     @property
     def local_start_offset(self) -> int:
-        """Where the broker's own log begins."""
+        """Return where the broker's local log begins."""
         return self.offsets.log_start_offset
 
     @property
     def lineage(self) -> Lineage:
-        """The stored lineage joined with the broker's checkpoint."""
+        """Return the stored lineage joined with the broker's checkpoint."""
         return self._stitched.lineage
 
     @property
     def conflict_offset(self) -> int | None:
-        """Where the two contradict each other; None if they don't."""
+        """Return where the two contradict each other; None if they do not."""
         return self._stitched.conflict_offset
 
     @property
     def epochs_known_from_offset(self) -> int | None:
-        """Where the first leader epoch begins if the log begins below; None if it does not.
+        """Return where the first leader epoch starts if the log starts below it; else None.
 
-        Below are messages older than leader epochs (KIP-101): no segment can answer for them.
+        Records below it are older than leader epochs (KIP-101), and no segment can prove them.
         """
         first = next(iter(self.lineage.entries), None)
         if first is None or first.start_offset <= self.local_start_offset:
@@ -155,17 +155,17 @@ class PartitionView:
 
     @cached_property
     def stored(self) -> tuple[StoredRange, ...]:
-        """The readable parts of finished segments, ascending."""
+        """Return the readable parts of finished segments, ascending."""
         return stored_ranges(self.lineage, (record.metadata for record in self.segments))
 
     @cached_property
     def covered_end_offset(self) -> int:
-        """The end of what is stored without a hole from the local start on."""
+        """Return the end of the offsets that are stored without a gap from the local start on."""
         return covered_end(self.stored, self.local_start_offset)
 
     @property
     def active_unstored_bytes(self) -> int:
-        """The size of the file being written, without what is stored of it."""
+        """Return the size of the active segment without its stored part."""
         base_offset = self.local.active_base_offset
         stored = (p.metadata for p in self.stored if p.offsets.start_offset >= base_offset)
         stored_bytes = sum(metadata.segment_size_bytes for metadata in stored)
@@ -173,19 +173,18 @@ class PartitionView:
 
     @property
     def owned(self) -> bool:
-        """Whether our own claim is the newest one that the metadata knows."""
         return self.state.owner == self.writer
 
     @cached_property
     def read_leases(self) -> tuple[ReadLease, ...]:
-        """The leases that have not expired, by the brokers' clock."""
+        """Return the leases that have not expired, by the brokers' clock."""
         return self.state.active_leases(self.moment.broker_ms)
 
     @property
     def store_takes_nothing(self) -> bool:
-        """Whether what is rolled cannot be stored now, as far as this process knows.
+        """Return whether the store accepts no rolled segments now, as far as this process knows.
 
-        That some attempts failed is no outage yet: they are made again.
+        A few failed attempts are no outage yet: they are retried.
         """
         failure = self.copy_failure
         is_failing = failure is not None and failure.attempts >= OUTAGE_ATTEMPTS
@@ -193,14 +192,15 @@ class PartitionView:
 
     @property
     def copy_end_offset(self) -> int:
-        """Nothing at or above may be copied: it may still be rolled back or aborted."""
+        """Return the end of what may be copied: later records may still be truncated or aborted."""
         return min(self.offsets.high_watermark, self.offsets.last_stable_offset)
 
     @property
     def diverged(self) -> bool:
-        """The broker's log has lost what is stored of it.
+        """Return whether the broker's log has lost stored records.
 
-        It ends below that, or an election cut that off and nobody has accepted it.
+        Either the log ends below them, or an election cut them off and nobody has accepted the
+        loss.
         """
         end = stored_end(self.stored)
         ends_below = end is not None and self.offsets.high_watermark < end
@@ -208,17 +208,17 @@ class PartitionView:
 
     @cached_property
     def cut_off(self) -> CutOff | None:
-        """What an election cut off of what is stored, unless an operator has accepted that."""
+        """Return the stored records that an election cut off; None once an operator accepts it."""
         segments = (record.metadata for record in self.segments)
         return cut_off(self.lineage, self.stored, segments, self.state)
 
     @property
     def moved_from_offset(self) -> int | None:
-        """Where we moved the local start last, if somebody else has moved it on from there."""
+        """Return the last local start that `rlm` set, if the local log now starts above it."""
         return moved_by_others(self.state, self.local_start_offset)
 
     @property
     def external_start(self) -> bool:
-        """Somebody else moved the local start, and nobody has accepted that."""
+        """Return whether the local log has an external start that nobody has accepted."""
         moved = self.moved_from_offset is not None
         return moved and self.local_start_offset > self.state.accepted_start_offset
