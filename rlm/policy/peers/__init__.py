@@ -1,1 +1,1 @@
-"""The other processes of the cluster: their hosts and addresses. Pure."""
+"""Evaluates the other processes of the cluster: their hosts and addresses. Pure."""

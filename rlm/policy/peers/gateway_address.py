@@ -1,18 +1,18 @@
-"""Whether clients may be given the address that a gateway advertises.
+"""Decides whether clients may get the address that a gateway advertises.
 
-Clients follow the address of a broker's gateway from any host. So they must not be given
+Clients follow the address of a broker's gateway from any host. So they must not get
 
-- a loopback address while the cluster has another host: there it leads to another gateway, or to
+- a loopback address while the cluster has another host: from there it reaches another gateway, or
   none;
-- an address that a live gateway of another broker advertises: it leads to one of the two, and the
-  partitions that the other's broker leads can be neither read nor written.
+- an address that a live gateway of another broker advertises: it reaches one of the two, and the
+  partitions of the other broker can be neither read nor written.
 
-Of two gateways with one address the later registration yields. Where both registered before either
-saw the other, the gateway of the higher broker id yields, by the same rule in both processes. The
-processes of one gateway share its address, and so does a predecessor of the same broker.
+Of two gateways with one address, the one that registered later yields. If both registered before
+either saw the other, both processes find that the gateway of the higher broker id yields. The
+processes of one gateway share its address, also with a predecessor of the same broker.
 
-Gateways of no broker may share an address behind a load balancer. One that listens on a loopback
-address has clients of its own host only, for whom that address is right.
+Gateways of the whole cluster may share an address, for example that of a load balancer. Those that
+listen on a loopback address have only clients on their own host, for which that address is right.
 
 Pure: registrations and the brokers' clock in, a problem out.
 """
@@ -33,11 +33,11 @@ _FIXED_KEY = "gateway.node.addresses"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnGateway:
-    """The gateway that asks. `key` is the setting that `address`, a host:port, comes from.
+    """Represents this gateway. `key` is the setting of `address`, which is a host:port.
 
-    `is_loopback`: each host finds itself at that address. `listens_on_loopback`: only clients of
-    this host can connect. `fixed_loopback`: an entry of `gateway.node.addresses` that is a loopback
-    address, empty if none is.
+    `is_loopback`: each host reaches itself at that address. `listens_on_loopback`: only clients on
+    this host can connect. `fixed_loopback`: a loopback address in `gateway.node.addresses`, or
+    empty.
     """
 
     broker_id: int
@@ -55,7 +55,7 @@ def address_problem(
     others: Iterable[OtherHost],
     broker_time_ms: int,
 ) -> str | None:
-    """Why clients must not be given the address, with the setting to change; None if they may.
+    """Return why clients must not get the address and which setting to change; None if they may.
 
     `others` are the processes and brokers on other hosts (rlm.policy.peers.other_hosts).
     """
@@ -99,7 +99,7 @@ def _advice(own: OwnGateway) -> str:
 
 
 def _first_rival(own: OwnGateway, live: Iterable[ProcessRegistered]) -> ProcessRegistered | None:
-    """The gateway of another broker that this one must yield to; that of the lowest id."""
+    """Return the gateway of another broker to yield to, that of the lowest id; None if none."""
     if own.broker_id == NO_BROKER:
         return None
     processes = tuple(live)

@@ -1,9 +1,9 @@
-"""Gateways as the metadata shows them: which live, and which have yet to hear of a stored segment.
+"""Finds the live gateways, and those that have not yet applied a metadata record. Pure.
 
-A gateway whose copy of the metadata lacks a segment cannot serve it. So local data goes only when
-every live gateway has applied what says where it is stored; and objects go only when every one has
-applied that their deletion has begun, or it would miss them where nothing is wrong. One that stays
-behind is waited for no longer than its lease: a dead gateway holds no space.
+A gateway whose cache lacks a segment cannot serve it. So a trim waits until every live gateway has
+applied where the records are stored. Objects are deleted only after every live gateway has applied
+the start of their deletion, or it would report them as missing. A slow gateway blocks both only
+while its registration is live; a dead gateway blocks nothing.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from rlmm.spi import MetadataPosition, Registration
 def live_gateways(
     registrations: Iterable[Registration], broker_time_ms: int
 ) -> tuple[ProcessRegistered, ...]:
-    """The gateways whose leases hold."""
+    """Return the gateways whose registrations are live."""
     return live_processes(registrations, ProcessRole.GATEWAY, broker_time_ms)
 
 
 def gateway_behind(
     gateways: Iterable[ProcessRegistered], position: MetadataPosition | None
 ) -> Mapping[str, int | str] | None:
-    """The first gateway that has yet to apply the record at `position`, for people; None if none.
+    """Return the first gateway that has not applied the record at `position`; None if none.
 
-    `position` None is known to all.
+    Every gateway has applied `position` None.
     """
     if position is None:
         return None
@@ -42,7 +42,7 @@ def gateway_behind(
 
 
 def has_applied(gateway: ProcessRegistered, position: MetadataPosition) -> bool:
-    """Whether a gateway's last heartbeat says that it has applied the record at `position`."""
+    """Return whether a gateway's last heartbeat shows that it applied the record at `position`."""
     return any(
         applied.partition == position.partition and applied.offset > position.offset
         for applied in gateway.applied

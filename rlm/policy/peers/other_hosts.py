@@ -1,19 +1,18 @@
-"""Which processes and brokers of the cluster are on another host than this process.
+"""Finds processes and brokers of the cluster on another host than this process.
 
-A loopback address is right for clients and commands only while the whole cluster is on one host.
-A host here is what one loopback interface belongs to: a kernel's boot and a network namespace.
+A loopback address is right for clients and commands only while the whole cluster is on one host. A
+host here is the scope of one loopback interface: a kernel's boot and a network namespace.
 
 | evidence | another host |
 | --- | --- |
 | a live registration | its boot id or network namespace differs from this process's |
 | a broker | no interface of this host has the address that it advertises |
 
-What is not known is no evidence: a registration of version 0.1.0 carries neither id, and the name
-of a broker may not resolve. The broker that this process runs beside, and that broker's other
-processes, are on this host whatever address it advertises. Brokers that advertise a loopback
-address are on this host too: nothing else can be reached there.
+Unknown values are no evidence: a registration of version 0.1.0 has neither id, and a broker's name
+may not resolve. The broker of this process, and its other processes, are on this host whatever
+address it advertises. So are brokers that advertise a loopback address: it reaches nothing else.
 
-Pure: registrations, and the addresses of brokers looked up by the caller.
+Pure: registrations, and broker addresses that the caller looked up.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from rlmm.spi import Registration
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostIdentity:
-    """The host of a process; two with equal ids share a loopback interface. Empty: not known."""
+    """Represents the host of a process; equal ids share a loopback interface. Empty: not known."""
 
     boot_id: str = ""
     network_namespace: str = ""
 
     def differs_from(self, other: HostIdentity) -> bool:
-        """Whether the two are known to be different hosts."""
+        """Return whether the two are known to be different hosts."""
         return _differ(self.boot_id, other.boot_id) or _differ(
             self.network_namespace, other.network_namespace
         )
@@ -42,9 +41,9 @@ class HostIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvertisedBroker:
-    """A live broker, the address that it advertises, and whether that is one of this host's.
+    """Represents a live broker, its advertised address, and whether this host has that address.
 
-    `is_own_address` None: its name could not be resolved.
+    `is_own_address` None means that its name cannot be resolved.
     """
 
     broker_id: int
@@ -54,7 +53,7 @@ class AdvertisedBroker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherHost:
-    """A process or broker on another host: `name` is for people, `address` where it is found."""
+    """Represents a process or broker on another host, with its display name and its address."""
 
     name: str
     address: str
@@ -71,9 +70,10 @@ def other_hosts(
     brokers: Iterable[AdvertisedBroker],
     broker_time_ms: int,
 ) -> tuple[OtherHost, ...]:
-    """What is on another host than a process of `broker_id` (NO_BROKER: of none) on `own`.
+    """Return what is on another host than a process of `broker_id` on `own`.
 
-    Brokers first, each by id; empty while the cluster is on one host as far as it is known.
+    `broker_id` NO_BROKER means a process of the whole cluster. Returns brokers first, in order of
+    ids; nothing if no other host is known.
     """
     elsewhere = [
         OtherHost(name=f"broker {each.broker_id}", address=each.address)

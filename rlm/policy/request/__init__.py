@@ -1,1 +1,1 @@
-"""Decisions on operators' requests: checks, dead letters, lost segments. Pure."""
+"""Decides on operators' requests: checks, dead letters, lost segments. Pure."""

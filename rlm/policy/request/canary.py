@@ -1,10 +1,10 @@
-"""The canary topic of the end-to-end check: its shape, its records, and what registrations show.
+"""Defines the canary topic of the end-to-end check and evaluates registrations. Pure.
 
-A canary topic has one partition for each broker, led by that broker, so that every manager stores
-and trims one. Each record fills a segment: a broker rolls a segment when a record's timestamp is
+A canary topic has one partition per broker, led by that broker, so that every manager stores and
+trims one. Each record fills a segment: a broker rolls a segment when a record's timestamp is
 `segment.ms` later than the segment's first. So the check waits for no clock, and its records can be
-older than the minimum trim age. They are a week older at least, because the managers may have a
-longer minimum age than the command. Pure.
+older than the minimum trim age. They are at least a week older, because the managers may have a
+longer minimum age than the command.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rlmm.events.processes import NO_BROKER, ProcessReadiness, ProcessRegistered
 
 CANARY_PREFIX = "rlm-canary-"
 MIN_ROUNDS = 4
-"""Of each partition the newest rolled and the active segment stay local: two are left to trim."""
+"""In each partition the newest rolled and the active segment stay local, so two can be trimmed."""
 
 _SEGMENT_MS = 60_000
 _DAY_MS = 24 * 3_600_000
@@ -28,7 +28,7 @@ _ABANDONED_AFTER_MS = 3_600_000
 
 
 class CheckResult(Enum):
-    """Of one row. SKIPPED rows do not fail the check; their `problem` says why they were."""
+    """Represents the result of one row. SKIPPED does not fail the check; `problem` explains it."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -37,7 +37,7 @@ class CheckResult(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRow:
-    """What was checked of which process, partition or address, and what came of it."""
+    """Represents one check of a process, partition or address, and its result."""
 
     check: str
     target: str
@@ -48,7 +48,7 @@ class CheckRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryTopic:
-    """`leaders` are node ids by partition; `replicas` has the leader of each partition first."""
+    """Represents a canary topic. `leaders` and `replicas` are node ids by partition."""
 
     name: str
     leaders: tuple[int, ...]
@@ -57,11 +57,11 @@ class CanaryTopic:
 
     @property
     def config_choices(self) -> Sequence[Mapping[str, str]]:
-        """Of the topic when it is created, the best first: brokers refuse names of later versions.
+        """Return configurations for the topic, best first: brokers refuse names of later versions.
 
         A cluster may refuse old timestamps by default: `message.timestamp.before.max.ms` since
-        Kafka 3.6, `message.timestamp.difference.max.ms` before 4.0 (KIP-937). The first one counts
-        where both exist, unless it has its default, so the value here is not the greatest one.
+        Kafka 3.6, `message.timestamp.difference.max.ms` before 4.0 (KIP-937). If a broker knows
+        both, the first one counts unless it has its default. So the value here is not the maximum.
         """
         configs = {
             "cleanup.policy": "delete",
@@ -78,11 +78,11 @@ class CanaryTopic:
 
     @property
     def retention_ms(self) -> int:
-        """Of the tiered topic: what an interrupted check leaves expires by itself."""
+        """Return the retention after which the data of an interrupted check expires."""
         return self.age_ms + _DAY_MS
 
     def round(self, number: int, now_ms: int) -> tuple[CanaryRecord, ...]:
-        """One record for each partition; rounds are numbered from 0 and written in order."""
+        """Return one record per partition; rounds are numbered from 0 and written in order."""
         timestamp_ms = now_ms - self.age_ms + number * 2 * _SEGMENT_MS
         return tuple(
             CanaryRecord(
@@ -103,7 +103,7 @@ def canary_topic(
     max_replicas: int,
     trim_min_age_ms: int,
 ) -> CanaryTopic:
-    """The topic of a check that begins now and writes that many rounds."""
+    """Return the topic for a check that starts now and writes `rounds` rounds."""
     leaders = tuple(sorted(broker_ids))
     count = min(max(1, max_replicas), len(leaders))
     return CanaryTopic(
@@ -118,7 +118,7 @@ def canary_topic(
 
 
 def abandoned_canaries(topics: Iterable[str], now_ms: int) -> tuple[str, ...]:
-    """Canary topics of checks that were killed: their names hold when they began."""
+    """Return canary topics of interrupted checks; a topic's name contains its start time."""
     found = []
     for name in topics:
         started_ms, dash, unique = name.removeprefix(CANARY_PREFIX).partition("-")
@@ -131,7 +131,7 @@ def abandoned_canaries(topics: Iterable[str], now_ms: int) -> tuple[str, ...]:
 def missing_records(
     expected: Mapping[tuple[int, int], bytes], found: Mapping[tuple[int, int], bytes]
 ) -> str:
-    """How a reader's records, by partition and offset, differ from those written; empty if not."""
+    """Return how a reader's records, by partition and offset, differ from `expected`; or empty."""
     absent = sorted(position for position in expected if position not in found)
     wrong = sorted(
         position
@@ -156,9 +156,9 @@ def registration_rows(
     managers: Sequence[ProcessRegistered],
     gateways: Sequence[ProcessRegistered],
 ) -> tuple[CheckRow, ...]:
-    """A row for each broker's manager and gateway, and for each gateway of no broker.
+    """Return a row for each broker's manager and gateway, and for each gateway of no broker.
 
-    `brokers` are the advertised hosts by node id; the processes are those whose heartbeat is young.
+    `brokers` maps node ids to advertised hosts. All processes passed have recent heartbeats.
     """
     spread = any(not is_loopback(host) for host in brokers.values())
     rows = []
@@ -180,7 +180,7 @@ def registration_rows(
 
 
 def gateway_addresses(gateways: Iterable[ProcessRegistered]) -> tuple[str, ...]:
-    """Where clients find the gateways, each address once."""
+    """Return the addresses of the gateways for clients, each address once."""
     return tuple(sorted({each.gateway_address for each in gateways if each.gateway_address}))
 
 
@@ -244,6 +244,6 @@ def _unready(process: ProcessRegistered) -> str:
 
 
 def _cannot_be_reached(address: str, *, spread: bool) -> bool:
-    """Whether nobody can connect to a host:port, or, of several hosts, only its own."""
+    """Return whether no host, or with several hosts no other host, can connect to a host:port."""
     host, _, port = address.rpartition(":")
     return port == "0" or is_unspecified(host) or (spread and is_loopback(host))

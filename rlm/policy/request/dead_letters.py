@@ -1,8 +1,8 @@
-"""What a dead letter comes to, by what the metadata says of its segment now.
+"""Evaluates a dead letter by the present metadata of its segment. Pure.
 
-A letter stays in its topic for ever; the metadata knows whether it was settled since. That a
-segment is not known any more proves something only to a reader who has come past the record that
-the letter names: a metadata topic that was lost, or made again, knows no segment at all.
+A dead letter stays in its topic permanently; the metadata shows whether it has been settled. An
+unknown segment proves a finished deletion only after the reader has passed the record that the dead
+letter names: a lost or recreated metadata topic contains no segment at all.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rsm.segment.metadata import SegmentState
 
 
 class DeadLetterState(Enum):
-    """Whether a letter's objects are still to be deleted; the text is for people."""
+    """Represents whether a dead letter's objects are still to be deleted; with display texts."""
 
     OPEN = "the deletion is still to be finished"
     DONE = "the deletion has finished since"
@@ -26,7 +26,7 @@ class DeadLetterState(Enum):
 def dead_letter_state(
     dead_letter: DeadLetter, record: SegmentRecord | None, positions: Mapping[int, int]
 ) -> DeadLetterState:
-    """`record` is what the metadata has of the segment, read up to `positions`."""
+    """Return the state by `record`, the segment's metadata as read up to `positions`."""
     if record is not None:
         return {
             SegmentState.DELETE_SEGMENT_STARTED: DeadLetterState.OPEN,

@@ -1,4 +1,4 @@
-"""What an operator gives up with one damaged segment, by the metadata and its leader. Pure."""
+"""Finds what an operator gives up with one damaged segment, by metadata and leader. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rsm.segment.ranges import OffsetRange, missing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentLoss:
-    """Readable offsets that one segment holds, and what else holds any of them.
+    """Represents the readable offsets of one segment, and where else they are.
 
-    `lost` are those in no other finished segment without an anomaly and in no recorded gap; all
-    without the gaps where they hold the rest. `readable_in` are the finished segments that hold the
-    others. `on_broker` is what of `lost` the broker still has.
+    `lost` offsets are in no recorded gap and no other finished segment without an anomaly. If gaps
+    cover all of those, `lost` includes the gaps. `readable_in` are the finished segments with the
+    other offsets. `on_broker` is the part of `lost` that the broker still has.
     """
 
     lost: tuple[OffsetRange, ...]
@@ -33,7 +33,7 @@ def segment_loss(
     segments: Sequence[RemoteLogSegmentMetadata],
     local_start_offset: int,
 ) -> SegmentLoss:
-    """What is lost with a segment; nothing if no reader can reach it any more."""
+    """Return what is lost with a segment; nothing if no reader can reach its offsets."""
     stored = stored_ranges(state.lineage, segments)
     damaged = {segment, *(anomaly.segment for anomaly in state.anomalies)}
     sound = [part for part in stored if part.metadata.segment_id.id not in damaged]

@@ -1,1 +1,1 @@
-"""Decisions on a manager's resources: concurrent copies, time until disks are full. Pure."""
+"""Decides on a manager's resources: concurrent copies, time until disks are full. Pure."""

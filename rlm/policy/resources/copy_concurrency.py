@@ -1,12 +1,12 @@
-"""How many copies run at once, found out by trying: as many as still bring something.
+"""Finds by trial how many copies to run at once: as many as still raise the total rate. Pure.
 
-Copies that wait for a distant store hardly disturb each other, and more of them move more bytes.
-Where they share what is scarce, be it the disk, the network, the store or this process' one
-interpreter, more of them move the same, hold more memory, and take longer each. Which it is changes
-with the store's latency. So one is added or taken away at a time, and what the rate of all together
-does decides: a copy at once is worth it if it brings at least half of its share. A store that
-refuses has the number halved. Source: additive increase, multiplicative decrease (RFC 5681), with
-the rate as the signal besides loss.
+Copies that wait for a distant store hardly slow each other, and more of them copy more bytes.
+Copies that share a scarce resource (disk, network, store, this process's one interpreter) copy no
+more bytes together. They use more memory and take longer each. The store's latency decides which
+case applies, and it varies. So the limit changes by one at a time, and the total rate decides: one
+more copy is kept if it adds at least half of its share. An error of the store halves the limit.
+Source: additive increase, multiplicative decrease (RFC 5681), with the rate as a signal in addition
+to loss.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _QUIET_WINDOWS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyWindow:
-    """What was seen in a stretch of time.
+    """Represents the copies of one window of time.
 
-    `is_saturated`: all places were taken, and more waited, at its begin and at its end. `refused`:
-    the store failed an attempt.
+    `is_saturated`: at its start and end all slots were taken and more copies waited. `refused`: the
+    store failed an attempt.
     """
 
     moved_bytes: int
@@ -34,11 +34,11 @@ class CopyWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyConcurrency:
-    """How many at once now, and what is being tried.
+    """Represents the present limit of concurrent copies and the running trial.
 
-    `before` and `rate_before` (bytes per ms) are the last number and rate that were kept, None
-    while there is nothing to compare with; `quiet_windows`: how long nothing new is tried;
-    `doubling` until the first number that was too high; `goes_up`: the next attempt is one more.
+    `before` and `rate_before` (bytes per ms) are the last limit and rate that were kept, or None
+    without a comparison. `quiet_windows` counts the windows until the next trial. `doubling` lasts
+    until the first limit that was too high. `goes_up`: the next trial raises the limit.
     """
 
     limit: int
@@ -51,12 +51,12 @@ class CopyConcurrency:
 
     @classmethod
     def beginning(cls, most: int) -> CopyConcurrency:
-        """Begins low: too many at once cost everybody, too few only a few windows."""
+        """Return a low limit: too many copies slow all others, too few cost only some windows."""
         return cls(limit=min(_FIRST_LIMIT, most), most=most)
 
 
 def adjusted(now: CopyConcurrency, seen: CopyWindow) -> CopyConcurrency:
-    """The next number, after a window with the present one."""
+    """Return the next limit after a window with the present one."""
     if seen.refused:
         return CopyConcurrency(
             limit=max(1, now.limit // 2),
@@ -66,7 +66,7 @@ def adjusted(now: CopyConcurrency, seen: CopyWindow) -> CopyConcurrency:
         )
     if not seen.is_saturated:
         return replace(now, before=None, rate_before=None)
-    if not seen.moved_bytes:  # all hang: others must not wait for them
+    if not seen.moved_bytes:  # all copies hang: others must not wait for them
         return replace(now, limit=min(now.limit + 1, now.most), before=None, rate_before=None)
     rate = seen.moved_bytes / max(seen.elapsed_ms, 1)
     if now.before is None or now.rate_before is None or now.before == now.limit:
@@ -88,13 +88,13 @@ def adjusted(now: CopyConcurrency, seen: CopyWindow) -> CopyConcurrency:
 
 
 def _tried(now: CopyConcurrency, rate: float) -> CopyConcurrency:
-    """Keep the present number with its rate, and try another one, if it is time for that."""
+    """Keep the present limit with its rate, and try another one unless trials are paused."""
     kept = replace(now, before=now.limit, rate_before=rate)
     if now.quiet_windows:
         return replace(kept, quiet_windows=now.quiet_windows - 1)
     step = now.limit if now.doubling else 1
     wanted = now.limit + step if now.goes_up else now.limit - 1
     limit = max(1, min(wanted, now.most))
-    if limit == now.limit:  # at an end: the other way next
+    if limit == now.limit:  # at a limit: try the other direction next
         return replace(kept, goes_up=not now.goes_up, doubling=False, quiet_windows=_QUIET_WINDOWS)
     return replace(kept, limit=limit)

@@ -1,4 +1,4 @@
-"""When a disk will be full, by how it filled lately. Pure."""
+"""Forecasts when a disk will be full, from recent samples. Pure."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 
 class DiskSample(NamedTuple):
-    """How much of a disk was used at a monotonic time."""
+    """Represents the used bytes of a disk at a monotonic time."""
 
     at_ms: int
     used_bytes: int
 
 
 def full_in_ms(samples: Sequence[DiskSample], total_bytes: int) -> int | None:
-    """The time until nothing is free, at the mean rate of these samples; None if it does not fill.
+    """Return the time until the disk is full at the mean rate of the samples; 0 if it is full.
 
-    0 if it is full.
+    Returns None if the disk does not fill.
     """
     if not samples:
         return None

@@ -1,1 +1,1 @@
-"""Decisions on a whole topic: its policy, and whether tiering may end. Pure."""
+"""Decides on a whole topic: its policy, and whether tiering may end. Pure."""

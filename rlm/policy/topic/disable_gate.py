@@ -1,8 +1,9 @@
-"""What disabling a topic's tiering would cost: local records that are not stored and would go.
+"""Finds local records that disabling a topic's tiering puts at risk. Pure.
 
-While a topic is tiered, the broker deletes nothing by itself. When its own retention comes back it
-may delete at once what is older than that, stored or not. And what is rolled but not stored would
-never be, because copying ends. A segment with an anomaly on record does not count as stored.
+While a topic is tiered, the broker deletes nothing by itself. Once its own retention is restored,
+it may delete older records at once, whether or not they are stored. Rolled segments that are not
+stored would never be, because copying ends. A segment with a recorded anomaly does not count as
+stored.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from rsm.segment.ranges import OffsetRange
 
 
 class RiskReason(Enum):
-    """Why records are at risk; the text is for the user."""
+    """Represents why records are at risk; the values are for users."""
 
     NOT_STORED = "rolled segments are not stored yet"
     NOT_KNOWN = "no manager tells what is rolled"
@@ -31,10 +32,10 @@ class RiskReason(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalExtent:
-    """A partition's log on its leader, and what the restored retention leaves of it.
+    """Represents a partition's log on its leader, and what the restored retention keeps of it.
 
-    `kept_from_offset`: the first record young enough for the retention in time; the end if there is
-    none. `size_limited`: the restored retention has a limit in bytes.
+    `kept_from_offset` is the first record within the retention in time, or the end without one.
+    `size_limited`: the restored retention has a limit in bytes.
     """
 
     local_start_offset: int
@@ -45,7 +46,7 @@ class LocalExtent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordsAtRisk:
-    """Offsets that may be lost. `size_bytes` is known for rolled segments only, else None."""
+    """Represents offsets that may be lost. `size_bytes` is None except for rolled segments."""
 
     topic_id_partition: TopicIdPartition
     offsets: OffsetRange
@@ -66,11 +67,11 @@ def records_at_risk(
     extent: LocalExtent,
     lag: Lag | None,
 ) -> RecordsAtRisk | None:
-    """What would be lost if the broker's retention came back now; None if nothing.
+    """Return what would be lost if the broker's retention were restored now; None if nothing.
 
-    `lag` is what the partition's leading manager said of rolled segments since copying is about to
-    end; None if it said nothing. Then all that is not stored counts, except where no manager ever
-    took the partition: there the broker's retention would remove what it always did.
+    `lag` is what the partition's manager reports of rolled segments since copying is about to end;
+    None without a report. Then all unstored records count. The exception is a partition that no
+    manager ever owned: its broker's retention removes what it always did.
     """
     found = tuple(segments)
     start_offset = extent.local_start_offset
@@ -86,7 +87,7 @@ def records_at_risk(
         reason = RiskReason.NOT_KNOWN
     else:
         reason, end_offset = RiskReason.EXPIRED, min(end_offset, extent.kept_from_offset)
-        if is_damaged and extent.size_limited:  # of what is rolled any part may go
+        if is_damaged and extent.size_limited:  # the broker may delete any rolled segment
             end_offset = max(end_offset, stored_end_offset)
     if sound_end_offset >= end_offset:
         return None

@@ -1,8 +1,9 @@
-"""What the values of a policy may be, checked as Kafka checks its own.
+"""Checks the values of a policy, as Kafka checks its own. Pure.
 
-Retentions by KIP-405 (LogConfig.validateValues), copy lags by KIP-1241 and by PIP-17, whose
-`offloadTimeInMinutes` (from the roll on) and `offloadSizeInMB` they are in other units: a segment
-must be stored before its retention takes it, and not wait beyond what local retention lets go.
+Sources: KIP-405 for retentions (LogConfig.validateValues), KIP-1241 for copy lags. PIP-17's
+`offloadTimeInMinutes` (from the roll on) and `offloadSizeInMB` are the same lags in other units. A
+segment must be stored before its retention expires it. It must not wait longer than local retention
+keeps it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _MAX_VALUE = 2**63 - 1
 
 
 def check_values(policy: TopicPolicy) -> None:
-    """Raise InvalidConfigError, naming the rule and the values, if they contradict each other."""
+    """Raise InvalidConfigError with the rule and the values if the values contradict each other."""
     _check_retention(
         policy, RETENTION_MS, total=policy.retention_ms, local=policy.local_retention_ms
     )
@@ -52,11 +53,10 @@ def check_values(policy: TopicPolicy) -> None:
 
 
 def delayed_trim_note(policy: TopicPolicy, trim_min_age_ms: int) -> str | None:
-    """Say that local data stays longer than the policy's local retention; None if it does not.
+    """Return a note if local data stays longer than the policy's local retention; else None.
 
-    `trim_min_age_ms` is `remote.local.trim.min.age.ms`. A limit in bytes may be exceeded by the
-    records of that time, however large it is, so only one that was set for the broker's disk alone
-    is worth the note.
+    `trim_min_age_ms` is `remote.local.trim.min.age.ms`. The records of that time may exceed any
+    limit in bytes. So the note covers only a limit that was set for the broker's disk alone.
     """
     local_ms, local_bytes = policy.effective_local_retention_ms, policy.local_retention_bytes
     if 0 <= local_ms < trim_min_age_ms:

@@ -1,8 +1,8 @@
-"""How a topic's tiering policy comes to be: flags over the policy it has over its own settings.
+"""Builds a topic's tiering policy from flags, its current policy and its own settings. Pure.
 
-Owns what a policy may say and which topics may have one; rlm.policy.topic.policy_values, which
-values go together. Must not know how a policy is brought into force: the order of effects is
-rlm.topics.enable's.
+This module decides what a policy may contain and which topics may have one. The combinations of
+values are in rlm.policy.topic.policy_values. It must not know how a policy is activated:
+rlm.topics.enable owns that order of effects.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _ORIGINALS_IN_FORCE = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyFlags:
-    """What a user gave; None keeps the value that the topic has.
+    """Represents a user's values; None keeps the present value of the topic.
 
-    Of the two copy lags either 0 copies at once; so one that is given switches on the other, as
-    -1, if that one was 0 and is not given itself.
+    A copy lag of 0 copies at once, whatever the other lag is. So a lag that is given sets the other
+    lag from 0 to -1, unless that one is given too.
     """
 
     retention_ms: int | None = None
@@ -65,7 +65,7 @@ class PolicyFlags:
     copy_lag_since: CopyLagSince | None = None
 
     def copy_lags(self, base: TopicPolicy) -> tuple[int, int]:
-        """The lags in ms and bytes over those of `base`."""
+        """Return the lags in ms and bytes that result from these flags over those of `base`."""
         lag_ms = _or(self.copy_lag_ms, base.copy_lag_ms)
         lag_bytes = _or(self.copy_lag_bytes, base.copy_lag_bytes)
         if self.copy_lag_ms and self.copy_lag_bytes is None:
@@ -84,11 +84,11 @@ def enabling_policy(
     configs: TopicConfigs,
     recalled: tuple[OriginalConfig, ...] = (),
 ) -> TopicPolicy:
-    """The policy that `flags` ask for, in state ENABLING, with the originals to restore later.
+    """Return the ENABLING policy that `flags` request, with the originals to restore later.
 
-    `current` is the policy of this topic id; `recalled` are originals that were kept elsewhere,
-    should it have been lost. On the first one, a total retention that is not given is the topic's
-    effective one in `configs`. InvalidConfigError if the values contradict Kafka's rules.
+    `current` is the policy of this topic id. `recalled` are originals stored elsewhere, in case it
+    was lost. For a new policy, a total retention that is not given is the effective one of
+    `configs`. Raises InvalidConfigError if the values contradict Kafka's rules.
     """
     if current is None:
         base = TopicPolicy(
@@ -122,9 +122,9 @@ def enabling_policy(
 
 
 def check_tierable(configs: TopicConfigs, *, own_topics: Iterable[str]) -> None:
-    """Raise InvalidConfigError naming the rule if this topic must not be tiered.
+    """Raise InvalidConfigError with the rule if this topic must not be tiered.
 
-    `own_topics` are the product's own. See `untierable_reason` for what its settings may forbid.
+    `own_topics` are the topics of `rlm`. `untierable_reason` checks the topic's settings.
     """
     topic = configs.topic
     if topic in INTERNAL_TOPICS:
@@ -137,10 +137,10 @@ def check_tierable(configs: TopicConfigs, *, own_topics: Iterable[str]) -> None:
 
 
 def untierable_reason(configs: TopicConfigs) -> str | None:
-    """Which setting forbids tiering, with its value; None if none does.
+    """Return the setting that forbids tiering, with its value; None if none does.
 
-    A compacted log has no segments that stay as they are, one without `delete` refuses to be
-    trimmed, and one that the brokers tier themselves is not ours to trim.
+    The segments of a compacted log change, a topic without `delete` cannot be trimmed, and brokers
+    trim the topics that they tier themselves.
     """
     if configs.cleanup_policy != {"delete"}:
         found = ",".join(sorted(configs.cleanup_policy))
@@ -151,27 +151,27 @@ def untierable_reason(configs: TopicConfigs) -> str | None:
 
 
 def deletes_nothing(configs: TopicConfigs) -> bool:
-    """Whether the broker's own retention is off: both limits are -1 in force."""
+    """Return whether the broker's own retention is disabled: both effective limits are -1."""
     return configs.retention_ms == UNLIMITED and configs.retention_bytes == UNLIMITED
 
 
 def retention_overrides(configs: TopicConfigs) -> Mapping[str, str | None]:
-    """The topic's own retention; None where it has none."""
+    """Return the topic's own retention; None for a limit without an override."""
     return {name: configs.override(name) for name in RETENTION_CONFIGS}
 
 
 def are_all_lifted(overrides: Mapping[str, str | None]) -> bool:
-    """Whether these are what tiering sets: -1 for each."""
+    """Return whether these are the values that tiering sets: -1 for each."""
     return all(overrides.get(name) == str(UNLIMITED) for name in RETENTION_CONFIGS)
 
 
 def _originals(
     current: TopicPolicy | None, configs: TopicConfigs, recalled: tuple[OriginalConfig, ...]
 ) -> tuple[OriginalConfig, ...]:
-    """The overrides to restore: those recorded, as long as the -1 in force is our own.
+    """Return the overrides to restore: the recorded ones, if `rlm` set the present -1.
 
-    After DISABLING or DISABLED that is known by the overrides being -1 still; if they are not, they
-    were restored, and what is there now is the user's.
+    After DISABLING or DISABLED, `rlm` set them if all overrides are still -1. Otherwise they were
+    restored, and the present values are the user's.
     """
     overrides = retention_overrides(configs)
     if current is not None and current.originals:
