@@ -1,4 +1,4 @@
-"""The rows of a check as they become known, and waiting with a bound."""
+"""Collects the rows of a check, and waits for conditions within a time limit."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ POLL_MS = 500
 
 @dataclass(slots=True)
 class CheckStep:
-    """One row under way. `skipped`, set before an error: the error is no fault of the cluster."""
+    """Represents one running row. `skipped`, set before an error, excuses the cluster from it."""
 
     skipped: bool = False
     passed: bool = False
 
 
 class CheckRows:
-    """Collects rows in order and reports each at once. One thread's."""
+    """Collects rows in order and reports each at once. Not thread-safe."""
 
     def __init__(self, clock: Clock, report: Callable[[CheckRow], None]) -> None:
         self._clock = clock
@@ -31,17 +31,15 @@ class CheckRows:
 
     @property
     def all(self) -> tuple[CheckRow, ...]:
-        """The rows so far."""
         return tuple(self._rows)
 
     def add(self, row: CheckRow) -> None:
-        """Add a row that is known."""
         self._rows.append(row)
         self._report(row)
 
     @contextmanager
     def step(self, check: str, target: str) -> Iterator[CheckStep]:
-        """A row for what the block does: failed with the error that it raises, which ends here."""
+        """Add a row for the block; a TieredStorageError fails the row and ends here."""
         started_ms = self._clock.monotonic_ms()
         step = CheckStep()
         problem = ""
@@ -63,9 +61,9 @@ class CheckRows:
 
 
 def holds_within(clock: Clock, limit_ms: int, condition: Callable[[], bool]) -> bool:
-    """Whether a condition holds before the limit; asked at least once.
+    """Return whether a condition becomes true within the limit; checks it at least once.
 
-    A condition that raises RetriableError does not hold yet; at the limit the error is raised.
+    RetriableError means that it is not true yet; at the limit the error is raised.
     """
     give_up_ms = clock.monotonic_ms() + limit_ms
     while True:

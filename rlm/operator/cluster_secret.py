@@ -1,4 +1,4 @@
-"""Sets the cluster's secret: the first manager makes one, an operator replaces it."""
+"""Sets the cluster's secret: the first manager creates it, an operator replaces it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rsm.segment.errors import FencedError
 
 
 class SecretWriter:
-    """Writes secrets to the metadata topic. Of two writers at once the last one holds."""
+    """Writes secrets to the metadata topic. Of two concurrent writers, the last one wins."""
 
     def __init__(
         self,
@@ -19,23 +19,23 @@ class SecretWriter:
         new_id: Callable[[], UUID],
         random_bytes: Callable[[int], bytes],
     ) -> None:
-        """`random_bytes` gives so many bytes that nobody can guess."""
+        """Create secrets with `random_bytes`, which returns that number of unpredictable bytes."""
         self._metadata = metadata
         self._new_id = new_id
         self._random_bytes = random_bytes
 
     def ensure(self) -> None:
-        """Return when the cluster has a secret, and make one if it has none.
+        """Return when the cluster has a secret; create one if it has none.
 
-        Raises RetriableError if it is not known whether that was written.
+        Raises RetriableError if the result of the write is unknown.
         """
         if self._metadata.cluster_secret() is None:
             self._write(previous=None)
 
     def rotate(self) -> ClusterSecretSet:
-        """Replace the secret; what was written. `previous` stays valid for 10 minutes, if any.
+        """Replace the secret; return the event. `previous`, if any, stays valid for 10 minutes.
 
-        The one before that is valid no longer. Raises as `ensure`.
+        The secret before `previous` becomes invalid at once. Raises as `ensure`.
         """
         known = self._metadata.cluster_secret()
         return self._write(previous=None if known is None else known.current)

@@ -1,7 +1,7 @@
-"""Finishes a deletion that became a dead letter: objects deleted → DELETE_SEGMENT_FINISHED.
+"""Finishes the deletion of a dead letter: objects deleted → DELETE_SEGMENT_FINISHED.
 
-Anyone may: the decision was made, and its DELETE_SEGMENT_STARTED stands. Deleting what is gone
-already is no error, so it may be done twice.
+Any process may do this, because the accepted DELETE_SEGMENT_STARTED records the decision. It may
+run twice: deleting a missing object is no error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rsm.spi import RemoteStorageManager
 
 
 class DeadLetterRetry:
-    """Thread-safe."""
+    """Finishes dead letters' deletions. Thread-safe."""
 
     def __init__(
         self,
@@ -34,10 +34,10 @@ class DeadLetterRetry:
         self._new_id = new_id
 
     def finish(self, record: SegmentRecord) -> None:
-        """Delete the objects of a segment in DELETE_SEGMENT_STARTED and say so.
+        """Delete the objects of a segment in DELETE_SEGMENT_STARTED and record the end.
 
-        Raises RetriableError if the store still refuses, or somebody reads it; FencedError if the
-        metadata refused, because somebody else has finished it meanwhile.
+        Raises RetriableError if the store still refuses or a lease is active. Raises FencedError if
+        the metadata refuses, because another process has finished it in the meantime.
         """
         metadata = record.metadata
         state = self._metadata.partition_state(metadata.topic_id_partition)

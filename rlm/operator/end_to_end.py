@@ -1,13 +1,13 @@
-"""The end-to-end check: a canary topic goes through every manager and every gateway.
+"""Runs the end-to-end check: a canary topic passes through every manager and every gateway.
 
 The order of effects:
 
     registrations read → canary topic created → tiered → one round of records written through each
     gateway → stored and trimmed by each leader's manager → read through each gateway
-    → log starts moved to the ends, so that the managers delete all that is stored → topic deleted
+    → log starts moved to the ends, so that the managers delete all stored data → topic deleted
 
-The topic is deleted however the check ends. A step that fails does not end the check: what can
-still be shown of the others is. Nothing but the canary topic is changed.
+The check deletes the topic however it ends. After a failed phase it still checks what it can. It
+changes nothing but the canary topic.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _WRITE_MS = 15_000
 _READ_MS = 30_000
 _DELETE_MS = 60_000
 _WAKE_MS = 5_000
-# What an operator has set so that local data stays longer: no fault, but nothing is trimmed soon.
+# An operator's settings that keep local data longer: no fault, but trims will not come soon.
 _YOUNGER_THAN_MIN_AGE = "younger_than_min_age"
 _DELAYED_BY_CONFIGURATION = frozenset(
     {"within_margin", "within_deletion_lag", _YOUNGER_THAN_MIN_AGE}
@@ -59,21 +59,21 @@ _LONGER_AGE = (
 
 
 class Managers(Protocol):
-    """The managers of the cluster over HTTP, from this host. No call raises."""
+    """Represents the cluster's managers over HTTP, seen from this host. No call raises."""
 
     def problem(self, manager: ProcessRegistered) -> str:
-        """Why it cannot be asked from here; empty if it can."""
+        """Return why the manager cannot be reached from here; empty if it can."""
 
     def wake(self) -> None:
-        """Have those that can be reached look at their partitions now."""
+        """Ask all reachable managers to start a cycle now."""
 
     def blocked(self, topic: str) -> Mapping[int, tuple[Blocked | None, Blocked | None]]:
-        """What blocks copies and trims, by partition; None where nothing does."""
+        """Return what blocks copies and trims by partition; None where nothing does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSettings:
-    """`wait_ms` bounds the check without its clean-up; `keep` leaves the topic."""
+    """Represents the settings. `wait_ms` excludes the clean-up; `keep` keeps the topic."""
 
     wait_ms: int
     keep: bool
@@ -84,7 +84,7 @@ class CheckSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckTools:
-    """What the check works with."""
+    """Groups the systems that the check uses."""
 
     topics: TopicAdmin
     canaries: CanaryTopics
@@ -98,7 +98,7 @@ class CheckTools:
 
 @dataclass(slots=True)
 class _Canary:
-    """The topic under way: what was written where."""
+    """Represents the canary topic, and the records written to it by partition and offset."""
 
     topic: CanaryTopic
     partitions: tuple[TopicIdPartition, ...] = ()
@@ -108,20 +108,20 @@ class _Canary:
 
     @property
     def ends(self) -> Mapping[int, int]:
-        """Behind the last record of each partition."""
+        """Return the offset after the last record of each partition."""
         return {
             number: max((o for p, o in self.written if p == number), default=-1) + 1
             for number in range(len(self.topic.leaders))
         }
 
     def target(self, partition: TopicIdPartition) -> str:
-        """A partition as it is shown: by the broker whose manager it tries."""
+        """Return a partition's display name, with the broker whose manager it tests."""
         leader = self.topic.leaders[partition.partition]
         return f"broker {leader} (partition {partition.partition})"
 
 
 class EndToEndCheck:
-    """One check. One thread's; `report` is given each row as soon as it is known."""
+    """Runs one check. Not thread-safe; `report` gets each row as soon as it is complete."""
 
     def __init__(
         self, tools: CheckTools, settings: CheckSettings, report: Callable[[CheckRow], None]
@@ -132,9 +132,9 @@ class EndToEndCheck:
         self._deadline_ms = tools.clock.monotonic_ms() + settings.wait_ms
 
     def registrations(self) -> tuple[CheckRow, ...]:
-        """Check who is registered, and whether the managers can be asked; changes nothing.
+        """Check which processes are registered and whether the managers answer; changes nothing.
 
-        Raises RetriableError if the cluster cannot be asked.
+        Raises RetriableError if the cluster does not answer.
         """
         view = self._tools.topics.view(())
         managers = self._tools.live(ProcessRole.MANAGER)
@@ -149,7 +149,7 @@ class EndToEndCheck:
         return self._rows.all
 
     def run(self) -> tuple[CheckRow, ...]:
-        """The whole check. Raises as `registrations`; a failing step is a row."""
+        """Run the whole check. Raises as `registrations`; a failed phase is a row."""
         self.registrations()
         gateways = gateway_addresses(self._tools.live(ProcessRole.GATEWAY))
         canary = _Canary(topic=self._new_topic(rounds=max(MIN_ROUNDS, len(gateways))))
@@ -185,7 +185,7 @@ class EndToEndCheck:
         return step.passed
 
     def _create_with(self, topic: CanaryTopic, choices: Sequence[Mapping[str, str]]) -> None:
-        """Create it with the first configs whose names the brokers know."""
+        """Create the topic with the first configuration whose names the brokers know."""
         first, *others = choices
         limit_ms = self._limit(_CREATE_MS)
         try:
@@ -210,7 +210,7 @@ class EndToEndCheck:
         return step.passed
 
     def _await_known(self, name: str) -> None:
-        """Return when the cluster shows the topic with leaders. RetriableError."""
+        """Return when the cluster shows leaders for the topic, else raise RetriableError."""
 
         def has_leaders() -> bool:
             found = self._tools.topics.view((name,)).topics.get(name)
@@ -222,7 +222,7 @@ class EndToEndCheck:
             raise RetriableError("the topic has no leaders", topic=name)
 
     def _write(self, canary: _Canary, gateways: Sequence[str]) -> None:
-        """A round through each gateway; through the brokers what a gateway did not take."""
+        """Write a round through each gateway, and to the brokers what a gateway did not write."""
         now_ms = self._tools.clock.wall_ms()
         for number in range(max(MIN_ROUNDS, len(gateways))):
             records: Sequence[CanaryRecord] = canary.topic.round(number, now_ms)
@@ -230,12 +230,12 @@ class EndToEndCheck:
                 with self._rows.step("written through", gateways[number]):
                     records = self._write_at(gateways[number], canary, records)
             if records and self._write_at(None, canary, records):
-                return  # the row of the partition that is not stored says so
+                return  # the partition's "stored" row reports this
 
     def _write_at(
         self, address: str | None, canary: _Canary, records: Sequence[CanaryRecord]
     ) -> Sequence[CanaryRecord]:
-        """Those that were not written. RetriableError naming why, at a gateway's address."""
+        """Return the records that were not written. Raises RetriableError if a gateway fails."""
         limit_ms = self._limit(_WRITE_MS)
         done = self._tools.canaries.write(address, canary.topic.name, records, limit_ms)
         canary.written.update(done.positions)
@@ -285,7 +285,6 @@ class EndToEndCheck:
                 )
 
     def _blocked(self, partition: TopicIdPartition) -> tuple[Blocked | None, Blocked | None]:
-        """What blocks its copies and its trims."""
         blocked = self._tools.managers.blocked(partition.topic)
         return blocked.get(partition.partition, (None, None))
 
@@ -323,7 +322,7 @@ class EndToEndCheck:
                 self._tools.canaries.delete(name, _CREATE_MS)
 
     def _move_log_starts(self, canary: _Canary) -> None:
-        """What a client's DeleteRecords through a gateway asks for: delete all there is."""
+        """Request the deletion of all records, like DeleteRecords through a gateway."""
         view = self._tools.topics.view((canary.topic.name,)).topic(canary.topic.name)
         for partition, span in self._tools.topics.log_spans(view, 0).items():
             self._tools.metadata.publish(
@@ -343,9 +342,9 @@ class EndToEndCheck:
         return sum(1 for tip in canary.partitions for _ in metadata.list_remote_log_segments(tip))
 
     def _until_woken(self, done: Callable[[], bool], reserve_ms: int) -> bool:
-        """Wait for the managers, waking them now and then; False when the time is over.
+        """Wait until `done`, waking the managers at intervals; return False at the time limit.
 
-        `reserve_ms` of the check's time is left for what comes after.
+        Leaves `reserve_ms` of the check's time for later phases.
         """
         woken_ms: int | None = None
 
@@ -363,7 +362,7 @@ class EndToEndCheck:
         return holds_within(self._tools.clock, left_ms - reserve_ms, asked)
 
     def _limit(self, limit_ms: int) -> int:
-        """What is left of the check's time, up to a limit; at least a poll."""
+        """Return the rest of the check's time, at most `limit_ms`, at least one poll interval."""
         left_ms = self._deadline_ms - self._tools.clock.monotonic_ms()
         return max(POLL_MS, min(limit_ms, left_ms))
 

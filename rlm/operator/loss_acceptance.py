@@ -1,7 +1,7 @@
 """Accepts the loss of one damaged segment for an operator (rlm topic resolve --lost-segment).
 
-Only puts it on record. The leader's manager records the gap and deletes the segment, after its own
-check of the objects, and never while a repair is possible.
+Only records the acceptance. The leader's manager records the gap and deletes the segment after its
+own check of the objects, and never while a repair is possible.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from rsm.spi import CopyAttempt, ObjectFault, RemoteStorageManager
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptableLoss:
-    """A damaged segment that nothing can repair: what is lost with it, and its damaged objects.
+    """Represents a damaged segment without a repair: its lost offsets and its damaged objects.
 
-    `lost` is what one acceptance gives up. `later_count` further ranges are lost too; they can be
-    given up when the gap of `lost` is on record.
+    `lost` is what one acceptance gives up. `later_count` further ranges are lost too. They can be
+    given up once the gap of `lost` is recorded.
     """
 
     segment_id: RemoteLogSegmentId
@@ -37,7 +37,7 @@ class AcceptableLoss:
 
 
 class LossAcceptance:
-    """One command's."""
+    """Accepts losses for one command. Not thread-safe."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class LossAcceptance:
         clock: Clock,
         new_id: Callable[[], UUID],
     ) -> None:
-        """`storage` None: the store cannot be asked here, and the anomalies on record count."""
+        """Use the recorded anomalies if `storage` is None: the store cannot be read here."""
         self._metadata = metadata
         self._storage = storage
         self._clock = clock
@@ -55,11 +55,11 @@ class LossAcceptance:
     def examine(
         self, segment_id: RemoteLogSegmentId, local_start_offset: int, attempt: CopyAttempt
     ) -> AcceptableLoss:
-        """What would be lost. `local_start_offset` is the leader's.
+        """Return what would be lost with a segment. `local_start_offset` is the leader's.
 
-        NotFoundError if the segment is not stored. InvalidConfigError if there is nothing to
-        accept: its objects are whole, or a repair is possible. RetriableError if the store cannot
-        be asked.
+        Raises NotFoundError if the segment is not stored, and RetriableError if the store does not
+        answer. Raises InvalidConfigError if there is nothing to accept: its objects are whole, or a
+        repair is possible.
         """
         tip = segment_id.topic_id_partition
         record = self._metadata.segment(segment_id)
@@ -101,9 +101,9 @@ class LossAcceptance:
         )
 
     def accept(self, loss: AcceptableLoss) -> None:
-        """Put the loss of each damaged object on record, with its offsets. RetriableError.
+        """Record the loss of each damaged object with its offsets; raise RetriableError if refused.
 
-        Nothing else is given up, even if more is lost before the leader's manager acts.
+        Gives up nothing else, even if more is lost before the leader's manager acts.
         """
         tip = loss.segment_id.topic_id_partition
         now_ms = self._clock.wall_ms()
@@ -132,7 +132,7 @@ class LossAcceptance:
     def _faults(
         self, metadata: RemoteLogSegmentMetadata, attempt: CopyAttempt
     ) -> Mapping[str, ObjectFault]:
-        """Damaged objects by key: as the store has them, or as they are on record."""
+        """Return the damaged objects by key, from the store or else from the recorded anomalies."""
         anomalies = [
             each
             for each in self._metadata.partition_state(metadata.topic_id_partition).anomalies

@@ -1,6 +1,7 @@
-"""Having what is rolled stored now (PIP-17's manual trigger): requested, awaited, told.
+"""Requests an offload of rolled segments and waits for it (PIP-17's manual trigger).
 
-The leaders' managers copy; this only asks them to, past any copy lag, and watches what they say.
+The leaders' managers copy. This requests the copies without regard to any copy lag, and follows the
+managers' reports.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ _POLL_INTERVAL_MS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyProgress:
-    """What a leader's manager says: up to where is rolled and stored, and what holds the rest.
+    """Represents a manager's report of the rolled and stored end, and what blocks the rest.
 
-    `requested_offset` is the request that it has seen, -1 for none. `requested_end_offset` is the
-    end of the last rolled segment wholly before it; None if the manager is of a version that stores
-    the segment that holds the position, too.
+    `requested_offset` is the newest request that the manager has read, -1 for none.
+    `requested_end_offset` is the end of the last rolled segment wholly before it. It is None for
+    older managers, which also store the segment that contains the position.
     """
 
     rolled_end_offset: int
@@ -38,18 +39,18 @@ class CopyProgress:
 
 
 class CopyProgressSource(Protocol):
-    """Where these words come from."""
+    """Reads the copy progress from the leaders' managers."""
 
     def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
-        """As of the last look at each partition; left out where none tells."""
+        """Return the progress of each partition at its last cycle; omit those without an answer."""
 
     def silence(self, tip: TopicIdPartition) -> str:
-        """Why `rolled` left a partition out the last time, and what to do."""
+        """Return why the last `rolled` omitted a partition, and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadedPartition:
-    """A partition of which all is stored below `end_offset`; `segments` are those stored for it."""
+    """Represents a partition that is stored below `end_offset`, and the offloaded segments."""
 
     partition: TopicIdPartition
     end_offset: int
@@ -58,14 +59,14 @@ class OffloadedPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OffloadTarget:
-    """Up to where a partition was stored at first, and is to be."""
+    """Represents the stored end before the offload, and the end to reach."""
 
     stored_end_offset: int
     target_offset: int
 
 
 class Offload:
-    """Asks for partitions to be stored. One thread's."""
+    """Requests offloads and waits for them. Not thread-safe."""
 
     def __init__(
         self,
@@ -92,9 +93,9 @@ class Offload:
     ) -> tuple[OffloadedPartition, ...]:
         """Return when all rolled segments wholly before `to_offset` are stored; None: all.
 
-        Each partition is requested as soon as its leader's manager has answered. Raises
-        InvalidConfigError if copying is paused, RetriableError naming the first that is not stored
-        when the time is over.
+        Requests each partition as soon as its leader's manager answers. Raises InvalidConfigError
+        if copying is paused, and RetriableError with the first partition that is not stored in
+        time.
         """
         if PausableTask.COPY in self._metadata.paused_tasks(policy.topic_id):
             raise InvalidConfigError("copying is paused: resume it first", topic=policy.topic)
@@ -118,7 +119,6 @@ class Offload:
     def _begin(
         self, tip: TopicIdPartition, reported: CopyProgress, to_offset: int | None
     ) -> _OffloadTarget:
-        """Request the partition, unless all is stored."""
         target = reported.rolled_end_offset
         if to_offset is not None:
             target = min(to_offset, target)
@@ -138,7 +138,6 @@ class Offload:
     def _show(
         self, states: Mapping[TopicIdPartition, str], shown: dict[TopicIdPartition, str]
     ) -> None:
-        """Report what is not as it was shown."""
         for tip, state in states.items():
             if shown.get(tip) != state:
                 shown[tip] = state
@@ -182,7 +181,7 @@ def _is_stored(reported: CopyProgress | None, started: _OffloadTarget | None) ->
 
 
 def _target(reported: CopyProgress, started: _OffloadTarget) -> int:
-    """Where the last segment wholly before the position ends, once the manager has seen it."""
+    """Return the end of the last segment wholly before the position, if the manager knows it."""
     if reported.requested_end_offset is None or reported.requested_offset < started.target_offset:
         return started.target_offset
     return min(started.target_offset, reported.requested_end_offset)

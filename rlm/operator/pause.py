@@ -1,6 +1,7 @@
-"""Pausing what is done with a topic, and resuming it: an order to all processes, in the metadata.
+"""Pauses and resumes copies, expiry or deletions of a topic.
 
-A copy or deletion of one segment that is under way is finished; nothing new begins.
+A pause applies to the whole cluster and survives restarts. Work on the current segment finishes; no
+new work starts.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ ALL_TASKS = frozenset(PausableTask)
 
 
 class Pausing:
-    """Changes what is paused of topics. Of two that change it at once the last one holds."""
+    """Changes the pauses of topics. Of two concurrent changes, the last one is effective."""
 
     def __init__(self, metadata: RemoteLogMetadataManager, new_id: Callable[[], UUID]) -> None:
         self._metadata = metadata
         self._new_id = new_id
 
     def pause(self, policy: TopicPolicy, tasks: Iterable[PausableTask]) -> frozenset[PausableTask]:
-        """Pause these too; all that is paused then. Raises as `resume`."""
+        """Pause these tasks too; return all paused tasks. Raises as `resume`."""
         return self._write(policy, self._metadata.paused_tasks(policy.topic_id) | frozenset(tasks))
 
     def resume(self, policy: TopicPolicy, tasks: Iterable[PausableTask]) -> frozenset[PausableTask]:
-        """Resume these; all that is paused still.
+        """Resume these tasks; return those that are still paused.
 
-        Raises RetriableError if it is not known whether that holds, FencedError if it was refused.
+        Raises RetriableError if the result is unknown, FencedError if the metadata refuses it.
         """
         return self._write(policy, self._metadata.paused_tasks(policy.topic_id) - frozenset(tasks))
 

@@ -1,7 +1,7 @@
-"""Runs a topic's retention to its end at once, instead of a share in each cycle to come.
+"""Applies a topic's retention completely now, instead of one share per cycle.
 
-Every decision stays the leaders' managers': they are asked what is due, and to look again at once,
-until nothing is due any more.
+The leaders' managers still make every decision. This asks them what is due, and requests cycles
+until nothing is due.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ _POLL_MS = 500
 
 
 class RetentionManagers(Protocol):
-    """The managers beside the leaders of a topic's partitions."""
+    """Represents the managers that lead a topic's partitions."""
 
     def due(self) -> Sequence[Mapping[str, object]]:
-        """What retention would do now to each partition (rlm.status.retention_preview).
+        """Return what retention would do to each partition now (rlm.status.retention_preview).
 
-        RetriableError if one of them does not say.
+        Raises RetriableError if one of them does not answer.
         """
 
     def look_again(self) -> None:
-        """Have all of them look at once. RetriableError."""
+        """Request a cycle of all of them at once; raises RetriableError."""
 
 
 def run_retention(
     managers: RetentionManagers, clock: Clock, *, timeout_ms: int
 ) -> Sequence[Mapping[str, object]]:
-    """Return what is left when nothing can be let go any more: what is held, and why.
+    """Return the final previews once nothing is due: what is blocked, and why.
 
-    Raises RetriableError if that is not so in time; what was begun goes on by itself.
+    Raises RetriableError at the time limit; the managers continue by themselves.
     """
     deadline_ms = clock.monotonic_ms() + timeout_ms
     while True:
@@ -52,7 +52,7 @@ def run_retention(
 
 
 def _is_due(row: Mapping[str, object]) -> bool:
-    """A log start that is to move, segments to delete, or local data below the log start."""
+    """Return whether the log start, segments or local data below it are still to be changed."""
     log_start = row.get("log_start_offset")
     local_start = row.get("local_start_offset")
     behind = isinstance(log_start, int) and isinstance(local_start, int) and local_start < log_start
