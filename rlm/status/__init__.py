@@ -1,1 +1,1 @@
-"""Reports of partitions and processes for people, commands and metrics. Pure."""
+"""Reports on partitions and processes for users, commands and metrics. Pure."""

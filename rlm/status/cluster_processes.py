@@ -1,11 +1,8 @@
-"""Brokers, managers and gateways of a cluster: where they are, and whether they do their work.
+"""Lists brokers, managers and gateways of a cluster with their addresses and readiness. Pure.
 
-The brokers come from the cluster, the others from their registrations in the metadata topic. A
-process is dead if its last heartbeat is too old (rlmm.registration).
-
-A dead process is listed for a day, unless a live one of the same role and broker has replaced it.
-
-Pure.
+The cluster lists the brokers, the metadata topic the registrations of the others. A process is dead
+if its last heartbeat is too old (rlmm.registration). A dead process is listed for a day, unless a
+live one of the same role and broker has replaced it.
 """
 
 from __future__ import annotations
@@ -27,11 +24,11 @@ _DEAD_SHOWN_MS = 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessStatus:
-    """One broker, manager or gateway. Empty texts and None are not known, or do not apply.
+    """Represents one broker, manager or gateway. Empty texts and None are unknown or do not apply.
 
-    `address` is where Kafka clients connect: none for a manager, nor for a gateway that clients
-    must not be led to. `is_live`: listed by the cluster, or its heartbeat is young. `is_ready` is
-    its own account at that heartbeat.
+    `address` is where Kafka clients connect: empty for a manager, and for a gateway to which no
+    client may be redirected. `is_live`: listed by the cluster, or with a recent heartbeat.
+    `is_ready` is the process's own report in that heartbeat.
     """
 
     role: str
@@ -49,7 +46,7 @@ class ProcessStatus:
 
     @property
     def state(self) -> str:
-        """In one word: dead, ready, not ready, or unknown (version 0.1.0 does not register it)."""
+        """Return dead, ready, not ready, or unknown (version 0.1.0 registers no readiness)."""
         if not self.is_live:
             return "dead"
         if self.is_ready is None:
@@ -64,9 +61,9 @@ def cluster_processes(
     now_ms: int,
     lists_all: bool = False,
 ) -> tuple[ProcessStatus, ...]:
-    """All of them: brokers first, then managers and gateways, each by broker id.
+    """Return all processes: brokers first, then managers and gateways, each by broker id.
 
-    `brokers` are the addresses of the live ones. `lists_all`: dead processes too, however old.
+    `brokers` are the addresses of the live ones. `lists_all` includes dead processes of any age.
     """
     known = [(each, is_live(each, now_ms)) for each in registrations]
     served = {(each.process.role, each.process.broker_id) for each, is_live in known if is_live}
@@ -87,7 +84,7 @@ def cluster_processes(
 
 
 def process_as_json(status: ProcessStatus) -> Mapping[str, object]:
-    """A row as `rlm processes --json` prints it; null is not known, or does not apply."""
+    """Return a row as `rlm processes --json` prints it; null is unknown or does not apply."""
     return {
         "role": status.role,
         "broker_id": None if status.broker_id == NO_BROKER else status.broker_id,
@@ -107,14 +104,14 @@ def process_as_json(status: ProcessStatus) -> Mapping[str, object]:
 def _is_missed(
     registration: Registration, served: set[tuple[ProcessRole, int]], now_ms: int
 ) -> bool:
-    """Whether a dead process has no successor, and died a short time ago."""
+    """Return whether a dead process died within the last day and no successor is live."""
     process = registration.process
     is_replaced = process.broker_id != NO_BROKER and (process.role, process.broker_id) in served
     return not is_replaced and now_ms - registration.heartbeat_ms < _DEAD_SHOWN_MS
 
 
 def _broker(node_id: int, address: str, served: set[tuple[ProcessRole, int]]) -> ProcessStatus:
-    """A gateway is optional: its absence is no reason."""
+    """Return a broker's row. A gateway is optional, so a missing one is no reason."""
     has_manager = (ProcessRole.MANAGER, node_id) in served
     return ProcessStatus(
         role=BROKER,

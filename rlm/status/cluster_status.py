@@ -1,7 +1,7 @@
-"""What the whole cluster's tiering looks like: one row per partition, from three sources.
+"""Joins three sources into the tiering status of the cluster, one row per partition. Pure.
 
-The brokers tell where each log begins and ends, the metadata what is stored, the managers what they
-are about to do. A source that does not answer leaves None, never a guess. Pure.
+The brokers report where each log begins and ends, the metadata what is stored, and the managers
+what blocks them. If a source does not answer, its values are None, never a guess.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_OFFSET = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedPartition:
-    """A partition by the brokers' word; `offsets` None: its leader, if any, could not be asked."""
+    """Represents a partition as the brokers report it; `offsets` None: no answer."""
 
     topic_id_partition: TopicIdPartition
     leader_id: int | None
@@ -36,9 +36,9 @@ class LedPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionMetadata:
-    """A partition by the metadata's word. `policy` None: never tiered.
+    """Represents a partition as the metadata shows it. `policy` None: never tiered.
 
-    `leases` are held now: nothing of what they name expires before they end.
+    `leases` are active: their offsets do not expire before they end.
     """
 
     policy: TopicPolicy | None
@@ -49,7 +49,7 @@ class PartitionMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerStatus:
-    """A partition by the word of one broker's manager; all but the role only if it leads it."""
+    """Represents a manager's report; a follower's manager reports only the role."""
 
     role: str
     lag_bytes: int | None = None
@@ -64,13 +64,13 @@ class ManagerStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStatus:
-    """One row. Offsets are -1 where there is none, None where they are not known.
+    """Represents one row. Offsets are -1 where there is none, None where they are unknown.
 
-    `last_tiered_offset` is the last stored offset of the log's lineage, `pending_upload_offset` the
-    first that is not stored and is to be; `gaps` are recorded ones. `role` and `said` are the word
-    of the leader's manager, None where it does not answer. Remote bytes are those of finished
-    segments' logs. `anomalies` are stored objects that are missing or corrupt, `leases` the read
-    leases that hold expiry.
+    `last_tiered_offset` is the last stored offset of the log's lineage. `pending_upload_offset` is
+    the first offset that is to be stored and is not. `gaps` are recorded gaps. `role` and `manager`
+    come from the leader's manager: without its answer, `role` is None for a tiered topic. Remote
+    bytes count the logs of finished segments. `anomalies` are damaged stored objects, `leases` the
+    read leases that block expiry.
     """
 
     topic_id_partition: TopicIdPartition
@@ -95,7 +95,7 @@ class PartitionStatus:
 def partition_status(
     led: LedPartition, stored: PartitionMetadata, manager_statuses: Mapping[int, ManagerStatus]
 ) -> PartitionStatus:
-    """Join the three sources' facts; `manager_statuses` are by the broker id of each host."""
+    """Join the three sources; `manager_statuses` are by broker id."""
     finished = [
         record.metadata
         for record in stored.segments
@@ -137,14 +137,14 @@ def partition_status(
 
 
 def is_tiered(policy: TopicPolicy | None, segments: Iterable[SegmentRecord]) -> bool:
-    """Whether there is anything to tell of a topic: it is tiered, or something of it is stored."""
+    """Return whether the status lists a topic: it is tiered, or some of it is stored."""
     return policy is not None and (
         policy.state is not PolicyState.DISABLED or any(True for _ in segments)
     )
 
 
 def blocked_text(blocked: Mapping[str, object] | None) -> str:
-    """What blocks a copy or a trim, as a table shows it: the reason, and the error behind it."""
+    """Return what blocks a copy or a trim, as a table prints it: the reason and its cause."""
     if blocked is None:
         return ""
     texts = (blocked.get("reason"), blocked.get("cause"))
@@ -163,9 +163,9 @@ def _lease_as_json(lease: ReadLease) -> Mapping[str, object]:
 def brokers_with_tiered_leaders(
     leds: Iterable[LedPartition], stored: Mapping[TopicIdPartition, PartitionMetadata]
 ) -> frozenset[int]:
-    """The brokers that need a manager, because they lead partitions of tiered topics.
+    """Return the brokers that need a manager, because they lead partitions of tiered topics.
 
-    A topic that is DISABLED needs none, though something of it is stored.
+    A DISABLED topic needs none, even if some of it is stored.
     """
     return frozenset(
         led.leader_id
@@ -177,7 +177,7 @@ def brokers_with_tiered_leaders(
 
 
 def status_as_json(status: PartitionStatus) -> Mapping[str, object]:
-    """A row as `rlm status --json` shows it."""
+    """Return a row as `rlm status --json` prints it."""
     tip = status.topic_id_partition
     return {
         "topic": tip.topic,
@@ -212,7 +212,7 @@ def status_as_json(status: PartitionStatus) -> Mapping[str, object]:
 def _pending(
     policy: TopicPolicy | None, offsets: PartitionOffsets | None, covered_end_offset: int | None
 ) -> int | None:
-    """The first offset that is not stored; none if nothing is to be, or all that there is was."""
+    """Return the first offset that is not stored; -1 if none is to be or all committed ones are."""
     if policy is None or policy.state is PolicyState.DISABLED:
         return NO_OFFSET
     if covered_end_offset is None or offsets is None:

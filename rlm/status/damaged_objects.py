@@ -1,4 +1,4 @@
-"""Stored objects on record as damaged, as a warning of a process that does its work."""
+"""Warns of recorded damaged objects and failing repairs in a process's status. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_CAUSES = 10
 
 
 def damaged_objects_warnings(reports: Iterable[PartitionReport]) -> Sequence[str]:
-    """How many there are, the one on record for the longest, and repairs that fail; or nothing."""
+    """Return warnings: the number of damaged objects with the oldest one, and failing repairs."""
     reports = tuple(reports)
     return (*_on_record(reports), *_failing_repairs(reports))
 

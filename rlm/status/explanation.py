@@ -1,6 +1,6 @@
-"""Where a record is, and why it is or is not on the broker any more. Pure.
+"""Explains where a record is, and why it is or is not on the broker any more. Pure.
 
-The answer for people to what the gates decide: it asks the same functions.
+Uses the same functions as the trim gate, so that the explanation matches its decisions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rsm.segment.ranges import OffsetRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainingSegment:
-    """A stored segment whose offsets hold the record's; `readable`: None if out of the lineage."""
+    """Represents a stored segment with the record; `readable` is None outside of the lineage."""
 
     record: SegmentRecord
     readable: OffsetRange | None
@@ -33,9 +33,9 @@ class ContainingSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetLocation:
-    """`place`: local, remote, both, below_log_start, above_high_watermark, gap or nowhere.
+    """Represents where an offset is, and the recorded gap if it is in one.
 
-    `gap` is the one that the offset is in, if that is its place.
+    `location` is local, remote, both, below_log_start, above_high_watermark, gap or nowhere.
     """
 
     offset: int
@@ -50,11 +50,11 @@ class OffsetLocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalCopy:
-    """What becomes of the record's place in the local log.
+    """Represents the state of the record in the local log.
 
-    `state`: trimmed, active_segment, not_committed (if it is there at all), within_local_retention,
-    held or due. `offsets` are the rolled segment's; None where it is in none. `values` are what the
-    rule compared.
+    `state` is trimmed, active_segment, not_committed (or beyond the end), within_local_retention,
+    blocked or due. `offsets` are those of the rolled segment, None outside of one. `values` are
+    what the rule compared.
     """
 
     state: str
@@ -71,7 +71,7 @@ def offset_location(
     offsets: PartitionOffsets,
     segments: Sequence[SegmentRecord],
 ) -> OffsetLocation:
-    """By the metadata and the leader's word."""
+    """Return where an offset is, by the metadata and the leader's offsets."""
     ranges = {
         part.metadata.segment_id: part.offsets
         for part in stored_ranges(lineage, (record.metadata for record in segments))
@@ -107,9 +107,9 @@ def offset_location(
 
 
 def local_copy(view: PartitionView, offset: int, blocked_elsewhere: Blocked | None) -> LocalCopy:
-    """Why the local log still has, or has no more, the record.
+    """Return why the local log still has the record or no longer has it.
 
-    `blocked_elsewhere` is what held the last trim that the gate would have allowed (share groups).
+    `blocked_elsewhere` is what blocked the last trim that the gate allowed (share groups).
     """
     if offset < view.local_start_offset:
         return LocalCopy(state="trimmed", values={"local_start_offset": view.local_start_offset})
@@ -135,7 +135,7 @@ def local_copy(view: PartitionView, offset: int, blocked_elsewhere: Blocked | No
 
 
 def offset_location_as_json(found: OffsetLocation) -> Mapping[str, object]:
-    """As `rlm explain --json` and the manager's HTTP API show it."""
+    """Return a location as `rlm explain --json` and the manager's HTTP API show it."""
     return {
         "offset": found.offset,
         "location": found.location,
@@ -149,7 +149,7 @@ def offset_location_as_json(found: OffsetLocation) -> Mapping[str, object]:
 
 
 def local_copy_as_json(copy: LocalCopy) -> Mapping[str, object]:
-    """The same of the local copy."""
+    """Return a local copy as `rlm explain --json` and the manager's HTTP API show it."""
     offsets = copy.offsets
     return {
         "state": copy.state,
@@ -163,7 +163,7 @@ def local_copy_as_json(copy: LocalCopy) -> Mapping[str, object]:
 def _first_blocked(
     view: PartitionView, over: Sequence[LocalSegment], segment: LocalSegment
 ) -> Blocked | None:
-    """What keeps the segment, or the first of those that would have to go with it."""
+    """Return what blocks the segment, or the first of the segments trimmed with it."""
     for each in over:
         blocked = segment_blocked(view, each)
         if blocked is not None:

@@ -1,4 +1,4 @@
-"""Partitions whose copies fail, counted by cause: for readiness and metrics."""
+"""Counts partitions with failing copies by cause, for readiness and metrics. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from rlm.status.report import PartitionReport
 
 FAILING = "failing"
-_LEAST_ATTEMPTS = 2  # one that failed is made again soon, and most succeed then
+_LEAST_ATTEMPTS = 2  # a failed copy is retried soon and mostly succeeds
 _MAX_CAUSES = 10
 _OTHER = "other causes"
 
 
 def cause_of(error: BaseException) -> str:
-    """Why a copy failed, without what it happened to: the system's own words where it has some."""
+    """Return why a copy failed, without the identity of the segment: the system's text if any."""
     message = getattr(error, "message", None) or type(error).__name__
     cause: BaseException | None = error
     while cause is not None:
@@ -25,9 +25,9 @@ def cause_of(error: BaseException) -> str:
 
 
 def failing_copies(reports: Iterable[PartitionReport]) -> Mapping[str, int]:
-    """How many partitions could not be copied in their last attempts, by cause, most first.
+    """Return the number of partitions whose last copies failed, by cause, most frequent first.
 
-    What is beyond so many causes is counted together: they are labels of a metric.
+    Causes are labels of a metric, so those after the first 10 count together.
     """
     found = Counter(
         str(blocked.values.get("cause") or "unknown")
@@ -42,7 +42,7 @@ def failing_copies(reports: Iterable[PartitionReport]) -> Mapping[str, int]:
 
 
 def failing_reasons(reports: Iterable[PartitionReport]) -> Sequence[str]:
-    """The same as sentences of a process that is not ready."""
+    """Return the same as sentences for a process that is not ready."""
     return [
         f"copies fail: {cause} ({count} {'partition' if count == 1 else 'partitions'})"
         for cause, count in failing_copies(reports).items()

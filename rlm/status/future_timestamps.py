@@ -1,8 +1,8 @@
-"""Which segments have timestamps of the future: retention by time keeps them until long after that.
+"""Finds segments with timestamps in the future, which retention by time keeps too long. Pure.
 
-Producers stamp records themselves (`message.timestamp.type=CreateTime`). One with a clock that is
-ahead makes its segments outlive their retention, in Kafka, too; nothing is deleted early or late on
-a guess, but it is to be seen.
+Producers set timestamps themselves (`message.timestamp.type=CreateTime`). If a producer's clock is
+ahead, its segments outlive their retention, as in Kafka. Retention does not correct this by a
+guess; the status shows it.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from rlm.policy.retention import log_pieces
 from rlm.policy.view import PartitionView
 
-_SKEW_MS = 3_600_000  # Kafka's message.timestamp.after.max.ms: brokers take what is less ahead
+_SKEW_MS = 3_600_000  # Kafka's message.timestamp.after.max.ms: brokers accept less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FutureTimestamps:
-    """How many segments of a partition, stored or rolled, are stamped so, and the greatest one."""
+    """Represents the number of such segments, stored or rolled, and their latest timestamp."""
 
     segment_count: int
     max_timestamp_ms: int
 
 
 def future_timestamps(view: PartitionView) -> FutureTimestamps | None:
-    """None if there are none. A time is of the future if it is for our clock and the brokers'."""
+    """Return timestamps ahead of both clocks of the view; None if there are none."""
     now_ms = max(view.moment.wall_ms, view.moment.broker_ms)
     ahead = [
         piece.max_timestamp_ms

@@ -1,4 +1,4 @@
-"""What a manager says of a partition that its broker hosts: its role, its lag, and what waits."""
+"""Represents what a manager reports of a hosted partition: role, lag and what is blocked. Pure."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ FOLLOWER = "follower"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionReport:
-    """One hosted partition of a tiered topic as of the last cycle; offsets -1 where unknown.
+    """Represents one hosted partition of a tiered topic at the last cycle; offsets -1 if unknown.
 
-    `policy_state` is the topic's as that cycle saw it: whoever waits for what a change of it brings
-    about knows by it that the report is not from before. `problem` says why a led partition could
-    not be looked at; its lag is then unknown. What is rolled ends at `rolled_end_offset`, of that
-    is stored without a hole to `stored_end_offset`; `offload_offset` is a request to store that
-    was seen, and is met once all is stored below `offload_end_offset`. `anomalies` are the damaged
-    objects on record. `repair_failure` is what the last attempts to copy damaged segments again
-    failed of.
+    `policy_state` is the topic's state in that cycle, so that a reader recognizes a report from
+    before a change. `problem` is why a led partition could not be evaluated; its lag is then
+    unknown. Rolled segments end at `rolled_end_offset`, and are stored without a gap up to
+    `stored_end_offset`. `offload_offset` is the newest offload request; it is complete when all
+    below `offload_end_offset` is stored. `anomalies` are the recorded damaged objects.
+    `repair_failure` is why the last repair attempts failed.
     """
 
     topic_id_partition: TopicIdPartition
@@ -63,7 +62,7 @@ def leader_report(
     expiry_blocked: Blocked | None = None,
     repair_failure: CopyFailure | None = None,
 ) -> PartitionReport:
-    """Report a led partition from the view that was just decided on."""
+    """Report a led partition from the view of the last decision."""
     behind = lag(view)
     finished = [
         record.metadata
@@ -113,7 +112,7 @@ def _problem(view: PartitionView) -> str:
 def waiting_report(
     tip: TopicIdPartition, leader_epoch: int, *, claimed: bool, problem: str
 ) -> PartitionReport:
-    """Report a led partition that could not be looked at in this cycle."""
+    """Report a led partition that this cycle could not evaluate."""
     return PartitionReport(
         topic_id_partition=tip,
         role=LEADER,
@@ -124,12 +123,12 @@ def waiting_report(
 
 
 def follower_report(tip: TopicIdPartition) -> PartitionReport:
-    """Report a partition that another broker leads; its metadata is followed here all the same."""
+    """Report a partition that another broker leads; the manager follows its metadata too."""
     return PartitionReport(topic_id_partition=tip, role=FOLLOWER, leader_epoch=-1, claimed=False)
 
 
 def report_as_json(report: PartitionReport) -> Mapping[str, object]:
-    """A report as the manager's HTTP API shows it."""
+    """Return a report as the manager's HTTP API shows it."""
     tip = report.topic_id_partition
     blocked, kept, waits = report.trim_blocked, report.expiry_blocked, report.copy_blocked
     future = report.future_timestamps

@@ -1,4 +1,4 @@
-"""What retention would do to a partition now, for people. Pure."""
+"""Previews what retention would do to a partition now. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rlm.policy.view import PartitionView
 
 
 def retention_preview(view: PartitionView, decided: Plan) -> Mapping[str, object]:
-    """The plan of a cycle, as far as it lets data go; names are those of the HTTP API."""
+    """Return the part of a cycle's plan that deletes data; names are those of the HTTP API."""
     tip, start = view.topic_id_partition, decided.log_start
     current = view.state.log_start_offset
     new = current if start is None else start.offset
