@@ -1,8 +1,8 @@
-"""The broker's own retention of a tiered topic: lifted while it is tiered, restored afterwards.
+"""Disables the broker's own retention of a topic while it is tiered, and restores it afterwards.
 
-The broker does not wait for copies: it deletes by its own retention whether or not a segment is
-stored. So that retention is lifted to -1, and counts as lifted only when the broker of every
-replica says so itself, because any of them may come to lead. Must not know policies' states.
+The broker does not wait for copies: its retention deletes segments whether or not they are stored.
+So this module sets that retention to -1. It counts as lifted only when the broker of every replica
+reports -1, because any of them may become leader. This module must not know the states of policies.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class BrokerRetention:
         self._clock = clock
 
     def find(self, topic: str, *, deadline_ms: int) -> TopicOnReplicas:
-        """The topic as each replica's broker holds it; waits for one that is not known yet.
+        """Return the topic as each replica's broker knows it; wait until all of them know it.
 
-        A topic created a moment ago reaches the brokers one after the other. Raises NotFoundError
-        or RetriableError if the deadline (monotonic) passes.
+        Brokers learn of a new topic one after the other. Raises NotFoundError or RetriableError if
+        the deadline (monotonic) passes.
         """
         while True:
             try:
@@ -42,16 +42,19 @@ class BrokerRetention:
             self._clock.sleep_ms(POLL_INTERVAL_MS)
 
     def lift(self, policy: TopicPolicy) -> None:
-        """Have the broker delete nothing by itself; idempotent. Brokers follow a moment later."""
+        """Set the broker's retention to -1; idempotent. Brokers apply it a moment later."""
         self._topics.alter(policy.topic, dict.fromkeys(RETENTION_CONFIGS, str(UNLIMITED)))
         logger.info("broker retention lifted topic=%s", policy.topic)
 
     def is_lifted(self, policy: TopicPolicy) -> bool:
-        """Whether every replica's broker says so now. Raises as TopicAdmin, or NotFoundError."""
+        """Return whether all replicas' brokers report -1.
+
+        Raises as TopicAdmin, or NotFoundError.
+        """
         return is_lifted_on(self._topics.on_replicas(policy.topic), policy)
 
     def await_lifted(self, policy: TopicPolicy, *, deadline_ms: int) -> None:
-        """Return when every replica's broker says so.
+        """Return when every replica's broker reports -1.
 
         Raises RetriableError or NotFoundError if the deadline (monotonic) passes.
         """
@@ -65,7 +68,7 @@ class BrokerRetention:
             self._clock.sleep_ms(POLL_INTERVAL_MS)
 
     def restore(self, policy: TopicPolicy) -> None:
-        """Give the broker its retention back as it was; an override that was absent is deleted.
+        """Restore the broker's original retention; delete an override that was absent.
 
         Idempotent.
         """
@@ -75,9 +78,9 @@ class BrokerRetention:
 
 
 def is_lifted_on(found: TopicOnReplicas, policy: TopicPolicy) -> bool:
-    """Whether all replicas' brokers delete nothing of the topic.
+    """Return whether no replica's broker deletes records of the topic by itself.
 
-    Raises NotFoundError if it is not the topic of the policy but a later one of its name.
+    Raises NotFoundError if the topic is a newer one with the name of the policy's topic.
     """
     if found.topic.topic_id != policy.topic_id:
         raise NotFoundError("the topic was created again", topic=policy.topic)

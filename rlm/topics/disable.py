@@ -1,12 +1,11 @@
-"""Disabling a topic's tiering.
+"""Disables a topic's tiering in a fixed order of effects.
 
-The order of effects:
-
-    DISABLING accepted (trims stop, copying goes on) → what is rolled is stored
+    DISABLING accepted (trims stop, copying continues) → rolled segments are stored
     → refused if records are at risk, unless forced: back to ACTIVE
     → the broker's retention restored → DISABLED (copying stops)
 
-Whoever stops in between leaves DISABLING: nothing is trimmed, and the same command finishes it.
+If a run stops in between, the topic stays DISABLING: no manager trims it, and the same command
+completes the change.
 """
 
 from __future__ import annotations
@@ -37,17 +36,17 @@ _BEING_COPIED = frozenset({RiskReason.NOT_STORED, RiskReason.NOT_KNOWN, RiskReas
 
 
 class CopyLagSource(Protocol):
-    """What the managers beside the leaders say of rolled segments that are not stored."""
+    """Reports what the leaders' managers know of rolled segments that are not stored."""
 
     def lags(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Lag]:
-        """As of a look at the partition under this very policy; left out where none tells."""
+        """Return each partition's lag under exactly this policy; omit those without an answer."""
 
     def silence(self, tip: TopicIdPartition) -> str:
-        """Why `lags` left a partition out the last time, and what to do."""
+        """Return why the last `lags` omitted a partition, and what to do."""
 
 
 class TieringEnd:
-    """Takes policies out of force. Each call is restartable from any point it stopped at."""
+    """Disables policies. Each call can be repeated from any point where it stopped."""
 
     def __init__(
         self,
@@ -73,11 +72,11 @@ class TieringEnd:
     def disable(
         self, topic: str, *, delete_remote: bool, force: bool, timeout_ms: int
     ) -> TopicPolicy:
-        """End a topic's tiering; the DISABLED policy when the broker's retention is restored.
+        """Disable a topic's tiering; return the DISABLED policy after the retention is restored.
 
-        With `force`, what is still at risk when the time is over is given up. Raises
-        InvalidConfigError if the topic is not tiered, RetriableError if records are at risk (it is
-        ACTIVE again then), else as `Tiering.enable`.
+        With `force`, gives up the records that are still at risk after `timeout_ms`. Raises
+        InvalidConfigError if the topic is not tiered, RetriableError if records are at risk (the
+        topic is ACTIVE again), else as `Tiering.enable`.
         """
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         found = self._retention.find(topic, deadline_ms=deadline_ms)
@@ -110,7 +109,7 @@ class TieringEnd:
     def preview(
         self, topic: str, *, timeout_ms: int
     ) -> tuple[TopicPolicy, tuple[RecordsAtRisk, ...]]:
-        """The policy, and what would be at risk if it were disabled now; changes nothing."""
+        """Return the policy and the records that disabling would put at risk; changes nothing."""
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         found = self._retention.find(topic, deadline_ms=deadline_ms)
         policy = self._tiered(found)
@@ -123,7 +122,7 @@ class TieringEnd:
         return policy
 
     def _restored(self, policy: TopicPolicy, found: TopicOnReplicas) -> DefaultRetention:
-        """The limits that restoring would put in force: the originals, over the broker's own."""
+        """Return the retention after a restore: the originals, else the broker's own defaults."""
         default = self._topics.default_retention(found.leader_id)
         given = {o.name: int(o.value) for o in policy.originals if o.value is not None}
         return DefaultRetention(
@@ -132,7 +131,7 @@ class TieringEnd:
         )
 
     def _refusal(self, topic: str, risks: Sequence[RecordsAtRisk]) -> RetriableError:
-        """Why tiering does not end. Nobody is led to give up records of which nothing is known."""
+        """Return why tiering stays on; offers `--force` only if all risks are known."""
         unknown = [risk for risk in risks if risk.reason is RiskReason.NOT_KNOWN]
         if unknown:
             return RetriableError(
@@ -153,7 +152,7 @@ class TieringEnd:
         return f"{risk}: {self._lags.silence(risk.topic_id_partition)}"
 
     def _back(self, disabling: TopicPolicy, *, timeout_ms: int) -> None:
-        """Put it into force again: an interrupted run may have restored the retention already."""
+        """Activate the policy again: an interrupted run may have restored the retention."""
         self._policies.require(disabling)
         self._tiering.activate(replace(disabling, delete_remote=False), timeout_ms=timeout_ms)
 
@@ -165,7 +164,7 @@ class TieringEnd:
         *,
         deadline_ms: int,
     ) -> tuple[RecordsAtRisk, ...]:
-        """What is at risk when copying cannot make it less, or when the time is over."""
+        """Return the records at risk once copying cannot reduce them or the deadline has passed."""
         shown = ""
         while True:
             late = self._clock.monotonic_ms() >= deadline_ms

@@ -1,13 +1,11 @@
-"""Enabling a topic's tiering, and changing how it is tiered.
-
-The order of effects:
+"""Enables a topic's tiering, and changes its policy, in a fixed order of effects.
 
     ENABLING with the originals accepted → the broker's retention at -1
     → read back from the broker of every replica → ACTIVE
 
-Whoever stops in between leaves ENABLING: nothing is trimmed or copied, and the same command, or the
-manager beside the leader of partition 0, finishes it. The originals are on record before the
-broker's retention is touched, so they cannot be lost.
+If a run stops in between, the topic stays ENABLING: no manager trims or copies it. The same command
+completes the change, or a manager whose broker leads one of its partitions does. The originals are
+recorded before the broker's retention changes, so they cannot be lost.
 """
 
 from __future__ import annotations
@@ -31,11 +29,11 @@ from rsm.segment.clock import Clock
 Progress = Callable[[str], None]
 
 Recall = Callable[[str, UUID], tuple[OriginalConfig, ...]]
-"""The originals of a topic as they were kept outside the metadata; empty if there are none."""
+"""Returns the originals of a topic that are kept outside the metadata; empty if there are none."""
 
 
 class Tiering:
-    """Brings policies into force. Each call is restartable from any point it stopped at."""
+    """Activates policies. Each call can be repeated from any point where it stopped."""
 
     def __init__(
         self,
@@ -55,11 +53,11 @@ class Tiering:
         self._recall = recall
 
     def enable(self, topic: str, flags: PolicyFlags, *, timeout_ms: int) -> TopicPolicy:
-        """Tier a topic, or change its retentions; the ACTIVE policy when it is in force.
+        """Tier a topic or change its retentions; return the policy once it is ACTIVE.
 
-        Raises InvalidConfigError if the topic may not be tiered or the values contradict each
-        other, NotFoundError if it is not there, RetriableError if it could not be finished in time,
-        FencedError if somebody else changed the policy meanwhile.
+        Raises InvalidConfigError if the topic must not be tiered or the values contradict each
+        other. Raises NotFoundError if the topic does not exist, RetriableError if time runs out,
+        FencedError if another process changed the policy in the meantime.
         """
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         found = self._retention.find(topic, deadline_ms=deadline_ms)
@@ -85,7 +83,7 @@ class Tiering:
         return self.activate(wanted, timeout_ms=deadline_ms - self._clock.monotonic_ms())
 
     def activate(self, policy: TopicPolicy, *, timeout_ms: int) -> TopicPolicy:
-        """Bring a policy into force whose originals are known. Raises as `enable`."""
+        """Activate a policy whose originals are known. Raises as `enable`."""
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         enabling = replace(policy, state=PolicyState.ENABLING)
         self._policies.write(enabling)
@@ -96,16 +94,16 @@ class Tiering:
         return self._complete(enabling)
 
     def carry_on(self, enabling: TopicPolicy) -> TopicPolicy | None:
-        """One attempt to finish what was begun, without waiting; None if brokers lag still.
+        """Try once to complete an ENABLING policy; return None if a broker is not ready.
 
-        Raises as `enable`, but waits for nothing.
+        Raises as `enable`, but does not wait. A broker is ready when it reports a retention of -1.
         """
         self._retention.lift(enabling)
         return self._complete(enabling) if self._retention.is_lifted(enabling) else None
 
     def _complete(self, enabling: TopicPolicy) -> TopicPolicy:
         active = replace(enabling, state=PolicyState.ACTIVE)
-        # Two may be at it, a command and a manager: the second finds it done.
+        # A command and a manager may do this at the same time: the second one finds it done.
         if self._policies.current(active.topic_id) != active:
             self._policies.require(enabling)
             self._policies.write(active)

@@ -1,9 +1,9 @@
-"""Keeps what topics were before they were tiered in the store, too.
+"""Keeps the originals of tiered topics in the store, in addition to the metadata topic.
 
-The metadata topic holds the originals that `rlm topic disable` and `rlm uninstall` restore. Should
-that topic be lost, the brokers' retention would stay off, and nobody knew what it was; so managers
-keep a copy in the store. A copy goes when the policy says that its topic is not tiered any more, or
-when the topic is gone; never because there is no policy: that is how a lost metadata topic looks.
+`rlm topic disable` and `rlm uninstall` restore the originals from the metadata topic. If that topic
+were lost, the brokers' retention would stay at -1 and nobody would know the originals. So managers
+keep a copy in the store. They delete it when the policy is DISABLED or the topic is deleted. A
+missing policy deletes nothing, because a lost metadata topic looks the same.
 """
 
 from __future__ import annotations
@@ -32,27 +32,28 @@ _log = logging.getLogger(__name__)
 
 
 class StoredOriginals:
-    """The originals that a store holds. Thread-safe as the store is; all raise as it does."""
+    """Represents the originals in a store. Thread-safety and errors are those of the store."""
 
     def __init__(self, storage: ChunkStorage, keys: OriginalsKeys) -> None:
         self._storage = storage
         self._keys = keys
 
     def all(self) -> Mapping[UUID, OriginalSettings]:
-        """What holds of each topic, by its id."""
+        """Return the newest originals of each topic by its id."""
         newest = {key.topic_id: info for key, info in self._listed(self._keys.of_all)}
         return {topic_id: self._read(info) for topic_id, info in newest.items()}
 
     def of_topic(self, topic: str, topic_id: UUID) -> OriginalSettings | None:
-        """What holds of one topic."""
+        """Return the newest originals of one topic."""
         found = self._listed(self._keys.of_topic(topic, topic_id))
         return self._read(found[-1][1]) if found else None
 
     def keep(self, settings: OriginalSettings) -> None:
-        """Have the store hold these; idempotent. AlreadyExistsError: somebody else is at it too.
+        """Store these originals; idempotent.
 
-        Values that are all -1 replace no others: as long as a copy is there its topic was not given
-        back its own, so that -1 is ours.
+        Values of only -1 replace no others: while a copy exists, its topic is still tiered, so
+        `rlm` set the -1. Raises AlreadyExistsError if another process stores originals at the same
+        time.
         """
         found = self._listed(self._keys.of_topic(settings.topic, settings.topic_id))
         if found:
@@ -65,14 +66,14 @@ class StoredOriginals:
         self._storage.create_with_content(self._keys.build(key), content)
 
     def drop(self, topic: str, topic_id: UUID) -> None:
-        """Have the store hold nothing of a topic; idempotent."""
+        """Delete all originals of a topic from the store; idempotent."""
         found = self._listed(self._keys.of_topic(topic, topic_id))
         for outcome in self._storage.delete_many([info.name for _, info in found]):
             if outcome.error is not None:
                 raise outcome.error
 
     def _listed(self, prefix: str) -> list[tuple[OriginalsKey, ChunkInfo]]:
-        """The objects there, those of one topic ascending by their number."""
+        """Return the stored originals under a prefix, those of one topic in numerical order."""
         named = ((self._keys.parse(info.name), info) for info in self._storage.list(prefix))
         return [(key, info) for key, info in named if key is not None]
 
@@ -82,10 +83,10 @@ class StoredOriginals:
 
 
 class OriginalsMirror:
-    """Keeps the store's copies as the policies say. One thread's.
+    """Keeps the copies in the store as the policies require. Not thread-safe.
 
-    Done by every manager whose broker leads a partition of the topic, each change once: one that is
-    down must not keep the others from it. Memory: one entry per tiered topic.
+    Every manager whose broker leads a partition of the topic does this, once per change, so that a
+    stopped manager does not prevent it. Memory: one entry per tiered topic.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class OriginalsMirror:
         self._mirrored: dict[UUID, OriginalSettings | None] = {}
 
     def step(self) -> None:
-        """Write what is new. Raises as the store and the broker do; then it is tried again."""
+        """Write changes. Raises as the store and the broker do; the next call tries again."""
         policies = [
             each
             for each in self._metadata.topic_policies()
@@ -108,12 +109,12 @@ class OriginalsMirror:
             return
         led = {tip.topic_id for tip in self._broker.leadership({each.topic for each in policies})}
         for policy in policies:
-            # What we wrote ourselves is ours to mend, whoever leads by now.
+            # This manager corrects what it wrote itself, even if it leads nothing of the topic now.
             if policy.topic_id in led or policy.topic_id in self._mirrored:
                 try:
                     self._mirror(policy)
                 except AlreadyExistsError:
-                    continue  # another manager's; what it wrote is looked at in the next step
+                    continue  # another manager wrote: the next call reads it
 
     def _mirror(self, policy: TopicPolicy) -> None:
         settings = _settings_of(policy)
@@ -134,7 +135,7 @@ class OriginalsMirror:
 
 
 def _settings_of(policy: TopicPolicy) -> OriginalSettings | None:
-    """What the store is to hold of a topic; None: nothing, it has its own retention back."""
+    """Return the originals to store for a topic; None if its own retention is restored."""
     if policy.state is PolicyState.DISABLED:
         return None
     return OriginalSettings(

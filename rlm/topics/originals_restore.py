@@ -1,6 +1,6 @@
-"""Gives topics their own retention back whose policies were lost, from what the store has kept.
+"""Restores the retention of topics whose policies were lost, from the originals in the store.
 
-Only where the retention is still what tiering made it: what somebody has set since is theirs.
+Skips topics whose retention has changed since tiering set it to -1: that is a user's setting.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class OriginalsRestore:
-    """Finds such topics, and restores them. Thread-safe as its parts are."""
+    """Finds topics with lost policies and restores them. As thread-safe as its parts."""
 
     def __init__(
         self, stored: StoredOriginals, *, topics: TopicAdmin, metadata: RemoteLogMetadataManager
@@ -29,16 +29,16 @@ class OriginalsRestore:
         self._metadata = metadata
 
     def lost(self) -> tuple[OriginalSettings, ...]:
-        """What the store keeps of topics that are there, without policy and without retention.
+        """Return the stored originals of existing topics with no policy and with a retention of -1.
 
-        Ascending by topic. Raises as the store and TopicAdmin do.
+        In order of topic names. Raises as the store and TopicAdmin do.
         """
         known = {policy.topic_id for policy in self._metadata.topic_policies()}
         kept = [each for each in self._stored.all().values() if each.topic_id not in known]
         return tuple(sorted(self._lifted(kept), key=lambda each: each.topic))
 
     def restore(self, settings: OriginalSettings) -> None:
-        """Set them, delete overrides that were absent; idempotent. Raises as TopicAdmin."""
+        """Set the originals and delete absent overrides; idempotent. Raises as TopicAdmin."""
         self._topics.alter(settings.topic, settings.values)
         _log.info(
             "broker retention restored from the store topic=%s originals=%s",

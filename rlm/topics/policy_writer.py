@@ -1,4 +1,4 @@
-"""Writes topic policies into the metadata, and notices when somebody else has."""
+"""Writes topic policies into the metadata, and detects changes by other processes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ logger = logging.getLogger(__name__)
 
 
 class PolicyWriter:
-    """The policies of topics, as the metadata has them. Thread-safe.
+    """Represents the policies of topics in the metadata. Thread-safe.
 
-    The last policy written holds, so whoever acts in several steps looks before each one whether
-    the policy is still the one it acts on.
+    The last written policy is the valid one. So a caller with several effects checks before each
+    effect that the policy is still its own.
     """
 
     def __init__(self, metadata: RemoteLogMetadataManager, new_id: Callable[[], UUID]) -> None:
@@ -25,13 +25,12 @@ class PolicyWriter:
         self._new_id = new_id
 
     def current(self, topic_id: UUID) -> TopicPolicy | None:
-        """The newest policy of a topic."""
         return self._metadata.topic_policy(topic_id)
 
     def write(self, policy: TopicPolicy) -> None:
-        """Make this the topic's policy; nothing is published if it is already.
+        """Publish this as the topic's policy, unless it already is.
 
-        Raises FencedError if it was refused, RetriableError if that is not known.
+        Raises FencedError if the policy was refused, RetriableError if the result is unknown.
         """
         if self.current(policy.topic_id) == policy:
             return

@@ -1,8 +1,8 @@
-"""Keeps tiered topics as tiering needs them: the broker's retention at -1, and not compacted.
+"""Keeps tiered topics as tiering needs them: broker retention at -1 and no compaction.
 
-Runs in every manager, once per cycle. What changes a topic is done by each whose broker leads any
-of its partitions: all of it is idempotent, and one that is down must not keep the others from it.
-What forbids copying and trimming is seen by each for itself.
+Runs in every manager, once per cycle. Every manager whose broker leads a partition of a topic
+changes it: all changes are idempotent, and a stopped manager must not prevent them. Each manager
+finds for itself which topics must not be copied or trimmed.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE, PolicyState.DISAB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionReport:
-    """What a look at all tiered topics has found, by topic id.
+    """Represents the result of one check of all tiered topics, by topic id.
 
-    `untierable`: topics that must be neither copied nor trimmed now, each with the reason.
-    `limited`: ACTIVE topics of which the broker may delete by itself, each with what it has.
+    `untierable` maps topics that must be neither copied nor trimmed to the reason. `limited` maps
+    ACTIVE topics whose broker may delete records by itself to its retention.
     """
 
     untierable: Mapping[UUID, str] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class RetentionReport:
 
 
 class RetentionKeeper:
-    """Looks at all tiered topics that have a replica on our broker. One thread's."""
+    """Checks all tiered topics that have a replica on the manager's broker. Not thread-safe."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class RetentionKeeper:
         reassert: bool,
         alarm: Callable[[str], None],
     ) -> None:
-        """`alarm` is called with the topic each time its broker's retention was found limited."""
+        """Call `alarm` with the topic each time the broker's retention is found limited."""
         self._tiering = tiering
         self._retention = retention
         self._topics = topics
@@ -65,10 +65,10 @@ class RetentionKeeper:
         self._log_once = LogOnce()
 
     def step(self) -> RetentionReport:
-        """Look once, mend what is ours to mend, wait for nothing.
+        """Check once and correct what this manager must correct, without waiting.
 
-        A topic of which our broker does not tell the settings is untierable until it does. Raises
-        RetriableError or NotFoundError if our broker cannot be asked now.
+        A topic is untierable while the broker does not report its settings. Raises RetriableError
+        or NotFoundError if the broker does not answer.
         """
         policies = [each for each in self._metadata.topic_policies() if each.state in _TIERED]
         if not policies:
@@ -93,7 +93,7 @@ class RetentionKeeper:
     def _tierable(
         self, policy: TopicPolicy, found: TopicConfigs | TieredStorageError
     ) -> TopicConfigs | str:
-        """The topic's settings; where they forbid tiering, or are not told, the reason instead."""
+        """Return the topic's settings, or the reason if they forbid tiering or are unknown."""
         if isinstance(found, TieredStorageError):
             reason = f"the broker does not tell its settings: {found}"
         else:
@@ -107,7 +107,7 @@ class RetentionKeeper:
         return reason
 
     def _keep(self, policy: TopicPolicy, configs: TopicConfigs) -> str | None:
-        """Mend one topic; the broker's retention if it was limited, else None."""
+        """Correct one topic; return the broker's retention if it was limited, else None."""
         values: str | None = None
         try:
             if policy.state is PolicyState.ENABLING:
