@@ -15,7 +15,7 @@ POLL_MS = 500
 
 @dataclass(slots=True)
 class CheckStep:
-    """Represents one running row. `skipped`, set before an error, excuses the cluster from it."""
+    """Represents one running row. An error after `skipped` is set makes it SKIPPED, not FAILED."""
 
     skipped: bool = False
     passed: bool = False

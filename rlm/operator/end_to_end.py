@@ -73,7 +73,7 @@ class Managers(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSettings:
-    """Represents the settings. `wait_ms` excludes the clean-up; `keep` keeps the topic."""
+    """Represents the settings. `wait_ms` limits all but the clean-up; `keep` keeps the topic."""
 
     wait_ms: int
     keep: bool

@@ -1,4 +1,4 @@
-"""Pauses and resumes copies, expiry or deletions of a topic.
+"""Pauses and resumes copies, trims, expiry or deletions of a topic.
 
 A pause applies to the whole cluster and survives restarts. Work on the current segment finishes; no
 new work starts.

@@ -16,7 +16,7 @@ _POLL_MS = 500
 
 
 class RetentionManagers(Protocol):
-    """Represents the managers that lead a topic's partitions."""
+    """Represents the managers of the brokers that lead a topic's partitions."""
 
     def due(self) -> Sequence[Mapping[str, object]]:
         """Return what retention would do to each partition now (rlm.status.retention_preview).

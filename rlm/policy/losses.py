@@ -105,7 +105,7 @@ def losses(
 ) -> Losses:
     """Return the losses by the metadata, its lineage, and the leader's local start.
 
-    `with_accepted_start` includes an accepted start as long as the log does not begin there.
+    `with_accepted_start` includes an accepted start until the log start has moved there.
     """
     moved_from = moved_by_others(state, local_start_offset)
     if not with_accepted_start and local_start_offset <= state.accepted_start_offset:

@@ -85,7 +85,7 @@ class Plan:
 
 
 def plan(view: PartitionView) -> Plan:
-    """Return the actions for a view; for one without ownership only what blocks the trim."""
+    """Return the actions for a view; if not owned or with a newer record, only the blocked trim."""
     if not view.owned or view.newer is not None:
         return Plan(trim=decide_trim(view))
     if PausableTask.DELETE in view.paused:

@@ -1,4 +1,4 @@
-"""Blocks trims of records that share groups (KIP-932) have not finished. Pure.
+"""Blocks trims of records that share groups (KIP-932) still need. Pure.
 
 **Data loss:** a broker moves a share group up to its log start without an error, and no gateway can
 prevent it. So a group would skip trimmed records. Expiry is no trim: expired records are deleted,
@@ -26,8 +26,7 @@ def hold_for_share_groups(
 ) -> TrimDecision:
     """Limit a trim to the last segment base at or below the lowest start of any group.
 
-    `start` None means that no group reads the partition; an error means that the groups are
-    unknown.
+    `start` None means that no group reads the partition; an error means unknown groups.
     """
     expired = expired_end(view) or 0
     if start is None or decision.offset is None or decision.offset <= expired:

@@ -7,8 +7,8 @@ A segment leaves the local log only if all of these are true:
 - it is below the high watermark, and it is not the newest rolled segment;
 - it is older than the minimum age: a broker recognizes a retried batch only while the producer's
   state is in the local log;
-- it exceeds the local retention, and the margin before the end of the stored records;
-- it has been stored for the deletion lag (PIP-17), and every live gateway has applied that.
+- it exceeds the local retention, and is further from the stored end than the margin;
+- it has been stored for the deletion lag (PIP-17), and every live gateway has applied its record.
 
 A trim ends at a segment's base offset. One exception: records below the log start are not readable,
 so expired data is trimmed up to there, even within a segment.

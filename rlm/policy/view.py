@@ -199,8 +199,7 @@ class PartitionView:
     def diverged(self) -> bool:
         """Return whether the broker's log has lost stored records.
 
-        Either the log ends below them, or an election cut them off and nobody has accepted the
-        loss.
+        It ends below them, or, with `holds_after_loss`, has a cut that nobody has accepted.
         """
         end = stored_end(self.stored)
         ends_below = end is not None and self.offsets.high_watermark < end

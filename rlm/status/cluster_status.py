@@ -49,7 +49,7 @@ class PartitionMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerStatus:
-    """Represents a manager's report; a follower's manager reports only the role."""
+    """Represents a manager's report of a partition; a follower's has only the role."""
 
     role: str
     lag_bytes: int | None = None

@@ -47,10 +47,7 @@ class BrokerRetention:
         logger.info("broker retention lifted topic=%s", policy.topic)
 
     def is_lifted(self, policy: TopicPolicy) -> bool:
-        """Return whether all replicas' brokers report -1.
-
-        Raises as TopicAdmin, or NotFoundError.
-        """
+        """Return whether all replicas' brokers report -1. TopicAdmin's errors, or NotFoundError."""
         return is_lifted_on(self._topics.on_replicas(policy.topic), policy)
 
     def await_lifted(self, policy: TopicPolicy, *, deadline_ms: int) -> None:
@@ -68,10 +65,7 @@ class BrokerRetention:
             self._clock.sleep_ms(POLL_INTERVAL_MS)
 
     def restore(self, policy: TopicPolicy) -> None:
-        """Restore the broker's original retention; delete an override that was absent.
-
-        Idempotent.
-        """
+        """Restore the broker's retention and delete overrides that were absent; idempotent."""
         originals = {each.name: each.value for each in policy.originals}
         self._topics.alter(policy.topic, originals)
         logger.info("broker retention restored topic=%s originals=%s", policy.topic, originals)

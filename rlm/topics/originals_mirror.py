@@ -49,11 +49,10 @@ class StoredOriginals:
         return self._read(found[-1][1]) if found else None
 
     def keep(self, settings: OriginalSettings) -> None:
-        """Store these originals; idempotent.
+        """Store these originals; idempotent. AlreadyExistsError if another process does it too.
 
-        Values of only -1 replace no others: while a copy exists, its topic is still tiered, so
-        `rlm` set the -1. Raises AlreadyExistsError if another process stores originals at the same
-        time.
+        Values of only -1 replace no others: while a copy exists, its topic's retention is not
+        restored, so `rlm` set the -1.
         """
         found = self._listed(self._keys.of_topic(settings.topic, settings.topic_id))
         if found:

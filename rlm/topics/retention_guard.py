@@ -32,8 +32,8 @@ _TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE, PolicyState.DISAB
 class RetentionReport:
     """Represents the result of one check of all tiered topics, by topic id.
 
-    `untierable` maps topics that must be neither copied nor trimmed to the reason. `limited` maps
-    ACTIVE topics whose broker may delete records by itself to its retention.
+    `untierable` has the reason for each topic that must be neither copied nor trimmed. `limited`
+    has the retention of each ACTIVE topic whose broker may delete records by itself.
     """
 
     untierable: Mapping[UUID, str] = field(default_factory=dict)

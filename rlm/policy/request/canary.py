@@ -48,7 +48,7 @@ class CheckRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryTopic:
-    """Represents a canary topic. `leaders` and `replicas` are node ids by partition."""
+    """Represents a canary topic. `leaders` are node ids by partition, each first in `replicas`."""
 
     name: str
     leaders: tuple[int, ...]
@@ -156,7 +156,7 @@ def registration_rows(
     managers: Sequence[ProcessRegistered],
     gateways: Sequence[ProcessRegistered],
 ) -> tuple[CheckRow, ...]:
-    """Return a row for each broker's manager and gateway, and for each gateway of no broker.
+    """Return a row for each broker's manager and gateway, and each gateway of the whole cluster.
 
     `brokers` maps node ids to advertised hosts. All processes passed have recent heartbeats.
     """

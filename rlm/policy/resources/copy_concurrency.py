@@ -3,10 +3,10 @@
 Copies that wait for a distant store hardly slow each other, and more of them copy more bytes.
 Copies that share a scarce resource (disk, network, store, this process's one interpreter) copy no
 more bytes together. They use more memory and take longer each. The store's latency decides which
-case applies, and it varies. So the limit changes by one at a time, and the total rate decides: one
-more copy is kept if it adds at least half of its share. An error of the store halves the limit.
-Source: additive increase, multiplicative decrease (RFC 5681), with the rate as a signal in addition
-to loss.
+case applies, and it varies. So the limit doubles at first, then changes by one at a time. The total
+rate decides: one more copy is kept if it adds at least half of its share. An error of the store
+halves the limit. Source: additive increase, multiplicative decrease (RFC 5681), with the rate as a
+signal in addition to loss.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What each task receives: ports, lanes, retry pauses, and log lines written once."""
+"""Provides what tasks share: external systems, lanes, retry pauses, and once-only log lines."""

@@ -41,8 +41,8 @@ from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
 
-# After an outage, copying resumes within this time. Shedding needs a failed attempt, and no such
-# failure is older than this.
+# After an outage, copying resumes within this time. Shedding relies on the last failed attempt,
+# which is about this old at most.
 _LONGEST_PAUSE_MS = 60_000
 
 # A corrupt segment stays corrupt, and each attempt reads and stores all bytes before the bad ones.

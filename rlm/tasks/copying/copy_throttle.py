@@ -29,7 +29,7 @@ class CopyThrottle:
     def __init__(
         self, clock: Clock, *, bytes_per_second: int, sharers: int, waited: Callable[[int], None]
     ) -> None:
-        """Divide the rate among at most `sharers` concurrent copies."""
+        """`sharers` is the highest number of concurrent copies."""
         self._clock = clock
         self._bytes_per_second = bytes_per_second
         self._sharers = sharers

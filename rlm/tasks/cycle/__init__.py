@@ -1,1 +1,1 @@
-"""The cycle over all partitions of the broker, and the checks that run with it."""
+"""Runs the cycle over all partitions of the broker, and the checks that belong to it."""

@@ -57,9 +57,9 @@ _log = logging.getLogger(__name__)
 class CycleOutlook:
     """Represents what the manager knows before a cycle.
 
-    `untierable` maps the ids of topics that must be neither copied nor trimmed to the rule. While
-    the store is unreachable, a cycle neither copies nor deletes. It still measures lag and trims
-    stored segments.
+    `untierable` has the rule for each topic id that must be neither copied nor trimmed. While the
+    store is unreachable, a cycle neither copies nor deletes. It still measures lag and trims stored
+    segments.
     """
 
     untierable: Mapping[UUID, str] = field(default_factory=dict)

@@ -51,8 +51,6 @@ class ShedDecision:
 
 @dataclass(slots=True)
 class _Disk:
-    """Represents one disk in one cycle."""
-
     usage: DiskUsage
     released_bytes: int = 0
     behind_bytes: int = 0

@@ -4,8 +4,8 @@
 
 The started event names the expected state, and the fold refuses it if the state has changed. So a
 copy that has just finished is not deleted as an unfinished one. A failed deletion is retried after
-growing pauses. After the last attempt, or if too many segments fail, it becomes a dead letter and
-the segment stays as it is: the metadata topic grows instead of the manager's memory.
+growing pauses. After the last attempt, or if too many segments fail, it becomes a dead letter. So
+if a store deletes nothing, the dead-letter topic grows and the manager's memory does not.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class ExpiryLanes:
         stopping: Event,
         proof: DamageProof | None = None,
     ) -> None:
-        """Use a DamageProof without changes if `proof` is None."""
+        """Create a DamageProof if `proof` is None."""
         self._lanes = lanes
         self._proof = proof or DamageProof(ports, stopping)
         self._expirer = expirer

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 _FINISHED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
 
 FindDeleted = Callable[[Mapping[UUID, str]], frozenset[UUID]]
-"""Returns the ids, from a map of ids to names, that the cluster does not have; RetriableError."""
+"""Returns those of the topics, names by id, that the cluster does not have. RetriableError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +53,7 @@ class RemovalWork:
 
 
 class TopicRemoval:
-    """Removes deleted topics.
-
-    Not thread-safe; deletions run in the lanes. Memory: missing topics.
-    """
+    """Removes deleted topics. Not thread-safe. Memory: one entry per missing topic."""
 
     def __init__(
         self,

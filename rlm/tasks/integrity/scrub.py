@@ -237,7 +237,7 @@ class Scrub:
         return True
 
     def _finished(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
-        """Return the record if the segment is finished; others may miss objects rightfully."""
+        """Return the record of a finished segment; objects of others may be deleted already."""
         record = self._metadata.segment(segment_id)
         is_finished = (
             record is not None and record.metadata.state is SegmentState.COPY_SEGMENT_FINISHED

@@ -1,1 +1,1 @@
-"""Which partitions this process leads or follows, and its heartbeat."""
+"""Tracks which partitions this process leads or follows, and sends its heartbeat."""

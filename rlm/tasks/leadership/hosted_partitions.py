@@ -32,7 +32,7 @@ class HostedPartitions:
     def step(
         self, led: Collection[TopicIdPartition], tiered: Collection[UUID]
     ) -> tuple[TopicIdPartition, ...]:
-        """Return the hosted partitions of `tiered` topics that are not led; none if unreadable."""
+        """Return the `tiered` partitions hosted and not led; none if log dirs are unreadable."""
         try:
             here = self._source.partitions()
         except RetriableError as error:
