@@ -1,8 +1,8 @@
 """Evaluates a dead letter by the present metadata of its segment. Pure.
 
 A dead letter stays in its topic permanently; the metadata shows whether it has been settled. An
-unknown segment proves a finished deletion only after the reader has passed the record that the dead
-letter names: a lost or recreated metadata topic contains no segment at all.
+unknown segment proves a finished deletion only after the reader has passed the record in
+`delete_started`: a lost or recreated metadata topic contains no segment at all.
 """
 
 from __future__ import annotations
