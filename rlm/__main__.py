@@ -1,4 +1,4 @@
-"""`python -m rlm`: how the supervisor starts its children with its own interpreter."""
+"""Run `rlm` as a module: the supervisor starts its children with its own interpreter."""
 
 from __future__ import annotations
 

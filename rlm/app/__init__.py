@@ -1,1 +1,1 @@
-"""The manager and the supervisor as programs: build their objects and run their processes."""
+"""Compose the manager and the supervisor from their parts, and run them as processes."""

@@ -1,18 +1,17 @@
-"""The manager while it runs: its threads, whether it is ready, and what it says of partitions.
+"""Run the threads of one manager, and report its readiness and its partitions.
 
-    cycle        one LeaderCycle every remote.log.manager.task.interval.ms
-    store        asks whether the store can be reached, as often
-    removal      deletes what is stored of topics that were deleted
-    anomalies    looks at stored objects that are on record as missing or corrupt
-    scrub        looks for damaged objects among all that are stored
-    originals    keeps what topics were before they were tiered in the store, too
-    access       decides at which address this process is reached
-    heartbeat    registers this process; waits for no other host but those of the metadata topic
-    two pools    copies and deletions, sized by settings
+    cycle        runs one LeaderCycle every remote.log.manager.task.interval.ms
+    store        checks at the same interval that the store can be reached
+    removal      deletes the objects of deleted topics
+    anomalies    checks the objects that are recorded as missing or corrupt
+    scrub        checks all stored objects for damage
+    originals    mirrors the originals of topics to the store
+    access       decides at which address commands reach this process
+    heartbeat    registers this process; waits only for the brokers of the metadata topic
+    two pools    run copies and deletions; settings give their sizes
 
-The metadata follows its topic by itself. Composed by rlm.app.manager. Stops in the reverse order:
-no new cycle, then the copies under way give up at their next check, then metadata and store are
-left.
+The metadata follower has its own thread. rlm.app.manager composes all of this. On stop, no new
+cycle starts and running copies end at their next check. The metadata and the store close last.
 """
 
 from __future__ import annotations
@@ -55,16 +54,16 @@ from rsm.segment.ids import TopicIdPartition
 
 _READY_WAIT_MS = 2000
 
-# Short, because a step checks no more than the rate allows since the last one.
+# Short: one check reads only as much as the rate has allowed since the previous check.
 _SCRUB_STEP_MS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerWork:
-    """What a manager does.
+    """Represents the work that a manager runs on its threads.
 
-    `confirm_cluster` and then `begin_metadata` once, the rest over and over: nothing is made in a
-    cluster that is not ours. `readiness` is the metadata's; `await_ready` waits for it, so many ms.
+    `confirm_cluster` and then `begin_metadata` run once, so that nothing is created in a foreign
+    cluster. The rest runs repeatedly. `await_ready` waits for the metadata, at most the given ms.
     """
 
     confirm_cluster: Callable[[], object]
@@ -86,14 +85,14 @@ class ManagerWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerPace:
-    """How often the work is done."""
+    """Represents the intervals at which the manager repeats its work."""
 
     cycle_interval_ms: int
     heartbeat_interval_ms: int
 
 
 class BrokerManager:
-    """One manager. `start` and `stop` are one thread's, everything else is thread-safe."""
+    """Represents one manager. One thread calls `start` and `stop`; the rest is thread-safe."""
 
     def __init__(
         self,
@@ -106,7 +105,7 @@ class BrokerManager:
         stopping: Event,
         resources: ExitStack,
     ) -> None:
-        """`stopping` ends copies; `resources` are closed last, after the pools are empty."""
+        """Take `stopping`, which ends copies, and `resources`, which `stop` closes last."""
         self._work = work
         self._metrics = metrics
         self._clock = clock
@@ -223,7 +222,7 @@ class BrokerManager:
         self._work.gauges.show(before, reports)
 
     def _reasons(self) -> Sequence[str]:
-        """Why this process is not ready, except for its heartbeats."""
+        """Return why this process is not ready, except for its heartbeats."""
         problems = [each.problem() for each in self._all if each is not self._heartbeat]
         reasons = [str(problem) for problem in problems if problem is not None]
         with self._lock:
@@ -237,7 +236,7 @@ class BrokerManager:
         return tuple(dict.fromkeys(reasons))
 
     def _blocked_by_share_groups(self, tip: TopicIdPartition) -> Blocked | None:
-        """What is not of the trim gate itself, as the last cycle has seen it."""
+        """Return why share groups blocked a trim in the last cycle; None if they did not."""
         with self._lock:
             blocked = [
                 each.trim_blocked for each in self._reports if each.topic_id_partition == tip
@@ -266,7 +265,7 @@ class BrokerManager:
     def _beat(self) -> None:
         self._require_ready()
         if not self._is_address_decided.is_set():
-            return  # `access` shows why, and wakes this when there is something to register
+            return  # `access` reports the problem, and wakes this thread once it has an address
         self._contact.begin()
         address = self._work.access.address
         reasons = self._reasons()
@@ -301,11 +300,11 @@ class BrokerManager:
             self._work.scrub()
 
     def _is_store_usable(self) -> bool:
-        """Whether it is there, and the last cycle that asked found in it what must be there."""
+        """Return whether the store answers, and the last cycle found in it what must be there."""
         return self._knows_store.is_set() and self._store.problem() is None
 
     def _require_ready(self) -> None:
-        """A start takes a moment; that is nothing to warn of."""
+        """Wait a moment for the metadata, because it is late at a start; else RetriableError."""
         if not self._metadata_started.wait(_READY_WAIT_MS / 1000):
             raise RetriableError("the cluster has not been reached yet")
         metadata = self._work.await_ready(_READY_WAIT_MS)

@@ -1,7 +1,4 @@
-"""How commands on any host reach this manager and trust its answers: its address, and a secret.
-
-refresh   listens, decides what to register, and sees that the cluster has a secret
-"""
+"""Let commands on any host reach this manager and trust its answers: an address and a secret."""
 
 from __future__ import annotations
 
@@ -23,7 +20,10 @@ from rsm.segment.clock import Clock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandAccess:
-    """One run of a manager's. `refresh` is one thread's, the rest is thread-safe."""
+    """Represents the access to one run of a manager. One thread calls `refresh`.
+
+    Everything else is thread-safe.
+    """
 
     address: RegisteredAddress
     authority: MetadataAuthority
@@ -31,11 +31,14 @@ class CommandAccess:
 
     @property
     def incarnation(self) -> UUID:
-        """That of this run of the manager; its claims carry it, too."""
+        """Return the id of this run of the manager, which its claims carry too."""
         return self.authority.identity.incarnation
 
     def refresh(self) -> None:
-        """May wait for other hosts and DNS. Raises as SecretWriter and RegisteredAddress do."""
+        """Ensure the cluster's secret, listen, and decide the address to register.
+
+        May wait for other hosts and DNS. Raises as SecretWriter and RegisteredAddress do.
+        """
         self.secrets.ensure()
         self.address.refresh()
 
@@ -47,7 +50,7 @@ def open_command_access(
     metadata: RemoteLogMetadataManager,
     clock: Clock,
 ) -> CommandAccess:
-    """That of the manager of the broker of `identity`, with a fresh incarnation."""
+    """Open the access to the manager of the broker of `identity`, with a fresh incarnation."""
     incarnation = fresh_id()
     return CommandAccess(
         address=open_registered_address(config, identity, listener, metadata, clock),

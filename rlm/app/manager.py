@@ -1,7 +1,7 @@
-"""The manager's composition root: a configuration becomes the objects that do the work.
+"""Compose the manager: build its objects from a configuration.
 
-`build_manager` is what the process runs. A program that needs other parts (a test that breaks the
-store, say) makes its own `ExternalSystems` and calls `compose`.
+The process runs `build_manager`. A program that replaces parts, such as a test with a failing
+store, builds its own `ExternalSystems` and calls `compose`.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ _log = logging.getLogger(__name__)
 
 _DISTRIBUTION = "kafka-rlm"
 
-# A question that trims wait for.
+# Trims wait for this request.
 _SHARE_GROUPS_TIMEOUT_MS = 2_000
 
 
 def build_manager(config: Config, listener: ApiListener, metrics: Metrics) -> BrokerManager:
-    """The manager beside the broker whose log dirs the configuration names.
+    """Build the manager of the broker whose log dirs the configuration names.
 
-    Raises InvalidConfigError for what files show at once. Nothing has been asked of the cluster.
+    Sends nothing to the cluster. Raises InvalidConfigError if files already show a problem.
     """
     return compose(config, open_external_systems(config, SystemClock()), listener, metrics)
 
@@ -90,7 +90,7 @@ def build_manager(config: Config, listener: ApiListener, metrics: Metrics) -> Br
 def compose(
     config: Config, external: ExternalSystems, listener: ApiListener, metrics: Metrics
 ) -> BrokerManager:
-    """Wire a manager from its parts; `start` of the result begins the work."""
+    """Compose a manager from its parts; `start` of the result starts the work."""
     clock = SystemClock()
     metadata = TopicBasedRemoteLogMetadataManager(
         external.metadata_topic,
@@ -268,7 +268,7 @@ def _expirer(config: Config, ports: Ports, metrics: Metrics) -> Expirer:
 
 
 def _closing(ports: Ports, metadata: TopicBasedRemoteLogMetadataManager) -> ExitStack:
-    """Closed in this order: what acts first, what it is recorded in last."""
+    """Close in this order: first the broker and the rest that act, last the metadata."""
     resources = ExitStack()
     resources.callback(metadata.close)
     resources.callback(ports.storage.close)
@@ -299,7 +299,7 @@ def _retention_keeper(config: Config, ports: Ports, metrics: Metrics) -> Retenti
 
 
 def _description(config: Config, identity: BrokerIdentity, incarnation: UUID) -> ProcessDescription:
-    """One registration per state directory, whatever run of the process made it."""
+    """Describe this process; all its runs with one state directory share one registration."""
     own_id = state_id(config.host.state_dir, fresh_id)
     return ProcessDescription(
         process_id=uuid5(own_id, f"{identity.cluster_id}/{ProcessRole.MANAGER.name}"),

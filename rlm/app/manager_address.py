@@ -1,9 +1,9 @@
-"""The address that a manager registers for commands on other hosts.
+"""Decide the address that a manager registers for commands on other hosts.
 
-A command on any host asks the manager at the registered address. A loopback address leads to
-another manager there, or to none, so it is registered only while the cluster is on one host.
+A command on any host sends its requests to the registered address. On another host, a loopback
+address leads to another manager or to none. So it is registered only if the cluster has one host.
 
-Pure: addresses and hosts in, a decision out.
+Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OTHERS_NAMED_COUNT = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerAddress:
-    """What is registered; `problem` says why `registered` is empty, and is empty if it is not."""
+    """Represents the decision; exactly one of `registered` and `problem` is empty."""
 
     registered: str
     problem: str = ""
@@ -34,10 +34,10 @@ def manager_address(
     towards_broker: str,
     others: Sequence[OtherHost],
 ) -> ManagerAddress:
-    """Decide what a manager registers that listens at `bound`.
+    """Decide which address a manager registers that listens at `bound`.
 
-    `advertised` is the setting and wins. `towards_broker` is the IP address by which this host
-    reaches its broker, and stands in for a wildcard. `others` is what is on other hosts.
+    `advertised` is the setting and takes precedence. `towards_broker` is the IP address by which
+    this host reaches its broker, and replaces a wildcard. `others` are the cluster's other hosts.
     """
     reached = bound
     if bound.is_unspecified:

@@ -1,4 +1,4 @@
-"""Shows a manager's last cycle as metrics."""
+"""Set gauges from a manager's last cycle."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlmm.events.anomaly import AnomalyKind
 
 
 class ManagerGauges:
-    """Sets what describes a state. One thread's."""
+    """Represents the gauges of a manager's state. One thread uses it."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class ManagerGauges:
         self._shown_causes: set[str] = set()
 
     def show(self, before: Sequence[PartitionReport], reports: Sequence[PartitionReport]) -> None:
-        """Show these reports; partitions that were led before and are not now are dropped."""
+        """Show these reports; remove partitions that were led before and are not led now."""
         led = [report for report in reports if report.role == LEADER]
         for report in led:
             self._show_led(report)
@@ -41,7 +41,7 @@ class ManagerGauges:
         self._metrics.copies_hanging.set(self._hanging_copies())
 
     def _show_failing(self, reports: Sequence[PartitionReport]) -> None:
-        """Causes that are over leave the metric, so that an alarm on it ends."""
+        """Show the causes of failing copies; remove those that ended, so that alarms end."""
         failing = failing_copies(reports)
         for cause in self._shown_causes - failing.keys():
             self._metrics.copy_failing_partitions.remove(cause)
@@ -53,7 +53,7 @@ class ManagerGauges:
         tip = report.topic_id_partition
         labels = (tip.topic, str(tip.partition))
         if report.lag_bytes is None or report.lag_segments is None:
-            return  # not looked at: what was last seen still stands
+            return  # not computed in this cycle: the last values stay
         self._metrics.remote_copy_lag_bytes.labels(*labels).set(report.lag_bytes)
         self._metrics.remote_copy_lag_segments.labels(*labels).set(report.lag_segments)
         self._metrics.remote_log_size_bytes.labels(*labels).set(report.remote_bytes)

@@ -1,4 +1,4 @@
-"""What a manager's work runs on: pools of threads, lanes of copies and repairs, the scrub."""
+"""Provide what a manager's work runs on: thread pools, lanes of copies and repairs, the scrub."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from rlm.tasks.integrity.anomaly_check import AnomalyCheck
 from rlm.tasks.integrity.scrub import Scrub, ScrubLimits
 from rlm.tasks.leadership.leadership import Leadership
 
-# Each waits for its claim to come back through the metadata topic, so the time of a broker's start
-# is that of a claim times partitions by threads.
+# Each claim waits until it returns through the metadata topic. So a broker's start takes the time
+# of one claim, times partitions divided by threads.
 _CLAIM_THREADS = 32
 
-# One repair at once: new segments go first.
+# One repair at once: copies of new segments take precedence.
 _REPAIRS_AT_ONCE = 1
 
 # The scrub, and the check of damaged objects.
@@ -33,9 +33,9 @@ _CHECKS_AT_ONCE = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerLanes:
-    """Thread pools for work that takes long, and the event that ends it.
+    """Represents the thread pools for long work, and the event that ends it.
 
-    The pool of copies has as many threads to spare as may hang in the store.
+    The copy pool has twice the configured threads, because copies may hang in the store.
     """
 
     copy_pool: ThreadPoolExecutor
@@ -56,7 +56,7 @@ class ManagerLanes:
 def open_copies(
     config: Config, ports: Ports, lanes: ManagerLanes, leadership: Leadership, metrics: Metrics
 ) -> CopyLanes:
-    """The copies of new segments, as many at once as settings and pace allow."""
+    """Open the lanes that copy new segments; settings and pace limit how many run at once."""
     count = config.manager.copier_thread_count
     copy_lanes = Lanes(lanes.copy_pool, "copy", limit=count)
     metrics.copy_concurrency.set(count)
@@ -84,7 +84,7 @@ def open_repairs(
     metrics: Metrics,
     check: AnomalyCheck,
 ) -> Repairs:
-    """The copies of damaged segments, one at once, each at the whole rate of copies at most."""
+    """Open the lane that copies damaged segments: one at once, within the full copy rate."""
     copies = CopyLanes(
         ports,
         lanes=Lanes(lanes.copy_pool, "repair", limit=_REPAIRS_AT_ONCE),
@@ -98,7 +98,7 @@ def open_repairs(
 
 
 def open_check_throttle(config: Config, ports: Ports) -> CopyThrottle:
-    """The rate at which the scrub and the check of damaged objects read, together."""
+    """Open the read rate that the scrub and the check of damaged objects share."""
     return CopyThrottle(
         ports.clock,
         bytes_per_second=config.scrubbing.read_bytes_per_second,
@@ -115,7 +115,7 @@ def open_scrub(
     metrics: Metrics,
     throttle: CopyThrottle,
 ) -> Scrub:
-    """The check of all stored objects of led partitions."""
+    """Open the check of all stored objects of led partitions."""
     settings = config.scrubbing
     return Scrub(
         ports,

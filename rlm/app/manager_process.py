@@ -1,7 +1,7 @@
-"""The manager as a process; rlm.app.manager is what it does, rlm.worker.worker_process how it ends.
+"""Run the manager as a process: rlm.app.manager composes it, rlm.worker.worker_process ends it.
 
-It has two HTTP servers. The one on a loopback port is for the supervisor: metrics, health and
-readiness. The other is the manager's API, for commands on any host (rlm.rest.api_listener).
+The process has two HTTP servers. The supervisor reads metrics, health and readiness on a loopback
+port. Commands on any host use the manager's API (rlm.rest.api_listener).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from rsm.system_clock import SystemClock
 
 
 class Manager(ManagerView, Worker, Protocol):
-    """What this module runs; built by rlm.app.manager."""
+    """Represents the manager that this module runs; rlm.app.manager builds it."""
 
     @property
     def authority(self) -> Authority:
-        """What its API signs with."""
+        """Return the authority with which the API signs."""
 
 
 ManagerBuilder = Callable[[Config, ApiListener, Metrics], Manager]
@@ -55,8 +55,8 @@ def run_manager(
 ) -> None:
     """Run a manager until a stop signal or the parent's end; as `run_worker`.
 
-    `probe_fd` and `rest_fd` are inherited listening sockets: the supervisor's own and that of
-    `rest.listener`. Without the latter, `rest.listener` is bound if it is set.
+    `probe_fd` and `rest_fd` are inherited listening sockets, for the supervisor and for
+    `rest.listener`. Without `rest_fd`, the manager binds `rest.listener` itself if it is set.
     """
     built: list[_Api] = []
 
@@ -65,7 +65,7 @@ def run_manager(
     ) -> Manager:
         listener = ApiListener(_bound(config, rest_fd))
         stack.callback(listener.stop)
-        # An answer is good for twice as long as heartbeats show the brokers' time.
+        # Heartbeats show the brokers' time, so a response stays valid for twice their interval.
         window_ms = WINDOW_MS + 2 * config.process.heartbeat_interval_ms
         tls = server_context(config.rest_tls, SystemClock())
         built.append(_Api(listener=listener, metrics=metrics, window_ms=window_ms, tls=tls))
@@ -83,7 +83,7 @@ def run_manager(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Api:
-    """What the manager's API is made of, besides the manager."""
+    """Represents the parts of the manager's API, except the manager itself."""
 
     listener: ApiListener
     metrics: Metrics
@@ -102,7 +102,7 @@ class _Api:
 
 
 class _Servers:
-    """The supervisor's and everybody's."""
+    """Represents the probe's server and the API's server."""
 
     def __init__(self, probe: HttpServer, api: _Api, manager: Manager) -> None:
         self._probe = probe

@@ -1,4 +1,4 @@
-"""docs/metrics.md, made from the code: `python -m rlm.app.metrics_reference > docs/metrics.md`."""
+"""Generate docs/metrics.md: `python -m rlm.app.metrics_reference > docs/metrics.md`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ This page is made by `make docs`.
 
 
 def render() -> str:
-    """The whole page."""
+    """Return the whole page."""
     descriptions = (
         *Metrics(CollectorRegistry()).descriptions(),
         *metadata_descriptions(),

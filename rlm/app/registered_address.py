@@ -1,6 +1,6 @@
-"""Keeps the address of the manager's HTTP API right: listens there, and decides what to register.
+"""Keep the address of the manager's HTTP API current: listen, and decide what to register.
 
-What is decided is rlm.app.manager_address; this module gathers what it is decided by.
+rlm.app.manager_address decides; this module gathers its inputs.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostView:
-    """How this host looks at addresses.
+    """Represents how this host sees addresses.
 
-    `is_own`: whether a host name leads here, None if it does not resolve. `towards`: the IP address
-    that a connection to host and port comes from, else RetriableError.
+    `is_own` returns whether a host name leads to this host, None if it does not resolve. `towards`
+    returns the IP address from which a connection to host and port leaves, or raises
+    RetriableError.
     """
 
     identity: HostIdentity
@@ -40,7 +41,7 @@ class HostView:
 
 
 class RegisteredAddress:
-    """One manager's. `refresh` is one thread's; the properties are thread-safe."""
+    """Represents one manager's address. One thread calls `refresh`; properties are thread-safe."""
 
     def __init__(
         self,
@@ -52,7 +53,7 @@ class RegisteredAddress:
         metadata: RemoteLogMetadataManager,
         host: HostView,
     ) -> None:
-        """`node_id` is the broker that the manager runs beside; `brokers` asks for the live ones.
+        """Take the manager's broker `node_id`; `brokers` fetches the cluster's live brokers.
 
         `advertised` is the setting, None if it is not given.
         """
@@ -69,24 +70,24 @@ class RegisteredAddress:
 
     @property
     def http_address(self) -> str:
-        """What to register; empty if other hosts cannot reach the manager, or before a refresh."""
+        """Return what to register; empty before a refresh, or if other hosts cannot reach it."""
         return self._http_address
 
     @property
     def broker_address(self) -> str:
-        """What the broker advertises; empty before the first refresh."""
+        """Return what the broker advertises; empty before the first refresh."""
         return self._broker_address
 
     @property
     def problem(self) -> str | None:
-        """Why other hosts cannot reach this manager; None if they can, or before a refresh."""
+        """Return why other hosts cannot reach this manager; None before a refresh or if they can."""
         return self._problem
 
     def refresh(self) -> None:
-        """Listen, if not yet, and decide again what to register. May wait for DNS.
+        """Listen if not yet listening, and decide again what to register. May wait for DNS.
 
-        What was decided before stays while the cluster cannot be asked. Before the first decision
-        raises RetriableError, also if no socket can be bound, and as `brokers` does.
+        The previous decision stays while the cluster cannot be reached. Before the first decision,
+        raises as `brokers`, and RetriableError if no socket can be bound.
         """
         try:
             self._decide(self._brokers())
@@ -149,7 +150,7 @@ def open_registered_address(
     metadata: RemoteLogMetadataManager,
     clock: Clock,
 ) -> RegisteredAddress:
-    """That of the manager beside the broker of `identity`, on this host. Nothing is asked yet."""
+    """Open the address of this host's manager of the broker of `identity`. Sends nothing yet."""
     bootstrap = open_bootstrap(config.cluster, clock)
     return RegisteredAddress(
         listener,

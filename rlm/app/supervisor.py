@@ -1,8 +1,7 @@
-"""Composes `rlm run`: checks, sockets, lock, the children, and HTTP for all of them.
+"""Compose `rlm run`: checks, sockets, lock, children, and one HTTP server for all of them.
 
-The order is that of what may fail without a trace: files are read and addresses bound before the
-state directory is created. Listening sockets are bound here once and inherited, so that a child
-has the same address after a restart.
+Steps that leave no trace run first: it reads files and binds addresses before it creates the state
+directory. It binds the listening sockets once, so that a restarted child inherits its address.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _GatewaySockets:
-    """Where clients connect, to whichever process is free, and where each is asked how it is."""
+    """Represents the socket that all gateways accept clients on, and one HTTP socket for each."""
 
     clients: socket.socket
     rest: tuple[socket.socket, ...]
@@ -55,9 +54,9 @@ class _GatewaySockets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ManagerSockets:
-    """Where the supervisor asks the manager, and where its API listens.
+    """Represents the sockets of the manager's probe and of its API.
 
-    `api` None: the manager binds it when it knows by which address this host reaches its broker.
+    If `api` is None, the manager binds it once it knows by which address it reaches its broker.
     """
 
     probe: socket.socket
@@ -65,10 +64,10 @@ class _ManagerSockets:
 
 
 def supervise_host(config_path: Path) -> int:
-    """Run until a signal or a child's wrong configuration ends it; returns the exit code.
+    """Run until a signal or a child's wrong configuration ends it; return the exit code.
 
-    InvalidConfigError if files or addresses show that it cannot work: then nothing was changed.
-    Main thread only.
+    Raises InvalidConfigError if files or addresses show a problem, before it changes anything.
+    Only the main thread may call it.
     """
     config = load_config(config_path, check_client)
     configure_logging(config.process.logging_level, sys.stderr)
@@ -80,7 +79,7 @@ def supervise_host(config_path: Path) -> int:
     state_dir = config.host.state_dir
     with ExitStack() as stack:
         stack.enter_context(restricted_umask())
-        # Where one runs already, it is this that is wrong, not that it has the addresses, too.
+        # If another supervisor runs here, report that, not that its addresses are in use.
         is_locked = has_lock(state_dir)
         if is_locked:
             stack.enter_context(locked_state_dir(state_dir))
@@ -107,10 +106,10 @@ def supervise(
     *,
     stepped: Callable[[Sequence[ChildStatus]], None] = lambda _statuses: None,
 ) -> int:
-    """Step the supervisor until it has ended; a stop signal stops it, a second one at once.
+    """Step the supervisor until it has ended; a stop signal stops it, a second one kills it.
 
-    `stepped` is given all processes after each step. One that ended is not started again in the
-    same step.
+    `stepped` receives all processes after each step. A step does not restart a process that ended
+    in the same step.
     """
     while True:
         for event in supervisor.step(clock.monotonic_ms()):
@@ -171,7 +170,7 @@ def _bind_gateway(config: Config, stack: ExitStack) -> _GatewaySockets | None:
 
 
 def _gateway_specs(config_path: Path, sockets: _GatewaySockets) -> list[ChildSpec]:
-    """One for each process; a single one is called just `gateway`."""
+    """Return one spec for each process; a single one is named `gateway`."""
     command = (sys.executable, "-m", "rlm.cli.host.gateway_program", "--config", str(config_path))
     clients_fd = sockets.clients.fileno()
     specs = []

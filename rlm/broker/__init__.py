@@ -1,1 +1,1 @@
-"""What we learn from the brokers and ask of them, by protocol."""
+"""Read the state of the brokers and send them requests, by Kafka's protocol."""

@@ -1,6 +1,6 @@
-"""The way into a cluster: any of the servers that the user named.
+"""Reach a cluster by any of its bootstrap servers.
 
-The one that answered last is asked first, so a host that is down or frozen delays one question and
+The server that answered last is tried first. So a host that is down or frozen delays one request,
 not every one.
 """
 
@@ -19,34 +19,34 @@ _MAX_PORT = 65535
 
 
 class OpenConnection(Requester, Protocol):
-    """A connection, which is closed by whoever opened it."""
+    """Represents a connection; its opener closes it."""
 
     def is_expired(self) -> bool:
-        """Whether the broker may soon end it."""
+        """Return whether the broker may soon close it."""
 
     def close(self) -> None:
         """Close it; idempotent."""
 
 
 class Dialler(Protocol):
-    """What makes connections (rlm.wire.connection.Connector). Thread-safe."""
+    """Opens connections (rlm.wire.connection.Connector). Thread-safe."""
 
     def connect(self, host: str, port: int) -> OpenConnection:
         """Open a connection to that address. Raises RetriableError, CorruptError."""
 
 
 class Bootstrap:
-    """Connections to brokers of one cluster, found by its bootstrap servers. Thread-safe."""
+    """Represents the brokers of one cluster, found by its bootstrap servers. Thread-safe."""
 
     def __init__(self, servers: Iterable[tuple[str, int]], dialler: Dialler) -> None:
         self._servers = tuple(servers)
         self._dialler = dialler
-        self._first = 0  # any number is right, so threads may overwrite each other's
+        self._first = 0  # any value works, so threads may overwrite it
 
     def view(self, topics: Iterable[str] | None = None) -> ClusterView:
-        """What a server that can be reached says of `topics`, or of all if None.
+        """Return how a reachable server sees `topics`, or all topics if None.
 
-        Raises RetriableError naming why the last one failed, if none can.
+        Raises RetriableError with the last server's error if none is reachable.
         """
         asked = None if topics is None else tuple(topics)
         with self.any_broker() as broker:
@@ -54,10 +54,10 @@ class Bootstrap:
 
     @contextmanager
     def any_broker(self) -> Iterator[Requester]:
-        """A connection to a server that can be reached, closed at the end.
+        """Connect to a reachable server, and close the connection at the end.
 
-        The server that answered last is tried first, then the others in the order of the setting.
-        Raises RetriableError naming why the last one failed, if none can be reached.
+        Tries the server that answered last, then the others in the order of the setting. Raises
+        RetriableError with the last server's error if none is reachable.
         """
         index, connection = self._first_reachable()
         try:
@@ -70,7 +70,7 @@ class Bootstrap:
 
     @contextmanager
     def at(self, address: BrokerAddress) -> Iterator[Requester]:
-        """A connection to one broker, closed at the end. Raises as `Dialler.connect`."""
+        """Connect to one broker, and close at the end. Raises as `Dialler.connect`."""
         connection = self.open(address)
         try:
             yield connection
@@ -78,11 +78,11 @@ class Bootstrap:
             connection.close()
 
     def open(self, address: BrokerAddress) -> OpenConnection:
-        """A connection to one broker, which the caller closes. Raises as `Dialler.connect`."""
+        """Connect to one broker; the caller closes. Raises as `Dialler.connect`."""
         return self._dialler.connect(address.host, address.port)
 
     def _first_reachable(self) -> tuple[int, OpenConnection]:
-        """The number of a server, and a connection to it."""
+        """Return the number of a server, and a connection to it."""
         failure: TieredStorageError | None = None
         count = len(self._servers)
         first = self._first
@@ -105,9 +105,9 @@ class Bootstrap:
 
 
 def parse_servers(text: str) -> tuple[tuple[str, int], ...]:
-    """Read Kafka's `host:port,host:port`; an IPv6 address stands in brackets.
+    """Parse Kafka's `host:port,host:port`; an IPv6 address is in brackets.
 
-    Raises InvalidConfigError naming the setting.
+    Raises InvalidConfigError with the setting's name.
     """
     servers = tuple(_parse_server(part.strip()) for part in text.split(",") if part.strip())
     if not servers:

@@ -1,7 +1,7 @@
-"""Whether the Kafka client takes its settings, found out before anything is opened or asked.
+"""Check that the Kafka client accepts its settings, before anything is opened or requested.
 
-Clients are constructed as the product constructs them, but without a server, so that they connect
-to nothing. Values that look like a secret are in no error.
+Constructs the clients as `rlm` does, but without a server, so that they connect to nothing. No
+error shows a value that looks like a secret.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PRODUCER = {"acks": "all", "enable.idempotence": True}
 
 
 def check_client(client: Mapping[str, str]) -> None:
-    """Return if clients with these settings (librdkafka's keys, without prefix) can be made.
+    """Return if the settings (librdkafka's keys, without prefix) make working clients.
 
     Raises InvalidConfigError; its context's `key` is the setting to blame, if one is known.
     """
@@ -40,7 +40,7 @@ def check_client(client: Mapping[str, str]) -> None:
             pass
     except KafkaException as error:
         raise _refused(client, error.args[0].str()) from error
-    except (AttributeError, TypeError, ValueError) as error:  # keys that take Python's objects
+    except (AttributeError, TypeError, ValueError) as error:  # keys that take Python objects
         raise _refused(client, str(error)) from error
 
 

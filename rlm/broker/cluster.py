@@ -1,7 +1,7 @@
-"""The cluster as one broker's Metadata tells it: brokers, topics with their ids, leaders, epochs.
+"""Fetch the cluster as one broker's Metadata shows it: brokers, topics, leaders and epochs.
 
-A view is a snapshot of what that broker believes; what is decided on it must be confirmed by the
-leader with the epoch. Source: KIP-320 (epochs), KIP-516 (topic ids).
+A view is a snapshot from one broker, which may lag. Before it acts, a caller confirms the leader
+epoch with the leader. Source: KIP-320 (epochs), KIP-516 (topic ids).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FIRST_VERSION_WITH_TOPIC_IDS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerAddress:
-    """A live broker, at its address on the listener that was asked."""
+    """Represents a live broker, with its address on the listener that answered."""
 
     node_id: int
     host: str
@@ -42,7 +42,7 @@ class BrokerAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionReplicas:
-    """A partition's leader (None while there is none) and replicas, by node id."""
+    """Represents a partition's leader (None while there is none) and replicas, by node id."""
 
     partition: int
     leader_id: int | None
@@ -53,7 +53,7 @@ class PartitionReplicas:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicView:
-    """A topic; `partitions` ascend."""
+    """Represents a topic; `partitions` ascend."""
 
     topic: str
     topic_id: UUID
@@ -61,15 +61,15 @@ class TopicView:
     partitions: tuple[PartitionReplicas, ...]
 
     def replica_ids(self) -> frozenset[int]:
-        """The brokers that have a replica of any partition."""
+        """Return the brokers that have a replica of any partition."""
         return frozenset(node_id for each in self.partitions for node_id in each.replicas)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
-    """What one broker's Metadata said.
+    """Represents the Metadata response of one broker.
 
-    `refused` are topics that were asked for and not described, by the code of the reason.
+    `refused` maps each requested topic that the broker did not describe to its error code.
     """
 
     cluster_id: str
@@ -79,7 +79,7 @@ class ClusterView:
     refused: Mapping[str, int]
 
     def topic(self, name: str) -> TopicView:
-        """The topic; raises NotFoundError if there is none, or as `error_of` if it is hidden."""
+        """Return the topic; raise NotFoundError if there is none, as `error_of` if hidden."""
         found = self.topics.get(name)
         if found is not None:
             return found
@@ -87,14 +87,14 @@ class ClusterView:
         raise error_of(code, topic=name)
 
     def broker(self, node_id: int) -> BrokerAddress:
-        """The live broker of that id; NotFoundError if it is not registered."""
+        """Return the live broker of that id; raise NotFoundError if it is not registered."""
         found = self.brokers.get(node_id)
         if found is None:
             raise NotFoundError("the cluster has no live broker of this id", node_id=node_id)
         return found
 
     def led_by(self, node_id: int) -> Mapping[TopicIdPartition, int]:
-        """The partitions that a broker leads, each with its leader epoch."""
+        """Return the partitions that a broker leads, each with its leader epoch."""
         return {
             TopicIdPartition(
                 topic_id=topic.topic_id, topic=topic.topic, partition=each.partition
@@ -106,7 +106,7 @@ class ClusterView:
 
 
 def fetch_cluster_view(broker: Requester, topics: Iterable[str] | None = None) -> ClusterView:
-    """Ask one broker about `topics`, or about all of them if None; never creates any.
+    """Fetch `topics`, or all topics if None, from one broker; never creates any.
 
     Raises UnsupportedError if the broker is older than Kafka 2.8, which has no topic ids;
     otherwise as `Requester.request`.
@@ -154,7 +154,7 @@ def _topic_of(row: MetadataResponseTopic) -> TopicView:
 
 
 def _partition_of(row: MetadataResponsePartition) -> PartitionReplicas:
-    # The row's own error code says no more than the absence of a leader or of a replica.
+    # The row's own error code adds nothing to the absence of a leader or of a replica.
     return PartitionReplicas(
         partition=row.partition_index,
         leader_id=row.leader_id if row.leader_id >= 0 else None,

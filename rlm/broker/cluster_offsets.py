@@ -1,4 +1,4 @@
-"""The ends of many logs of a cluster, each asked of the broker that leads it."""
+"""Fetch the ends of many logs of a cluster from the brokers that lead them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def fetch_cluster_offsets(
     partitions: Iterable[TopicIdPartition],
     executor: Executor,
 ) -> PartitionResults[PartitionOffsets]:
-    """Ask the leaders that `view` shows, on a connection each, as many at once as `executor` runs.
+    """Fetch from each leader in `view` on its own connection, with the concurrency of `executor`.
 
-    A partition fails with RetriableError if it has no leader or that cannot be asked, otherwise as
-    `fetch_partition_offsets`. Raises nothing of the brokers.
+    A partition fails with RetriableError if it has no leader or the leader is unreachable,
+    otherwise as `fetch_partition_offsets`. Brokers' errors are never raised.
     """
     wanted = frozenset(partitions)
     epochs = {

@@ -1,9 +1,9 @@
-"""Move log starts forward on the one broker that is asked, and tell where they are afterwards.
+"""Move log starts forward on the one broker that leads, and return where they are afterwards.
 
-DeleteRecords carries no leader epoch, so a deposed leader that does not know it yet would
-obey. The epoch is therefore confirmed on the same connection right before, and nothing is sent to
-another broker if this one no longer leads: a new leader may lack the records that the plan counted
-as stored. REQUEST_TIMED_OUT means that the leader has done it while a follower is down.
+DeleteRecords carries no leader epoch, so a deposed leader that does not know it yet would delete.
+Therefore the epoch is confirmed on the same connection right before. Nothing is sent to another
+broker if this one no longer leads: a new leader may lack records that the plan counted as stored.
+REQUEST_TIMED_OUT means that the leader has deleted while a follower is down.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from rlm.wire.error_codes import ErrorCode
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 
-# How long the leader waits for its followers; it has deleted before it waits.
+# How long the leader waits for its followers, after it has deleted.
 _FOLLOWERS_TIMEOUT_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordDeletion:
-    """Delete below `before_offset`, as the leader of `leader_epoch`."""
+    """Represents the deletion of records below `before_offset`, in `leader_epoch`."""
 
     before_offset: int
     leader_epoch: int
 
     def __post_init__(self) -> None:
-        # -1 would be the protocol's "up to the high watermark", which nobody here may mean.
+        # -1 is the protocol's "up to the high watermark", which no caller may request.
         if self.before_offset < 0 or self.leader_epoch < 0:
             raise ValueError(f"not a deletion of records: {self}")
 
@@ -46,13 +46,13 @@ class RecordDeletion:
 def delete_records(
     leader: Requester, deletions: Mapping[TopicIdPartition, RecordDeletion]
 ) -> PartitionResults[int]:
-    """Delete in one request for all partitions; a value is the log start read back afterwards.
+    """Delete in one request for all partitions; a value is the log start, read back afterwards.
 
-    A partition fails with FencedError if the broker does not lead it in that epoch,
-    UnsupportedError if its cleanup policy does not delete, RetriableError if the offset is above
-    the high watermark or the log start is not where it was moved to. Raises as `Requester.request`
-    if a request as a whole fails; then what was deleted is unknown. Idempotent: a start never moves
-    back.
+    A partition fails with FencedError if the broker does not lead it in that epoch, and with
+    UnsupportedError if its cleanup policy does not delete. It fails with RetriableError if the
+    offset is above the high watermark, or the log start moved less far. Raises as
+    `Requester.request` if a whole request fails; the deletion's outcome is then unknown.
+    Idempotent: a start never moves back.
     """
     epochs = {each: deletion.leader_epoch for each, deletion in deletions.items()}
     confirmed = fetch_log_end(leader, epochs, LogEnd.LOG_START)
@@ -97,7 +97,7 @@ def _request_of(deletions: Mapping[TopicIdPartition, RecordDeletion]) -> DeleteR
 def _outcome_of(
     response: DeleteRecordsResponse, deletions: Mapping[TopicIdPartition, RecordDeletion]
 ) -> tuple[tuple[TopicIdPartition, ...], Mapping[TopicIdPartition, TieredStorageError]]:
-    """The partitions whose leader has deleted, and why the others have not."""
+    """Return the partitions whose leader has deleted, and the errors of the others."""
     codes = {
         (topic.name, row.partition_index): row.error_code
         for topic in response.topics

@@ -1,6 +1,6 @@
-"""Kafka's error codes as our errors: what a caller can do next decides which.
+"""Map Kafka's error codes to errors by what a caller can do next.
 
-The original code stays in the error's context as `error`, by name where it is known.
+The error's context keeps the original code as `error`, by name where it is known.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from rsm.segment.errors import (
 
 
 class ForeignClusterError(InvalidConfigError):
-    """What answers belongs to another cluster than our log dirs: it can never become right."""
+    """Another cluster than the log dirs' answered; no retry can succeed."""
 
 
 class PartitionGoneError(NotFoundError):
-    """The broker has no such partition, or not of this topic id: the topic is being deleted."""
+    """The broker has no such partition of this topic id: the topic is being deleted."""
 
 
 _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
-    # Not ours to act on any more: another leader, or a newer epoch of it.
+    # This broker may not act any more: another broker leads, or the epoch is newer.
     ErrorCode.NOT_LEADER_OR_FOLLOWER: (FencedError, "this broker does not lead the partition"),
     ErrorCode.FENCED_LEADER_EPOCH: (FencedError, "the partition has a newer leader epoch"),
-    # The broker lags behind what we heard elsewhere. Whatever was planned on it must not happen.
+    # The broker lags: another broker reported a newer epoch. The plan must not run.
     ErrorCode.UNKNOWN_LEADER_EPOCH: (FencedError, "the broker does not know the leader epoch yet"),
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: (PartitionGoneError, "the broker has no such partition"),
     ErrorCode.UNKNOWN_TOPIC_ID: (PartitionGoneError, "the broker has no topic of this id"),
@@ -41,7 +41,7 @@ _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
     ErrorCode.UNSUPPORTED_VERSION: (UnsupportedError, "the broker does not support it"),
     ErrorCode.INVALID_TOPIC_EXCEPTION: (InvalidConfigError, "not a valid topic name"),
     ErrorCode.INVALID_CONFIG: (InvalidConfigError, "the broker does not take the setting"),
-    # Rights may be granted while we run, so these are worth asking again.
+    # An operator may grant rights at any time, so a retry can succeed.
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: (RetriableError, "missing rights on the topic"),
     ErrorCode.GROUP_AUTHORIZATION_FAILED: (RetriableError, "missing rights on the group"),
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: (RetriableError, "missing rights on the cluster"),
@@ -49,6 +49,6 @@ _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
 
 
 def error_of(error_code: int, **context: object) -> TieredStorageError:
-    """The error that stands for a code; for one we know nothing of, a RetriableError."""
+    """Return the error for a code; an unknown code gives a RetriableError."""
     kind, message = _ERRORS.get(error_code, (RetriableError, "the broker could not do it"))
     return kind(message, error=error_name(error_code), **context)

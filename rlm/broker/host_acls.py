@@ -1,4 +1,4 @@
-"""ACLs that name hosts: what they say of clients changes when these come through a gateway."""
+"""Count ACLs that name hosts: they match a gateway's address, not its clients'."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ALL = DescribeAclsRequest(
 
 
 def count_host_acls(broker: Requester) -> int:
-    """How many ACLs of the cluster are for certain hosts; 0 where there is no authorizer.
+    """Count the cluster's ACLs for certain hosts; 0 without an authorizer.
 
-    Raises RetriableError if the right to see them is missing (DESCRIBE on the cluster).
+    Raises RetriableError if DESCRIBE on the cluster is missing.
     """
     response = broker.request(DESCRIBE_ACLS, _ALL)
     if response.error_code == ErrorCode.SECURITY_DISABLED:

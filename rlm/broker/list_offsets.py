@@ -1,8 +1,8 @@
-"""The ends of a log, as its leader knows them: asked for many partitions in one request each.
+"""Fetch the ends of logs from their leader, for many partitions in one request each.
 
-Each question carries the leader epoch that the asker believes in, so that a deposed or a newer
-leader does not answer it (KIP-320). The questions do not name the topic's id; whoever asks has
-taken id and epoch from the same Metadata.
+Each request carries the caller's leader epoch, so that a deposed or newer leader refuses it
+(KIP-320). The requests carry no topic id, so the caller takes id and epoch from one Metadata
+response.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _READ_COMMITTED = 1
 
 
 class LogEnd(Enum):
-    """Which end of a log: (timestamp, isolation level) of ListOffsets."""
+    """Represents an end of a log as (timestamp, isolation level) of ListOffsets."""
 
     LOG_START = (_EARLIEST, _READ_UNCOMMITTED)
     LAST_STABLE_OFFSET = (_LATEST, _READ_COMMITTED)
@@ -43,7 +43,7 @@ class LogEnd(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionOffsets:
-    """Asked in this order, so log start ≤ last stable offset ≤ high watermark."""
+    """Represents three ends of a log, fetched in this order, so that each is ≤ the next."""
 
     log_start_offset: int
     last_stable_offset: int
@@ -53,10 +53,10 @@ class PartitionOffsets:
 def fetch_log_end(
     leader: Requester, leader_epochs: Mapping[TopicIdPartition, int], end: LogEnd
 ) -> PartitionResults[int]:
-    """Ask one end of many logs, each as of its leader epoch.
+    """Fetch one end of many logs, each in its leader epoch.
 
     A partition fails with FencedError if the broker does not lead it in that epoch, RetriableError
-    if it cannot tell now. Raises as `Requester.request` if the request as a whole fails.
+    if the broker has no offset now. Raises as `Requester.request` if the whole request fails.
     """
     timestamp, isolation_level = end.value
     found = _ask(leader, leader_epochs, timestamp=timestamp, isolation_level=isolation_level)
@@ -76,10 +76,10 @@ def fetch_log_end(
 def fetch_first_offsets_since(
     leader: Requester, leader_epochs: Mapping[TopicIdPartition, int], since_ms: int
 ) -> PartitionResults[int | None]:
-    """The first offset of many logs whose record is not older than `since_ms`; None if all are.
+    """Fetch each log's first offset whose record is not older than `since_ms`; None if all are.
 
-    Fails and raises as `fetch_log_end`. ValueError for a time before 1970, which the protocol
-    takes for something else.
+    Fails and raises as `fetch_log_end`. Raises ValueError for a time before 1970, because negative
+    timestamps have other meanings in the protocol.
     """
     if since_ms < 0:
         raise ValueError(f"not a time to search for: {since_ms}")
@@ -89,7 +89,7 @@ def fetch_first_offsets_since(
 def fetch_partition_offsets(
     leader: Requester, leader_epochs: Mapping[TopicIdPartition, int]
 ) -> PartitionResults[PartitionOffsets]:
-    """All three ends of many logs, in three requests. Fails and raises as `fetch_log_end`."""
+    """Fetch all three ends of many logs, in three requests. Fails and raises as `fetch_log_end`."""
     starts = fetch_log_end(leader, leader_epochs, LogEnd.LOG_START)
     remaining = {each: leader_epochs[each] for each in starts.succeeded}
     stable = fetch_log_end(leader, remaining, LogEnd.LAST_STABLE_OFFSET)

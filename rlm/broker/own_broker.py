@@ -1,7 +1,7 @@
-"""Our own broker: the one whose log dirs we read, and the only one that we ask to act.
+"""Send requests to this host's broker, whose log dirs this process reads, and to no other.
 
-Owns one connection to it, found by its node id through Metadata and made again when it broke, at
-most as often as the back-off allows. What is asked here goes to that broker or nowhere.
+Owns one connection. Finds the broker by its node id through Metadata, and reconnects after a
+failure at most as often as the back-off allows.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ _AnswerT = TypeVar("_AnswerT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconnectBackoff:
-    """Pauses between attempts to connect: doubled from the first to the longest."""
+    """Represents pauses between connection attempts, doubled from the first to the longest."""
 
     first_ms: int = 100
     longest_ms: int = 10_000
 
     def pause_ms(self, failures: int) -> int:
-        """The pause after so many failures in a row."""
+        """Return the pause after this number of consecutive failures."""
         return min(self.longest_ms, self.first_ms << min(failures - 1, 30))
 
 
 class OwnBroker(Broker):
-    """Asks one broker of one cluster. Thread-safe: callers wait for each other.
+    """Represents one broker of one cluster. Thread-safe: callers wait for each other.
 
-    Every method raises RetriableError while the broker cannot be reached or its back-off lasts (it
-    never waits for it), ForeignClusterError if the bootstrap servers are another cluster's,
-    CorruptError, and UnsupportedError if the broker is too old. After `close` a question would open
-    another connection.
+    Every method raises RetriableError while the broker is unreachable; during the back-off it does
+    so at once. Every method raises ForeignClusterError if the bootstrap servers are another
+    cluster's, UnsupportedError if the broker is too old, and CorruptError. A request after `close`
+    opens another connection.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class OwnBroker(Broker):
         return self._node_id
 
     def view(self, topics: Iterable[str] | None = None) -> ClusterView:
-        """The cluster as our broker sees it; all topics if None."""
+        """Return the cluster as this broker sees it; all topics if None."""
         asked = None if topics is None else tuple(topics)
         return self._ask(lambda broker: fetch_cluster_view(broker, asked))
 
@@ -111,7 +111,7 @@ class OwnBroker(Broker):
     def _put_offsets(
         self, asked: Callable[[], Mapping[TopicIdPartition, int]]
     ) -> PartitionResults[PartitionOffsets]:
-        """What is asked is taken when the connection is free: till then others may join."""
+        """Call `asked` once the connection is free; until then, other callers may join."""
         return self._ask(lambda broker: fetch_partition_offsets(broker, asked()))
 
     def _ask(self, question: Callable[[Requester], _AnswerT]) -> _AnswerT:
@@ -120,7 +120,7 @@ class OwnBroker(Broker):
             try:
                 return question(connection)
             except TieredStorageError:
-                # It may be broken or out of step; the next call finds out on a new one.
+                # The connection may be broken or out of sync, so the next call opens another.
                 self._drop()
                 raise
 

@@ -1,7 +1,7 @@
-"""PartitionReader: one partition's log as its leader has it: its ends, times, and records.
+"""Read one partition from its leader: its ends, times, and records.
 
-Records are read by librdkafka, assigned by hand: no group is joined, nothing is committed, and an
-offset that the broker no longer has is an error, never a jump elsewhere.
+librdkafka reads the records by manual assignment: it joins no group and commits nothing. An offset
+that the broker no longer has is an error, and never resets the position.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderSettings:
-    """`client` is librdkafka's configuration; without news for `stall_timeout_ms` reading fails."""
+    """`client` is librdkafka's configuration; a read without data for `stall_timeout_ms` fails."""
 
     client: Mapping[str, str]
     read_committed: bool
@@ -52,7 +52,7 @@ class ReaderSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PollResult:
-    """What one poll brought; `next_offset` is what comes behind it, -1 if it brought nothing."""
+    """Represents one poll; `next_offset` follows its last offset, -1 if it has none."""
 
     records: Sequence[Record]
     next_offset: int
@@ -60,10 +60,10 @@ class _PollResult:
 
 
 class PartitionReader:
-    """Asks whoever leads the partition at that moment. One thread's.
+    """Reads from the partition's current leader. One thread uses it.
 
-    Raises RetriableError while there is no leader or it cannot be asked, FencedError if it has just
-    changed, NotFoundError if the partition is not there, or not of that topic id.
+    Raises RetriableError while there is no reachable leader, FencedError if it has just changed,
+    NotFoundError if the partition does not exist with that topic id.
     """
 
     def __init__(
@@ -79,18 +79,18 @@ class PartitionReader:
         self._settings = settings
 
     def offsets(self) -> PartitionOffsets:
-        """Log start, last stable offset and high watermark as of now."""
+        """Fetch the current log start, last stable offset and high watermark."""
         results = self._ask(fetch_partition_offsets)
         for error in results.failed.values():
             raise error
         return results.succeeded[self._partition]
 
     def start_offset(self) -> int:
-        """Where the broker's log begins now."""
+        """Fetch where the broker's log begins now."""
         return self.offsets().log_start_offset
 
     def offset_since(self, timestamp_ms: int) -> int | None:
-        """The first record with a timestamp of at least `timestamp_ms`; None if there is none."""
+        """Fetch the first offset with a timestamp ≥ `timestamp_ms`; None if there is none."""
         results = self._ask(
             lambda leader, epochs: fetch_first_offsets_since(leader, epochs, timestamp_ms)
         )
@@ -99,9 +99,9 @@ class PartitionReader:
         return results.succeeded[self._partition]
 
     def records(self, from_offset: int, end_offset: int) -> Iterator[Sequence[Record]]:
-        """Records of [from_offset, end_offset), which ends at the log's end at the latest.
+        """Read [from_offset, end_offset), but not past the log's end.
 
-        Raises NotFoundError where the broker no longer has an offset: all before it was yielded.
+        Raises NotFoundError at an offset that the broker no longer has, after all before it.
         """
         consumer = Consumer(self._configuration(), logger=logging.getLogger("librdkafka.consumer"))
         try:
@@ -126,7 +126,7 @@ class PartitionReader:
                 raise RetriableError("the broker sends nothing", partition=self._partition)
 
     def _take(self, messages: Iterable[Message], end_offset: int) -> _PollResult:
-        """The records below the end, up to the first failure."""
+        """Return the records below the end, up to the first failure."""
         records: list[Record] = []
         next_offset = -1
         failure: TieredStorageError | None = None
@@ -137,7 +137,7 @@ class PartitionReader:
                 if failure is not None:
                     break
                 if error.code() == KafkaError._PARTITION_EOF and offset is not None:  # noqa: SLF001
-                    # The last offsets may be markers; and a replica that lags ends earlier.
+                    # The last offsets may be markers, and a lagging replica ends earlier.
                     next_offset = offset
             elif offset is not None:
                 next_offset = offset + 1
@@ -146,7 +146,7 @@ class PartitionReader:
         return _PollResult(records=records, next_offset=next_offset, failure=failure)
 
     def _failure(self, error: KafkaError) -> TieredStorageError | None:
-        """What cannot be read on; None for what librdkafka mends by itself."""
+        """Return the error that ends the read; None if librdkafka retries by itself."""
         code = error.code()
         if code in _GONE:
             return NotFoundError("the broker no longer has the offset", partition=self._partition)
@@ -200,5 +200,5 @@ def _record_of(message: Message, offset: int) -> Record:
 
 
 def _as_bytes(value: str | bytes | None) -> bytes | None:
-    # The binding's types allow for what was produced; what was consumed is bytes.
+    # The binding's types also cover produced headers; consumed ones are bytes.
     return value.encode() if isinstance(value, str) else value

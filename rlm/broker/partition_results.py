@@ -1,4 +1,4 @@
-"""One request for many partitions, an outcome for each; and Kafka's grouping by topic."""
+"""Represent one request's outcome for each of many partitions, and group them as Kafka does."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionResults(Generic[ValueT]):
-    """Each partition asked about is in exactly one of the two."""
+    """Represents results; each requested partition is in exactly one of the two."""
 
     succeeded: Mapping[TopicIdPartition, ValueT]
     failed: Mapping[TopicIdPartition, TieredStorageError]
 
 
 def by_topic(partitions: Iterable[TopicIdPartition]) -> Mapping[str, tuple[TopicIdPartition, ...]]:
-    """Group as requests do; order is kept."""
+    """Group by topic as requests do; keeps the order."""
     grouped: dict[str, list[TopicIdPartition]] = {}
     for each in partitions:
         grouped.setdefault(each.topic, []).append(each)
@@ -29,7 +29,7 @@ def by_topic(partitions: Iterable[TopicIdPartition]) -> Mapping[str, tuple[Topic
 
 
 def by_name(partitions: Iterable[TopicIdPartition]) -> Mapping[tuple[str, int], TopicIdPartition]:
-    """Index by what answers name a partition with. ValueError if two topic ids share a name."""
+    """Index by the names in responses. ValueError if two topic ids share a name."""
     indexed: dict[tuple[str, int], TopicIdPartition] = {}
     for each in partitions:
         if indexed.setdefault((each.topic, each.partition), each) != each:

@@ -1,8 +1,8 @@
-"""SharedOffsets: those who ask for offsets while a question is under way are answered by the next.
+"""Combine concurrent requests for offsets: callers that wait share the next request.
 
-A copy asks before its first and after its last byte, and an answer may tell nothing older than its
-question. Many copies at once would wait in line for one connection, three requests each; so who
-comes while the line is taken joins the question that is put next, with all others that wait.
+A copy fetches offsets before its first and after its last byte, and a response must not be older
+than its request. Many copies at once would queue for one connection, with three requests each. So
+a caller that finds the connection busy joins the next request, with all others that wait.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Epochs = Mapping[TopicIdPartition, int]
 
 @dataclass(slots=True, eq=False)
 class _Question:
-    """What is asked by several; answered with offsets or an error when `done` is set."""
+    """Represents the request of several callers; `done` is set with its answer or error."""
 
     epochs: dict[TopicIdPartition, int] = field(default_factory=dict)
     answer: _Offsets | None = None
@@ -30,16 +30,16 @@ class _Question:
 
 
 class SharedOffsets:
-    """Thread-safe. Memory: the partitions that are asked for at one moment."""
+    """Thread-safe. Memory: the partitions that callers request at one moment."""
 
     def __init__(self, put: Callable[[Callable[[], _Epochs]], _Offsets]) -> None:
-        """`put` waits for the line and then asks for what its argument gives it, called once."""
+        """Take `put`, which waits for the connection, then calls its argument and requests that."""
         self._put = put
         self._lock = Lock()
         self._open: _Question | None = None
 
     def of(self, leader_epochs: _Epochs) -> _Offsets:
-        """Answers to a question that is put after this call began. Raises as `put`."""
+        """Return offsets of a request that started after this call began. Raises as `put`."""
         question, is_first = self._join(leader_epochs)
         if is_first:
             self._ask(question)
@@ -56,13 +56,13 @@ class SharedOffsets:
         )
 
     def _join(self, epochs: _Epochs) -> tuple[_Question, bool]:
-        """The question to wait for, and whether the caller has to put it."""
+        """Return the request to wait for, and whether the caller has to send it."""
         with self._lock:
             question = self._open
             if question is not None and not _contradict(question.epochs, epochs):
                 question.epochs.update(epochs)
                 return question, False
-            # Who believes in another epoch asks apart; who comes later joins that.
+            # A caller with another epoch starts its own request; later callers join that one.
             self._open = question = _Question(epochs=dict(epochs))
             return question, True
 
@@ -76,7 +76,7 @@ class SharedOffsets:
             question.done.set()
 
     def _close(self, question: _Question) -> _Epochs:
-        """Nobody joins any more; what is asked."""
+        """Return what to request; no caller can join after this."""
         with self._lock:
             if self._open is question:
                 self._open = None

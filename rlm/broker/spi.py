@@ -1,7 +1,7 @@
-"""Broker: what is learnt from, and asked of, the one broker that this process runs beside.
+"""Broker: the SPI of the one broker on this process's host.
 
-The implementation is rlm.broker.own_broker. Everything that depends on being the leader is asked
-with the leader epoch the caller believes in, so that a deposed leader is told so, not obeyed.
+The implementation is rlm.broker.own_broker. Every request that only a leader may answer carries the
+caller's leader epoch, so that a deposed leader refuses it.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from rsm.segment.ids import TopicIdPartition
 
 
 class Broker(ABC):
-    """Our own broker, never another one. All methods are thread-safe and bounded in time.
+    """Represents this host's broker, never another. Methods are thread-safe and bounded in time.
 
-    All raise RetriableError while the broker cannot be reached, and ForeignClusterError if what
-    answers belongs to another cluster. What concerns single partitions is in the results.
+    All raise RetriableError while the broker is unreachable, and ForeignClusterError if another
+    cluster answers. Errors of single partitions are in the results.
     """
 
     @property
     @abstractmethod
     def node_id(self) -> int:
-        """The broker's node id; constant."""
+        """Return the broker's node id; constant."""
 
     @abstractmethod
     def leadership(self, topics: Iterable[str] | None = None) -> Mapping[TopicIdPartition, int]:
-        """The partitions that the broker believes to lead, each with its leader epoch."""
+        """Return the partitions that the broker believes it leads, with their leader epochs."""
 
     @abstractmethod
     def offsets(
         self, leader_epochs: Mapping[TopicIdPartition, int]
     ) -> PartitionResults[PartitionOffsets]:
-        """Log start, last stable offset and high watermark of led partitions.
+        """Fetch log start, last stable offset and high watermark of led partitions.
 
         A partition fails with FencedError if the broker does not lead it in that epoch.
         """
@@ -44,9 +44,9 @@ class Broker(ABC):
     def first_offsets_since(
         self, leader_epochs: Mapping[TopicIdPartition, int], since_ms: int
     ) -> PartitionResults[int | None]:
-        """The first offset of led partitions whose record is not older; None where all are.
+        """Fetch the first committed offset not older than `since_ms`; None if all are older.
 
-        Of what is committed; fails as `offsets`.
+        Fails as `offsets`.
         """
 
     @abstractmethod
@@ -55,8 +55,8 @@ class Broker(ABC):
     ) -> PartitionResults[int]:
         """Move local log starts up in one request; a value is the new start.
 
-        DeleteRecords carries no leader epoch, so the broker is asked with it right before. A
-        time-out means done on the leader though a follower is down. Nothing is sent elsewhere.
+        DeleteRecords carries no leader epoch, so the epoch is confirmed right before. A timeout
+        means that the leader has deleted while a follower is down. No other broker is asked.
         """
 
     @abstractmethod
