@@ -65,7 +65,7 @@ def run_manager(
     ) -> Manager:
         listener = ApiListener(_bound(config, rest_fd))
         stack.callback(listener.stop)
-        # Heartbeats show the brokers' time, so a response stays valid for twice their interval.
+        # Both sides take the brokers' time from heartbeats, and each may lag by one interval.
         window_ms = WINDOW_MS + 2 * config.process.heartbeat_interval_ms
         tls = server_context(config.rest_tls, SystemClock())
         built.append(_Api(listener=listener, metrics=metrics, window_ms=window_ms, tls=tls))

@@ -80,7 +80,7 @@ class RegisteredAddress:
 
     @property
     def problem(self) -> str | None:
-        """Return why other hosts cannot reach this manager; None before a refresh or if they can."""
+        """Return why other hosts cannot reach the manager; None before a refresh or if they can."""
         return self._problem
 
     def refresh(self) -> None:

@@ -1,1 +1,1 @@
-"""Operating-system processes: the supervisor, what it starts, and how both end."""
+"""Run operating-system processes: the supervisor, its children, and how both end."""

@@ -1,4 +1,4 @@
-"""A child process: what starts it, and the interface by which the supervisor handles it."""
+"""Define a child process: what starts it, and the supervisor's interface to it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildSpec:
-    """One process to keep running.
+    """Represents one process to keep running.
 
-    `inherited_fds` (listening sockets) stay open over restarts and have the same numbers in the
-    child. `http_address` is host:port of its HTTP API, None if it has none.
+    `inherited_fds` are listening sockets: they stay open over restarts, with the same numbers in
+    the child. `http_address` is host:port of its HTTP API, None if it has none.
     """
 
     name: str
@@ -21,24 +21,24 @@ class ChildSpec:
 
 
 class Child(Protocol):
-    """A started process. Sending a signal to one that has ended does nothing."""
+    """Represents a started process. A signal to an ended one has no effect."""
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """Return the process id."""
 
     def exit_code(self) -> int | None:
-        """None while it runs, negative for the signal that ended it; never blocks."""
+        """Return None while it runs, negative for the signal that ended it; never blocks."""
 
     def terminate(self) -> None:
-        """Ask it to stop (SIGTERM)."""
+        """Send SIGTERM."""
 
     def kill(self) -> None:
-        """End it (SIGKILL)."""
+        """Send SIGKILL."""
 
 
 class Spawner(Protocol):
-    """Starts processes."""
+    """Starts child processes."""
 
     def spawn(self, spec: ChildSpec) -> Child:
-        """Start one; RetriableError if the system cannot now."""
+        """Start a child; raise RetriableError if the system cannot start it now."""

@@ -1,6 +1,6 @@
-"""What the files of this host tell about a configuration, before anything is made or started.
+"""Check a configuration against this host's files, before anything is created or started.
 
-Reads only: whoever calls this and gets an error has changed nothing.
+Only reads, so a caller that gets an error has changed nothing.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from rsm.segment.errors import InvalidConfigError
 
 
 def check_host(config: Config) -> BrokerIdentity:
-    """Return the broker whose logs `log.dirs` holds.
+    """Return the broker whose logs are in `log.dirs`.
 
-    InvalidConfigError for a log dir or store root that is not there, for log dirs of different
-    brokers, and for a state dir or store root within a log dir: a broker does not start with a
-    directory there that is no partition's.
+    Raises InvalidConfigError for a missing log dir or store root, and for log dirs of different
+    brokers. Also raises it for a state dir or store root within a log dir: a broker does not start
+    with a directory there that belongs to no partition.
     """
     for log_dir in config.host.log_dirs:
         _require_directory(log_dir, key="log.dirs")
@@ -27,7 +27,7 @@ def check_host(config: Config) -> BrokerIdentity:
 
 
 def check_directories(config: Config) -> None:
-    """The part of `check_host` that holds for a process beside no broker, too."""
+    """Check the part of `check_host` that also applies to a host without a broker."""
     log_dirs, state_dir = config.host.log_dirs, config.host.state_dir
     root = config.storage.filesystem_root
     if root is not None:

@@ -1,4 +1,4 @@
-"""Which host this is, and which addresses are its own.
+"""Identify this host and its own addresses.
 
 Two processes are on one host if they share a loopback interface: the same boot of a kernel and the
 same network namespace. Containers on one machine usually differ in the namespace.
@@ -24,7 +24,7 @@ _KNOWN_HOSTS_MAX_COUNT = 1_000
 def read_host_identity(
     boot_id: Path = _BOOT_ID, network_namespace: Path = _NETWORK_NAMESPACE
 ) -> HostIdentity:
-    """This process's host; what the kernel does not show is left empty."""
+    """Return this process's host; values that the kernel does not show are empty."""
     try:
         boot = boot_id.read_text().strip()
     except OSError:
@@ -37,10 +37,10 @@ def read_host_identity(
 
 
 def is_own_address(address: str) -> bool:
-    """Whether an interface of this host has that IP address; a loopback address always counts.
+    """Return whether an interface of this host has the IP address; loopback always counts.
 
-    Asks the kernel by binding a socket, so it is of this process's network namespace. Where
-    net.ipv4.ip_nonlocal_bind is set, the kernel binds any address, and all seem to be its own.
+    Binds a socket, so the result applies to this process's network namespace. With
+    net.ipv4.ip_nonlocal_bind, the kernel binds any address, so every address counts as own.
     """
     parsed = ip_address(address.partition("%")[0])
     if parsed.is_loopback:
@@ -55,7 +55,7 @@ def is_own_address(address: str) -> bool:
 
 
 def resolve(host: str) -> frozenset[str]:
-    """The IP addresses of a host name or address; empty if it has none now. May wait for DNS."""
+    """Resolve a host name to its IP addresses; empty if it has none now. May wait for DNS."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -64,9 +64,9 @@ def resolve(host: str) -> frozenset[str]:
 
 
 class OwnAddresses:
-    """Tells which host names lead to this host. One thread's.
+    """Checks which host names lead to this host. One thread uses it.
 
-    A name is resolved at most once a minute; one that no longer resolves keeps its last answer.
+    Resolves a name at most once a minute; a name that no longer resolves keeps its last result.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class OwnAddresses:
         self._known: dict[str, tuple[int, bool | None]] = {}
 
     def has(self, host: str) -> bool | None:
-        """Whether any address of `host` is this host's; None if it never resolved."""
+        """Return whether any address of `host` is this host's; None if it never resolved."""
         now_ms = self._clock.monotonic_ms()
         asked_ms, known = self._known.get(host, (None, None))
         if asked_ms is not None and now_ms - asked_ms < _RESOLVED_FOR_MS:

@@ -1,4 +1,4 @@
-"""Whether Ctrl-C has reached this process, also where a library hides it."""
+"""Record whether Ctrl-C has reached this process, also if a library hides it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from types import FrameType
 class Interrupt:
     """Raises KeyboardInterrupt for its signals, as Python does for Ctrl-C, and remembers it.
 
-    Some libraries replace that exception by one of their own: confluent-kafka's Consumer raises
-    TypeError if it comes while the configuration is read. A program that asks `is_received` ends
-    as interrupted then, and not with a stack trace. Made in the main thread, once per process; a
-    signal that the process ignores, as one that `nohup` started does, stays ignored.
+    Some libraries replace that exception: confluent-kafka's Consumer raises TypeError if a signal
+    arrives while it reads the configuration. `is_received` lets a program end as interrupted then,
+    without a stack trace. Create one per process, in the main thread. A signal that the process
+    ignores, for example after `nohup`, stays ignored.
     """
 
     def __init__(self, *also: signal.Signals) -> None:

@@ -1,4 +1,4 @@
-"""By which of its addresses this host reaches another address."""
+"""Find the local address by which this host reaches another address."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from rsm.segment.errors import RetriableError
 
 
 def local_address_towards(host: str, port: int) -> str:
-    """The IP address that a connection to `host:port` would come from.
+    """Return the IP address that a connection to `host:port` would come from.
 
-    Asks the kernel's routes and sends nothing. May wait for DNS. RetriableError if the name does
-    not resolve, or there is no route.
+    Reads the kernel's routes and sends nothing. May wait for DNS. Raises RetriableError if the name
+    does not resolve, or there is no route.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[

@@ -1,7 +1,7 @@
-"""What of a configuration's files other users of this host can read, though they should not.
+"""Find files of a configuration that other users of this host can read, but should not.
 
-A user of the host who reads the store reads archived records past Kafka's ACLs. Reads only: to
-change the permissions of what was there before is for the operator.
+A user of the host who reads the store bypasses Kafka's ACLs. Only reads: the operator decides about
+the permissions of existing files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OTHERS = 0o007
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAccess:
-    """A path that others can use by `mode`; `message` says what, and what to do."""
+    """Represents a path that `mode` opens to others; `message` includes the remedy."""
 
     message: str
     key: str
@@ -41,9 +41,9 @@ def warn_of_open_access(config: Config, config_path: Path) -> None:
 
 
 def open_access(config: Config, config_path: Path) -> tuple[OpenAccess, ...]:
-    """The store's root, state.dir, the cache's directory and the file itself, if they are open.
+    """Return which of the store root, state.dir, cache directory and config file are open.
 
-    A directory whose parents others cannot search is not. What is not there is skipped.
+    A directory is not open if others cannot search its parents. Missing paths are skipped.
     """
     cache = config.gateway.chunk_cache_path
     found = [
@@ -91,7 +91,7 @@ def _open_config(path: Path) -> OpenAccess | None:
 
 
 def _mode_for_others(path: Path) -> int | None:
-    """Its permissions; None if others cannot come to it, or nothing is there."""
+    """Return the path's permissions; None if others cannot reach it, or it does not exist."""
     try:
         resolved = path.resolve(strict=True)
         if not all(each.stat().st_mode & _OTHERS_SEARCH for each in resolved.parents):

@@ -1,9 +1,8 @@
-"""Children as processes of the operating system.
+"""Run children as processes of the operating system.
 
-A child's standard input is a pipe whose other end only the supervisor holds, so it reads end of
-file when the supervisor is gone, however that ended (rlm.process.parent_watch is the other side).
-A child has a process group of its own: Ctrl-C reaches the supervisor alone, which stops children
-in order.
+A child's standard input is a pipe whose other end only the supervisor has. The child reads end of
+file once the supervisor is gone, however it ended (rlm.process.parent_watch reads the pipe). Each
+child has its own process group: Ctrl-C reaches only the supervisor, which stops children in order.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from rsm.segment.errors import RetriableError
 
 
 class OsChild:
-    """A running process; see `Child`."""
+    """Represents a running process; see `Child`."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -38,7 +37,7 @@ class OsChild:
 
 
 class OsSpawner:
-    """Starts children whose output goes where the supervisor's own goes."""
+    """Starts children with the supervisor's standard output and error."""
 
     def spawn(self, spec: ChildSpec) -> Child:
         try:

@@ -1,8 +1,8 @@
-"""The child's side of the supervisor's pipe: end when the parent is gone.
+"""Watch the supervisor's pipe in a child, and end the child once the parent is gone.
 
-Nothing is ever written to the pipe; end of file means that the supervisor ended, be it by
-kill -9. The clean stop gets a short time and then the process exits, so that a broker is never
-served by an orphan beside its successor.
+Nothing is ever written to the pipe; end of file means that the supervisor ended, even by kill -9.
+The clean stop gets a short time. Then the process exits, so that an orphan never serves a broker
+together with its successor.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable
 
-CLEAN_STOP_MS = 3_000  # with the start of an interpreter before it still below 5 s
+CLEAN_STOP_MS = 3_000  # below 5 s together with the start of a new interpreter
 _READ_BYTES = 64
 
 
@@ -22,10 +22,10 @@ def watch_parent(
     clean_stop_ms: int = CLEAN_STOP_MS,
     exit_now: Callable[[int], None] = os._exit,
 ) -> threading.Thread:
-    """Call `on_gone` when the pipe at `descriptor` ends, and `exit_now(1)` a while later.
+    """Call `on_gone` when the pipe at `descriptor` ends, and `exit_now(1)` after `clean_stop_ms`.
 
-    `on_gone` asks for the clean stop and runs beside the exit's clock, so it may hang. Returns
-    the watching thread, a daemon: a process that has stopped by then is not held up.
+    `on_gone` requests the clean stop. It runs in its own thread, so it may hang. Returns the
+    watching thread, a daemon, which does not delay the end of a process that stopped cleanly.
     """
     watcher = threading.Thread(
         target=_watch,

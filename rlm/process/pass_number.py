@@ -1,8 +1,8 @@
-"""The number of the scrub's pass, kept over restarts in the state directory.
+"""Keep the number of the scrub's pass over restarts, in the state directory.
 
-The file holds the number and how often that pass was begun, in decimal, with a space between. A
-manager without the file begins with any number: one that always began with the same, because its
-state directory is lost at each restart, would always read the same segments.
+The file contains the number and how often that pass was started, in decimal, with a space between.
+Without the file, a manager starts with a random number. A fixed one would read the same segments at
+each restart if the state directory does not survive restarts.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from rlm.process.state_dir import write_state
 
 _log = logging.getLogger(__name__)
 
-# A manager that restarts more often than a pass takes must not read the same share forever.
+# A manager that restarts more often than a pass takes must not repeat the same share endlessly.
 _STARTED_MAX_COUNT = 5
 _NUMBER_MAX = 1 << 32
 
 
 class StoredPassNumber:
-    """One thread's. See rlm.tasks.integrity.scrub.PassNumber.
+    """Represents the pass number. One thread uses it. See rlm.tasks.integrity.scrub.PassNumber.
 
-    A file that cannot be used costs nothing but the memory over restarts; it is logged.
+    An unusable file only loses the number over restarts; that is logged.
     """
 
     def __init__(self, path: Path, pick: Callable[[int], int]) -> None:
-        """`pick` gives any number below the one it is given."""
+        """`pick` returns a random number below its argument."""
         self._path = path
         self._number, self._started_count = _read(path) or (pick(_NUMBER_MAX), 0)
 
     def begin(self) -> int:
-        """The same number until that pass has ended, or was begun 5 times."""
+        """Return the same number until that pass has ended or was started 5 times."""
         if self._started_count >= _STARTED_MAX_COUNT:
             self._number, self._started_count = self._number + 1, 0
         self._started_count += 1
@@ -54,7 +54,7 @@ class StoredPassNumber:
 
 
 def _read(path: Path) -> tuple[int, int] | None:
-    """None if the file is not there, or holds anything else."""
+    """Return the file's content; None if it does not exist or is malformed."""
     try:
         number, started_count = (int(each) for each in path.read_text().split())
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""How long to wait before a process that ended is started again. Pure."""
+"""Compute the pause before a process that ended is restarted. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _JITTER = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackoffSettings:
-    """Pauses double from `initial_ms` to `max_ms`; `stable_ms` of uptime begins again."""
+    """Pauses double from `initial_ms` to `max_ms`; an uptime of `stable_ms` resets them."""
 
     initial_ms: int
     max_ms: int
@@ -18,7 +18,7 @@ class BackoffSettings:
 
 
 class RestartBackoff:
-    """The pauses of one process. Not thread-safe."""
+    """Represents the pauses of one process. Not thread-safe."""
 
     def __init__(self, settings: BackoffSettings, random: Random) -> None:
         self._settings = settings
@@ -26,11 +26,11 @@ class RestartBackoff:
         self._failure_count = 0
 
     def next_pause_ms(self, uptime_ms: int) -> int:
-        """The pause after an end that followed `uptime_ms` of running; at most `max_ms`."""
+        """Return the pause after a process ended with this uptime; at most `max_ms`."""
         settings = self._settings
         if uptime_ms >= settings.stable_ms:
             self._failure_count = 0
-        # The shift is bounded: past 2**31 every pause is the longest one.
+        # Bounds the shift: after 2**31 every pause is the longest one.
         pause_ms = min(settings.initial_ms << min(self._failure_count, 31), settings.max_ms)
         self._failure_count += 1
         return min(

@@ -1,4 +1,4 @@
-"""Signals as values that a loop waits for, instead of code that runs between any two lines."""
+"""Collect signals as values that a loop waits for, instead of handlers that run anywhere."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ _READ_BYTES = 64
 
 
 class SignalInbox:
-    """Signals received and not yet taken. `wait` belongs to one thread; `wake` is anyone's."""
+    """Represents signals not taken yet. One thread calls `wait`; any thread calls `wake`."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self._read_fd = read_fd
         self._write_fd = write_fd
 
     def wait(self, timeout_ms: int) -> tuple[int, ...]:
-        """The signals that came, in order; empty after `timeout_ms` or when woken."""
+        """Return new signals in order; empty after `timeout_ms` or a `wake`."""
         readable, _, _ = select.select([self._read_fd], [], [], timeout_ms / 1000)
         if not readable:
             return ()
         return tuple(number for number in os.read(self._read_fd, _READ_BYTES) if number)
 
     def wake(self) -> None:
-        """Make a `wait` under way return."""
+        """Make a running `wait` return."""
         os.write(self._write_fd, b"\0")
 
 
 @contextmanager
 def signal_inbox(signals: Sequence[signal.Signals]) -> Iterator[SignalInbox]:
-    """Collect `signals` while the context lasts, then restore what was. Main thread only."""
+    """Collect `signals` within the context, then restore the handlers. Main thread only."""
     read_fd, write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    # A handler must be set or the default action would run; the byte comes by the wakeup fd.
+    # Without a handler the default action would run; the byte arrives through the wakeup fd.
     previous = {number: signal.signal(number, lambda *_: None) for number in signals}
     previous_fd = signal.set_wakeup_fd(write_fd, warn_on_full_buffer=False)
     try:

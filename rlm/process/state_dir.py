@@ -1,4 +1,4 @@
-"""The state directory, the lines of text in it, and the lock that keeps a second supervisor out."""
+"""Own the state directory: its one-line files, and the lock that excludes a second supervisor."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ _LOCK = "lock"
 
 
 def has_lock(path: Path) -> bool:
-    """Whether the directory has a lock to take, held or not: then taking it creates nothing."""
+    """Return whether the directory has a lock file, locked or not; locking then creates nothing."""
     return (path / _LOCK).is_file()
 
 
 @contextmanager
 def locked_state_dir(path: Path) -> Iterator[Path]:
-    """Create the directory if it is not there and hold its lock until the context ends.
+    """Create the directory if it does not exist, and lock it until the context ends.
 
-    Users outside its group can neither read nor search it, unless it was there before.
-
-    The lock is the kernel's (flock), so it vanishes with its holder however that ends. Raises
-    InvalidConfigError if another process holds it or the directory cannot be made or written.
+    Users outside of its group can neither read nor search a directory that this created. The lock
+    is the kernel's (flock), so it ends with its process. Raises InvalidConfigError if another
+    process has it, or the directory cannot be created or written.
     """
     try:
         path.mkdir(mode=0o750, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The id of a state directory: which of several processes beside one broker is which."""
+"""Identify a state directory, to distinguish several processes of one broker."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _FILE = "id"
 
 
 def state_id(directory: Path, new_id: Callable[[], UUID]) -> UUID:
-    """Read the directory's id, or give it one; it stays over restarts.
+    """Read the directory's id, or create it; it survives restarts.
 
-    InvalidConfigError if the directory cannot be used, or the file holds anything else.
+    Raises InvalidConfigError if the directory cannot be used or the file is malformed.
     """
     path = directory / _FILE
     try:

@@ -1,12 +1,12 @@
-"""Supervisor: keeps a few processes running, restarts them with back-off, ends them in time.
+"""Supervisor: keep child processes running, restart them with back-off, end them in time.
 
     WAITING --spawn--> RUNNING --exit--> WAITING (back-off)          while supervising
                        RUNNING --exit--> ENDED                       once stopping
     stop(): SIGTERM to all; after `kill_after_ms`, or a second stop(), SIGKILL to the rest
 
-A child that exits with code 2 found that its configuration cannot be right; no restart will mend
-that, so the supervisor stops the others and ends with 2 itself. `step` does what is due and
-returns what happened; waiting, signals and logging are the loop's matter (rlm.app.supervisor).
+Exit code 2 means that a child's configuration is wrong, which no restart repairs. The supervisor
+then stops the others and exits with 2 itself. `step` does what is due and returns the events; the
+loop waits, takes signals and logs (rlm.app.supervisor).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KILL_AFTER_MS = 15_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildStatus:
-    """A child as of the last step; `pid` is None while it is not running."""
+    """Represents a child at the last step; `pid` is None while it is not running."""
 
     spec: ChildSpec
     pid: int | None
@@ -33,7 +33,7 @@ class ChildStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessEvent:
-    """What happened to one process; `fields` are for the log line."""
+    """Represents an event of one process; `fields` are for the log line."""
 
     message: str
     process: str
@@ -41,7 +41,7 @@ class ProcessEvent:
 
 
 class _Slot:
-    """One child's place: its process, or the time it is to be started at."""
+    """Represents one child: its process, or the time of its next start."""
 
     def __init__(self, spec: ChildSpec, backoff: RestartBackoff) -> None:
         self.spec = spec
@@ -58,7 +58,7 @@ class _Slot:
 
 
 class Supervisor:
-    """See the module. `step` and `stop` belong to one thread; `statuses` may be read by any."""
+    """See the module. One thread calls `step` and `stop`; `statuses` is thread-safe."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Supervisor:
         *,
         kill_after_ms: int = KILL_AFTER_MS,
     ) -> None:
-        """Supervise `specs`; nothing is started before the first step."""
+        """Supervise `specs`; the first step starts them."""
         self._slots = tuple(_Slot(spec, new_backoff()) for spec in specs)
         self._spawner = spawner
         self._kill_after_ms = kill_after_ms
@@ -79,25 +79,25 @@ class Supervisor:
 
     @property
     def ended(self) -> bool:
-        """Whether a stop was asked for and no child is left."""
+        """Return whether the supervisor is stopping and no child is left."""
         return self.stopping and all(slot.child is None for slot in self._slots)
 
     @property
     def stopping(self) -> bool:
-        """Whether a stop was asked for, or a child's exit code made it necessary."""
+        """Return whether `stop` or a child's exit code 2 started the stop."""
         return self._kill_at_ms is not None
 
     @property
     def exit_code(self) -> int:
-        """The code to end with: 0, 1 if a child had to be killed, 2 if a child ended with 2."""
+        """Return the exit code: 0, 1 if a child had to be killed, 2 if a child exited with 2."""
         return self._exit_code
 
     def statuses(self) -> tuple[ChildStatus, ...]:
-        """All children as of the last step. Thread-safe."""
+        """Return all children as of the last step. Thread-safe."""
         return self._statuses
 
     def step(self, now_ms: int) -> tuple[ProcessEvent, ...]:
-        """Notice exits, start what is due, kill what is late. `now_ms` is monotonic."""
+        """Detect exits, start due children, kill late ones. `now_ms` is monotonic."""
         events = [event for slot in self._slots for event in self._reap(slot, now_ms)]
         if self._kill_at_ms is None:
             events += [event for slot in self._slots for event in self._start(slot, now_ms)]
@@ -107,7 +107,7 @@ class Supervisor:
         return tuple(events)
 
     def stop(self, now_ms: int) -> None:
-        """Ask the children to stop; called again, end them at once."""
+        """Send SIGTERM to the children; a second call has the next step kill them."""
         if self._stop_asked:
             self._kill_at_ms = now_ms
         self._stop_asked = True

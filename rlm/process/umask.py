@@ -1,7 +1,7 @@
-"""The umask of a process: what it creates is nothing for other users of the host.
+"""Restrict a process's umask: other users of the host cannot access what it creates.
 
-RocksDB and other libraries make files with the permissions that the umask leaves. The metadata
-names topics and objects, and holds secrets of the cluster.
+RocksDB and other libraries create files with the permissions that the umask leaves. The metadata
+names topics and objects, and contains the cluster's secrets.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ _OTHERS = 0o027
 
 @contextmanager
 def restricted_umask() -> Iterator[None]:
-    """Until the block ends, files are made with 0640 and directories with 0750 at most.
+    """Create files with 0640 and directories with 0750 at most, until the block ends.
 
-    An umask that takes more stays as it is. Of the whole process: main thread, before others run.
+    A stricter umask stays. Applies to the whole process: only the main thread may use it, before
+    other threads start.
     """
     before = os.umask(_OTHERS)
     os.umask(before | _OTHERS)

@@ -1,1 +1,1 @@
-"""What manager and gateway processes share: start, end, threads, and external systems."""
+"""Provide what manager and gateway processes share: start, end, threads, external systems."""

@@ -1,7 +1,6 @@
-"""The outside of a process, opened as the configuration says: cluster, broker, disk, store, topics.
+"""Open the systems outside of a process from its configuration: cluster, disk, store, topics.
 
-Nothing is asked of the cluster by opening; what files and settings show to be wrong is an
-InvalidConfigError at once.
+Opening sends nothing to the cluster. Wrong files and settings raise InvalidConfigError at once.
 """
 
 from __future__ import annotations
@@ -46,17 +45,17 @@ from rsm.storage.wrappers.rehearsal import rehearsed
 from rsm.system_clock import SystemClock
 from rsm.transfer import ReadBack
 
-# To the broker's first answer: what a host that is down or frozen costs.
+# To the broker's first response: the delay that a host costs which is down or frozen.
 _CONNECT_TIMEOUT_MS = 5_000
 _REQUEST_TIMEOUT_MS = 30_000
-# Kafka's default for consumers; and what lets a command read an empty topic at once.
+# Kafka's default for consumers, and a short wait so that a command reads an empty topic at once.
 _FOLLOWER_FETCH_WAIT_MS = 500
 _READER_FETCH_WAIT_MS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExternalSystems:
-    """What a manager touches: the broker and its disk, the store, the two topics."""
+    """Represents the external systems of a manager: broker, disk, store, and two topics."""
 
     identity: BrokerIdentity
     broker: Broker
@@ -67,7 +66,7 @@ class ExternalSystems:
 
 
 def open_external_systems(config: Config, clock: Clock) -> ExternalSystems:
-    """Everything real. InvalidConfigError."""
+    """Open the real systems. InvalidConfigError."""
     identity = check_host(config)
     return ExternalSystems(
         identity=identity,
@@ -88,9 +87,9 @@ def open_external_systems(config: Config, clock: Clock) -> ExternalSystems:
 def open_bootstrap(
     cluster: ClusterConfig, clock: Clock, *, timeout_ms: int = _REQUEST_TIMEOUT_MS
 ) -> Bootstrap:
-    """The way to any broker of the cluster.
+    """Open the access to any broker of the cluster.
 
-    `timeout_ms` bounds each request, and an attempt to reach one bootstrap server after the other.
+    `timeout_ms` bounds each request, and all attempts to reach the bootstrap servers together.
     """
     servers = [(server.host, server.port) for server in cluster.bootstrap_servers]
     settings = ConnectionSettings(
@@ -112,17 +111,17 @@ def _own_broker(config: Config, identity: BrokerIdentity, clock: Clock) -> Broke
 
 
 def client_properties(config: ClusterConfig) -> Mapping[str, str]:
-    """Librdkafka's configuration for that cluster, secrets in clear."""
+    """Return librdkafka's configuration for that cluster, with secrets in clear text."""
     return {**config.client.librdkafka(), "bootstrap.servers": config.bootstrap_text}
 
 
 def open_metadata_topic(
     cluster: ClusterConfig, metadata: MetadataConfig, *, follows: bool = False
 ) -> EventTopic:
-    """The metadata topic; nothing is asked of the cluster yet.
+    """Open the metadata topic; sends nothing to the cluster yet.
 
-    `follows`: it is read for as long as the process lives, so brokers are to be asked rarely while
-    nothing happens. Others read to its end, and are to be there soon.
+    With `follows`, a process reads it for its whole life, so an idle topic causes few fetches.
+    Other readers read to its end and need it soon.
     """
     settings = TopicSettings(
         name=metadata.topic_name,
@@ -138,7 +137,7 @@ def open_metadata_topic(
 
 
 def open_metadata_cache(metadata: MetadataConfig, directory: Path) -> MetadataCache:
-    """A process's own copy of the metadata; made if it is not there."""
+    """Open a process's own copy of the metadata; create it if missing."""
     settings = RocksDbSettings(
         block_cache_bytes=metadata.block_cache_bytes,
         write_buffer_bytes=metadata.write_buffer_bytes,
@@ -147,24 +146,24 @@ def open_metadata_cache(metadata: MetadataConfig, directory: Path) -> MetadataCa
 
 
 def own_topics(metadata: MetadataConfig, manager: ManagerConfig) -> frozenset[str]:
-    """The topics that this product keeps for itself; they are never tiered."""
+    """Return the topics that `rlm` uses itself; they are never tiered."""
     return frozenset({metadata.topic_name, manager.delete_dead_letter_topic})
 
 
 def open_chunk_storage(config: StorageConfig) -> ChunkStorage:
-    """The configured store, as good or bad as it is to be. InvalidConfigError."""
+    """Open the configured store, with the faults of a rehearsal if configured."""
     return rehearsed(open_storage(config.store()), config.rehearsal(), SystemClock())
 
 
 def stored_originals(config: StorageConfig, storage: ChunkStorage) -> StoredOriginals:
-    """What topics were before they were tiered, in that store, beside the segments."""
+    """Open the originals of topics in that store, next to the segments."""
     return StoredOriginals(storage, OriginalsKeys(prefix=config.key_prefix))
 
 
 def storage_manager(
     config: StorageConfig, storage: ChunkStorage, origin: ObjectOrigin | None = None
 ) -> RemoteStorageManager:
-    """Segments as objects of that store, as the configuration says; `origin` writes new ones."""
+    """Open segments as objects of that store as configured; new ones record `origin`."""
     verify_by_reading = config.copy_verify is CopyVerification.READ
     layouts: list[SegmentLayout] = [
         RawLayout(origin=origin),

@@ -1,4 +1,4 @@
-"""Fresh ids, as Kafka makes them (org.apache.kafka.common.Uuid.randomUuid)."""
+"""Create ids as Kafka does (org.apache.kafka.common.Uuid.randomUuid)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rsm.segment.ids import id_to_text
 
 
 def fresh_id() -> UUID:
-    """A random id whose text does not begin with a dash: no command takes it for an option."""
+    """Return a random id whose text has no leading dash, so that no command parses an option."""
     while id_to_text(made := uuid4()).startswith("-"):
         pass
     return made

@@ -1,9 +1,9 @@
-"""The format of what is logged: one line per record, fields as key=value behind the message.
+"""Format log records: one line each, fields as key=value after the message.
 
     2026-01-31T12:00:00.123Z INFO rlm.tasks.copying.copier segment copied topic=orders partition=0
 
-Fields are the `extra` of the logging call. Line ends within a value or a stack trace are escaped,
-so that one record is always one line.
+Fields are the `extra` of the logging call. Line ends in values and stack traces are escaped, so one
+record is always one line.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class KeyValueFormatter(logging.Formatter):
 
 
 class KafkaClientFilter(logging.Filter):
-    """Lets librdkafka say the same kind of thing at most once in `interval_s`.
+    """Limits each kind of librdkafka line to one in `interval_s`.
 
-    While a broker is away each of its clients tells so twenty times a second. What follows from it
-    is logged by us. Memory: one entry per client, level and kind.
+    While a broker is down, each client logs that twenty times a second; `rlm` logs the effects
+    itself. Memory: one entry for each client, level and kind.
     """
 
     def __init__(self, interval_s: float = 60.0) -> None:
@@ -64,20 +64,20 @@ def _value(value: object) -> str:
 
 
 def configure_logging(level: str, stream: TextIO) -> None:
-    """Send all records of at least `level` to `stream`, in place of what was set before."""
+    """Send all records of at least `level` to `stream`, and remove earlier handlers."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(KeyValueFormatter())
     handler.addFilter(KafkaClientFilter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    # Each request of these libraries would be a line of its own; what matters of it we log.
+    # These libraries would log a line for each request; `rlm` logs the important ones itself.
     for library in ("httpx", "httpcore", "uvicorn"):
         logging.getLogger(library).setLevel(logging.WARNING)
 
 
 def configure_command_logging(stream: TextIO) -> None:
-    """Send what a command's user should know to `stream`."""
+    """Send the warnings of a command to `stream`."""
     configure_logging("WARNING", stream)
-    # What librdkafka has to say of a cluster that is away is said by the command's own line.
+    # The command itself reports an unreachable cluster.
     logging.getLogger("librdkafka").setLevel(logging.CRITICAL)

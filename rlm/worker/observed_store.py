@@ -1,4 +1,4 @@
-"""The store as the processes use it: its requests measured, the slow ones logged."""
+"""Measure the store's requests, and log the slow ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rsm.storage.wrappers.observed import ObservedChunkStorage
 def observed_store(
     storage: ChunkStorage, config: StorageConfig, metrics: Metrics, clock: Clock
 ) -> ChunkStorage:
-    """`storage`, whose requests count as the process's."""
+    """Return `storage` with its requests counted in the process's metrics."""
 
     def observe(operation: str, result: str, duration_ms: int) -> None:
         metrics.storage_request_seconds.labels(operation, result).observe(duration_ms / 1000)

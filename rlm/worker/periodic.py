@@ -1,4 +1,4 @@
-"""Periodic work: one thread that runs one step again and again, and survives what a step raises."""
+"""Run a step repeatedly in one thread, and survive what the step raises."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _NUMBER = re.compile(r"\d+")
 
 
 class Periodic:
-    """Runs `step` every `interval_ms`, the first time at once; after a failure within a second.
+    """Runs `step` every `interval_ms`, first at once, and within a second after a failure.
 
-    A step's TieredStorageError is told to `failed`, shown by `problem` until a step succeeds, and
-    logged when it is another one than all since the last success: errors may take turns, and differ
-    in a count or a time. Processes start beside each other: what goes by
-    itself and is there before the first success is no warning within 10 s of the start, and is one
-    if it is there still. Any other exception is a bug: it is logged with its trace, and the work
-    goes on. Thread-safe.
+    A step's TieredStorageError is passed to `failed`, and `problem` returns it until a step
+    succeeds. It is logged unless an equal one was logged since the last success; numbers do not
+    count, because errors can alternate and differ in a count or a time. A host's processes start
+    together, so a RetriableError before the first success is no warning within 10 s of the start.
+    It becomes one if it lasts longer. Any other exception is a bug: it is logged with its trace,
+    and the work continues. Thread-safe.
     """
 
     def __init__(
@@ -52,26 +52,26 @@ class Periodic:
         self._thread = Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin; call once."""
+        """Start the thread; call once."""
         self._beginning_ends_ms = self._clock.monotonic_ms() + _BEGINNING_MS
         self._thread.start()
 
     def problem(self) -> Exception | None:
-        """What the newest step raised; None if it succeeded, or none has ended yet."""
+        """Return what the newest step raised; None if it succeeded, or none has ended yet."""
         with self._lock:
             return self._problem
 
     def wake(self) -> None:
-        """Let the next step begin at once, or as soon as the one that runs has ended."""
+        """Start the next step at once, or as soon as the running one ends."""
         self._woken.set()
 
     def stop(self) -> None:
-        """Let no further step begin; returns at once. Idempotent."""
+        """Start no further step; returns at once. Idempotent."""
         self._stopping.set()
         self._woken.set()
 
     def join(self, timeout_ms: int) -> bool:
-        """Wait for the step that runs; false if it did not end in time. After `start` only."""
+        """Wait for the running step; false if it did not end in time. Only after `start`."""
         self._thread.join(max(0, timeout_ms) / 1000)
         return not self._thread.is_alive()
 

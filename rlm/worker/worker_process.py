@@ -1,7 +1,7 @@
-"""A worker as a process: its HTTP server, its signals, its parent, and its end.
+"""Run a worker as a process: its HTTP server, its signals, its parent, and its end.
 
-What a worker does is its builder's matter; this module runs one until it is told to stop, loses
-its supervisor, or finds that it cannot be right.
+The builder defines the worker's work. This module runs a worker until a stop signal, the loss of
+its supervisor, or a permanent failure.
 """
 
 from __future__ import annotations
@@ -27,38 +27,38 @@ from rlm.rest.http_server import bind_listener, reachable_address
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 
 LOOPBACK_LISTENER = HostPort(host="127.0.0.1", port=0)
-"""Where only this host's own processes connect; the system chooses the port."""
+"""Accepts connections of this host's own processes; the system chooses the port."""
 
-STOP_TIMEOUT_MS = 12_000  # less than the supervisor waits before it kills
+STOP_TIMEOUT_MS = 12_000  # less than the time after which the supervisor kills
 _STDIN_FD = 0
 _TICK_MS = 500
 _log = logging.getLogger(__name__)
 
 
 class Worker(Protocol):
-    """What a process runs."""
+    """Represents the work of a process."""
 
     def start(self) -> None:
-        """Begin to work and return; what only the cluster can tell makes it not ready."""
+        """Start to work and return; problems of the cluster only make the worker not ready."""
 
     def failure(self) -> TieredStorageError | None:
-        """Why it can never work, for good: InvalidConfigError for a foreign cluster. Thread-safe.
+        """Return the permanent failure, such as ForeignClusterError. Thread-safe.
 
-        None as long as it works or may yet.
+        None as long as the worker works or may recover.
         """
 
     def stop(self, *, timeout_ms: int) -> None:
-        """Finish or give up what is under way, in time; idempotent, also without `start`."""
+        """Finish or abort the running work in time; idempotent, also without `start`."""
 
 
 class Server(Protocol):
-    """What answers HTTP requests for a worker; `stop` also without `start`."""
+    """Serves a worker's HTTP requests; `stop` also works without `start`."""
 
     def start(self) -> None:
-        """Begin to serve and return."""
+        """Start to serve and return."""
 
     def stop(self) -> None:
-        """Finish requests under way. RetriableError if that takes long."""
+        """Finish running requests. RetriableError if that takes long."""
 
 
 WorkerT = TypeVar("WorkerT", bound=Worker)
@@ -66,9 +66,9 @@ WorkerT = TypeVar("WorkerT", bound=Worker)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerKind(Generic[WorkerT]):
-    """A kind of process. `listens` says where its HTTP server listens.
+    """Represents a kind of process; `listens` returns the address of its HTTP server.
 
-    `build` is given the address of that.
+    `build` receives the reachable form of that address.
     """
 
     name: str
@@ -82,8 +82,8 @@ def run_worker(
 ) -> None:
     """Run a worker until a stop signal or the parent's end.
 
-    `rest_fd` is an inherited listening socket; without it one is bound. Raises what
-    `load`, `build` and `start` raise, and the worker's failure. Main thread only.
+    `rest_fd` is an inherited listening socket; without it, this binds one. Raises what `load`,
+    `build` and `start` raise, and the worker's failure. Main thread only.
     """
     with ExitStack() as stack:
         stack.enter_context(restricted_umask())
@@ -108,12 +108,12 @@ def run_worker(
 
 
 def listening_socket(fd: int | None, listener: HostPort, *, option: str, key: str) -> socket.socket:
-    """The inherited socket, or one bound now; InvalidConfigError naming `option` or `key`."""
+    """Return the inherited socket, or bind one; InvalidConfigError with `option` or `key`."""
     return bind_listener(listener, key=key) if fd is None else inherited_socket(fd, option=option)
 
 
 def inherited_socket(fd: int, *, option: str) -> socket.socket:
-    """The socket of an inherited descriptor; InvalidConfigError naming `option`."""
+    """Open the socket of an inherited descriptor; InvalidConfigError with `option`."""
     try:
         os.set_inheritable(fd, False)  # noqa: FBT003 - positional only
         return socket.socket(fileno=fd)

@@ -1,1 +1,1 @@
-"""The topic of deletions that kept failing: writes and reads it."""
+"""Write and read the topic of deletions that kept failing."""

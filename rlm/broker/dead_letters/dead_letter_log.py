@@ -1,6 +1,6 @@
-"""Reads the dead-letter topic from its beginning to its present end: the newest letter of each.
+"""Read the dead-letter topic to its current end: the newest dead letter of each segment.
 
-What of them is settled is the metadata's to say (rlm.policy.request.dead_letters).
+The metadata decides which of them are settled (rlm.policy.request.dead_letters).
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _MAX_RECORDS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetters:
-    """The newest letter of each segment, in no order; how many records could not be read."""
+    """Represents each segment's newest dead letter, in no order, and the unreadable records."""
 
     dead_letters: tuple[DeadLetter, ...]
     unreadable_count: int
 
 
 def read_dead_letters(reader: TopicReader, clock: Clock, *, timeout_ms: int) -> DeadLetters:
-    """All letters as of now; none where no letter was ever written, so that there is no topic.
+    """Read all dead letters up to the current end; none if the topic does not exist yet.
 
-    Memory: a letter for each segment that ever became one. Raises RetriableError if the end is not
-    reached in time.
+    Memory: one dead letter for each segment that ever had one. Raises RetriableError if the read
+    does not reach the end in time.
     """
     deadline_ms = clock.monotonic_ms() + timeout_ms
     try:
@@ -48,7 +48,7 @@ def read_dead_letters(reader: TopicReader, clock: Clock, *, timeout_ms: int) -> 
             raise RetriableError("the dead letters cannot be read to their end in time")
         for record in reader.poll(max_records=_MAX_RECORDS, timeout_ms=_POLL_MS):
             if record.key.startswith(ORPHAN_KEY_PREFIX):
-                continue  # of no segment that the metadata knows
+                continue  # concerns no segment of the metadata topic
             try:
                 dead_letter = decode(record.value or b"")
                 newest[dead_letter.metadata.segment_id.id] = dead_letter

@@ -1,6 +1,6 @@
-"""The dead-letter topic in Kafka: made at the first letter, kept without expiry.
+"""Write to the dead-letter topic in Kafka, created at the first dead letter and without expiry.
 
-A letter is written with acks=all; the newest of a segment has the same key as those before it.
+Writes with acks=all. All dead letters of a segment have one key.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _POLL_S = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterSettings:
-    """Name and shape of the topic, and how long the cluster may take to store a letter."""
+    """Represents the topic's name and shape, and how long the cluster may take for a write."""
 
     name: str
     replication_factor: int
@@ -35,7 +35,7 @@ class DeadLetterSettings:
 
 
 class KafkaDeadLetterTopic(DeadLetterTopic):
-    """`client` is librdkafka's configuration. No connection is made before the first letter."""
+    """`client` is librdkafka's configuration. Connects at the first dead letter."""
 
     def __init__(self, client: Mapping[str, str], settings: DeadLetterSettings) -> None:
         self._client = dict(client)

@@ -1,7 +1,7 @@
-"""DeadLetterTopic: where deletions go that kept failing, for repair jobs to finish.
+"""DeadLetterTopic: where the manager records deletions that kept failing, for repair jobs.
 
-A letter is published before the segment is marked as dead-lettered: a crash between the two makes
-a second letter, which a repair job finds done.
+The manager publishes a dead letter before it marks the segment as dead-lettered. A crash between
+the two causes a second dead letter, which a repair job finds done.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from rlmm.dead_letters.dead_letter import DeadLetter
 
 
 class DeadLetterTopic(ABC):
-    """Takes letters. Thread-safe."""
+    """Represents the dead-letter topic. Thread-safe."""
 
     @abstractmethod
     def publish(self, dead_letter: DeadLetter) -> None:
-        """Write a letter durably. RetriableError if that is not known."""
+        """Write a dead letter durably; raise RetriableError if that is not confirmed."""
 
     @abstractmethod
     def close(self) -> None:
-        """Flush and leave; idempotent."""
+        """Flush and disconnect; idempotent."""

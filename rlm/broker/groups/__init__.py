@@ -1,1 +1,1 @@
-"""Progress of share groups (KIP-932), from their coordinators."""
+"""Read the progress of share groups (KIP-932) from their coordinators."""

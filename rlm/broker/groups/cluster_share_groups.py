@@ -1,9 +1,9 @@
-"""Asks a cluster's group coordinators for the share groups, each coordinator for its own.
+"""Fetch the share groups of a cluster, from each group coordinator its own.
 
-Coordinators are the leaders of `__consumer_offsets`. A group moves with its partition of it, and
-whoever has lost one lists none of its groups, without an error. So an answer counts only if its
-giver still sees the same leaders afterwards, and if it lists all share groups to us, before and
-after.
+Coordinators are the leaders of `__consumer_offsets`, and a group moves with its partition. A broker
+that has lost a partition lists none of its groups, without an error. So a response counts only if
+its broker sees the same leaders afterwards. The broker must also list all share groups to this
+user, before and after.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from rsm.segment.ids import TopicIdPartition
 _GROUPS_TOPIC = "__consumer_offsets"
 _FIRST_VERSION_WITH_TYPES = 5
 _COORDINATORS_AT_ONCE = 8
-# Trims wait for the answer, and their plans grow old in a few seconds.
+# Trims wait for the response, and their plans expire in a few seconds.
 _TIMEOUT_MS = 3_000
 _GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
@@ -43,10 +43,10 @@ _Row = tuple[TopicIdPartition, ShareGroupStart | TieredStorageError]
 
 
 class ClusterShareGroups(ShareGroups):
-    """Asks a real cluster, on a connection for each coordinator, several at once."""
+    """Fetches from a real cluster, on one connection for each coordinator, several at once."""
 
     def __init__(self, bootstrap: Bootstrap, clock: Clock, *, accepts_hidden: bool = False) -> None:
-        """`accepts_hidden`: take the groups that are listed for all, whatever the user's rights."""
+        """`accepts_hidden`: take the listed groups for all, whatever the user's rights."""
         self._bootstrap = bootstrap
         self._clock = clock
         self._accepts_hidden = accepts_hidden
@@ -73,7 +73,7 @@ class ClusterShareGroups(ShareGroups):
         with self._bootstrap.at(address) as coordinator:
             self._require_all_listed(coordinator)
             rows = _starts_at(coordinator)
-            # The right may have been granted or revoked while the groups were listed.
+            # An operator may grant or revoke the right during the listing.
             self._require_all_listed(coordinator)
             if _leaders(fetch_cluster_view(coordinator, (_GROUPS_TOPIC,))) != leaders:
                 raise RetriableError("groups move to another coordinator", broker=address)
@@ -85,9 +85,9 @@ class ClusterShareGroups(ShareGroups):
 
 
 def _leaders(view: ClusterView) -> _Leaders | None:
-    """Leader and epoch of each partition that holds groups; None if we may not see that.
+    """Return leader and epoch of each groups partition; None without the right to see them.
 
-    Before the first group there is no such topic, and no leaders.
+    Before the first group exists, the topic does not exist either, and the result is empty.
     """
     refusal = view.refused.get(_GROUPS_TOPIC)
     if refusal == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
@@ -123,7 +123,7 @@ def _share_groups(coordinator: Requester) -> tuple[str, ...]:
             at_least=_FIRST_VERSION_WITH_TYPES,
         )
     except UnsupportedError:
-        # Kafka before 3.8: groups are of no type there, and share groups came later.
+        # Kafka before 3.8: its groups have no type, and share groups came later.
         return ()
     if response.error_code != ErrorCode.NONE:
         raise error_of(response.error_code)
@@ -132,7 +132,7 @@ def _share_groups(coordinator: Requester) -> tuple[str, ...]:
 
 def _rows(group: DescribeShareGroupOffsetsResponseGroup) -> Iterable[_Row]:
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-        return  # deleted since it was listed
+        return  # deleted after it was listed
     if group.error_code != ErrorCode.NONE:
         raise error_of(group.error_code, group=group.group_id, reason=group.error_message)
     for topic in group.topics:
@@ -150,7 +150,7 @@ def _rows(group: DescribeShareGroupOffsetsResponseGroup) -> Iterable[_Row]:
 def _start(
     group: str, row: DescribeShareGroupOffsetsResponsePartition
 ) -> ShareGroupStart | TieredStorageError | None:
-    """None for what is not there any more."""
+    """Return the group's start; None if the partition or topic is gone."""
     if row.error_code in _GONE:
         return None
     if row.error_code != ErrorCode.NONE:

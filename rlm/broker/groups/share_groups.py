@@ -1,6 +1,6 @@
-"""ShareGroups: how far the cluster's share groups (KIP-932) have come in their partitions.
+"""ShareGroups: the progress of the cluster's share groups (KIP-932) in their partitions.
 
-A broker moves a share group up to its own log start, without a word. So whoever trims must know.
+A broker silently moves a share group up to its own log start, so a trim must know these groups.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from rsm.segment.errors import RetriableError
 
 
 class HiddenShareGroupsError(RetriableError):
-    """A broker may omit share groups from its answers. Somebody can grant the right at any time."""
+    """A broker may omit share groups from its responses. An operator can grant the right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareGroupStart:
-    """What a group has not done with begins at `offset`.
+    """Represents the offset from which a group has records left.
 
-    -1 while that is not on record: until its first acknowledgement only the partition's leader
-    knows where a group began, though its members may hold records already.
+    -1 while no start is recorded: before the group's first acknowledgement only the partition's
+    leader knows it, although members may already have acquired records.
     """
 
     group: str
@@ -29,14 +29,14 @@ class ShareGroupStart:
 
 
 class ShareGroups(ABC):
-    """The share groups of one cluster. Not thread-safe."""
+    """Represents the share groups of one cluster. Not thread-safe."""
 
     @abstractmethod
     def starts(self) -> PartitionResults[ShareGroupStart]:
-        """Of each partition that groups read, the group that starts lowest.
+        """Return the group with the lowest start of each partition that groups read.
 
-        A partition fails if any group's start in it cannot be told. Raises HiddenShareGroupsError
-        if the brokers may omit groups from the answer. Raises RetriableError if brokers cannot be
-        asked now or a right is missing, UnsupportedError if they list share groups and cannot
-        describe them. Brokers that have no share groups at all are no error.
+        A partition fails if the start of any of its groups is unknown. Raises
+        HiddenShareGroupsError if the brokers may omit groups, and RetriableError if brokers are
+        unreachable or a right is missing. Raises UnsupportedError if brokers list share groups and
+        cannot describe them. Brokers without share groups are no error.
         """

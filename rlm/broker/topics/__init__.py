@@ -1,1 +1,1 @@
-"""Topics of the cluster: settings, retention, deletion, canary topics."""
+"""Read and change the cluster's topics: settings, retention, deletion, canary topics."""

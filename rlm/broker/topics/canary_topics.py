@@ -1,7 +1,7 @@
-"""CanaryTopics: what the end-to-end check does as any client of the cluster does it.
+"""CanaryTopics: write and read canary topics for the end-to-end check, as any client does.
 
-Records are written and read at a bootstrap address of the caller's choice: a gateway's, or the
-brokers' own. What does not arrive in time is reported, not raised: the check goes on.
+The caller chooses the bootstrap address: a gateway's, or the brokers' own. The result reports
+records that do not arrive in time; the check continues.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryRecord:
-    """A record of a canary topic; no two are equal."""
+    """Represents a record of a canary topic; no two are equal."""
 
     partition: int
     value: bytes
@@ -22,7 +22,7 @@ class CanaryRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryWritten:
-    """Where each record that was acknowledged is; `problem` says what was not, else empty."""
+    """Represents acknowledged records by position; `problem` describes the others, else empty."""
 
     positions: Mapping[tuple[int, int], bytes]
     problem: str
@@ -30,9 +30,9 @@ class CanaryWritten:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryRead:
-    """Records by partition and offset, and the earliest offset that the server gave.
+    """Represents records by partition and offset, and the server's earliest offsets.
 
-    `problem` says why the read ended early, and where the server leads clients; else empty.
+    `problem` says why the read ended early and where the server redirects clients, else empty.
     """
 
     found: Mapping[tuple[int, int], bytes]
@@ -41,11 +41,14 @@ class CanaryRead:
 
 
 class CanaryTopics(ABC):
-    """Canary topics of one cluster. One thread's; each call ends within its `timeout_ms`."""
+    """Represents canary topics of one cluster. One thread uses it.
+
+    Each call ends within its `timeout_ms`.
+    """
 
     @abstractmethod
     def names(self, timeout_ms: int) -> Sequence[str]:
-        """The names of all topics. RetriableError."""
+        """Return the names of all topics. RetriableError."""
 
     @abstractmethod
     def create(
@@ -55,20 +58,20 @@ class CanaryTopics(ABC):
         configs: Mapping[str, str],
         timeout_ms: int,
     ) -> None:
-        """Create a topic with these replicas by partition, the leader first. RetriableError."""
+        """Create a topic with these replicas by partition, leader first. RetriableError."""
 
     @abstractmethod
     def delete(self, name: str, timeout_ms: int) -> None:
-        """Delete a topic; nothing happens if it is not there. RetriableError."""
+        """Delete a topic; do nothing if it does not exist. RetriableError."""
 
     @abstractmethod
     def write(
         self, address: str | None, topic: str, records: Iterable[CanaryRecord], timeout_ms: int
     ) -> CanaryWritten:
-        """Write records at an address, None for the brokers'. Raises nothing."""
+        """Write records at an address; None is the brokers'. Raises nothing."""
 
     @abstractmethod
     def read(
         self, address: str | None, topic: str, ends: Mapping[int, int], timeout_ms: int
     ) -> CanaryRead:
-        """Read each partition from its earliest offset up to its end. Raises nothing."""
+        """Read each partition from its earliest offset to its end. Raises nothing."""

@@ -1,8 +1,8 @@
-"""The retention of topics that have none of their own, as a broker is configured.
+"""Read a broker's retention for topics without overrides.
 
-DescribeConfigs of a topic with an override does not tell what is below it: the synonyms leave out
-`log.retention.hours`, which is where the default usually comes from. So the broker's own settings
-are asked, and Kafka's precedence is applied: ms over minutes over hours (KafkaConfig).
+DescribeConfigs of a topic with an override does not show the default below it: the synonyms omit
+`log.retention.hours`, where the default usually comes from. So this module reads the broker's own
+settings and applies Kafka's precedence: ms over minutes over hours (KafkaConfig).
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _SIZE = "log.retention.bytes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultRetention:
-    """Limits of a topic without overrides; -1 is unlimited."""
+    """Represents the limits of a topic without overrides; -1 is unlimited."""
 
     retention_ms: int
     retention_bytes: int
 
 
 def read_default_retention(broker: Requester, node_id: int) -> DefaultRetention:
-    """Ask the broker of that id, on a connection to it.
+    """Read from the broker of that id, on a connection to it.
 
-    Raises RetriableError if a right is missing (DESCRIBE_CONFIGS on the cluster), CorruptError if
-    it tells no numbers, and as `Requester.request`.
+    Raises RetriableError if DESCRIBE_CONFIGS on the cluster is missing, CorruptError if the values
+    are not numbers, and as `Requester.request`.
     """
     resource = DescribeConfigsResource(
         resource_type=_BROKER_RESOURCE,

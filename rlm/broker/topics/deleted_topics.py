@@ -1,8 +1,8 @@
-"""Which topics are gone from the cluster: every live broker has to say so.
+"""Find deleted topics: every live broker has to confirm.
 
-What is stored of a deleted topic is deleted for good, so one broker's word, which may lag, is not
-enough, and a broker that cannot be asked leaves it open. A topic that is merely hidden from us is
-not gone: brokers refuse it with another error than one that is not there.
+Objects of a deleted topic are deleted permanently. One broker may lag, so its response is not
+enough, and an unreachable broker leaves the topic undecided. A topic that is merely hidden from
+this user is not deleted: brokers refuse it with another error.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from rlm.wire.error_codes import ErrorCode
 def find_deleted_topics(
     bootstrap: Bootstrap, topics: Mapping[UUID, str], *, cluster_id: str
 ) -> frozenset[UUID]:
-    """Those of `topics`, names by id, that no live broker has under that id.
+    """Return those of `topics` (names by id) that no live broker has under that id.
 
-    Asks one broker, and all the others about what that one misses. Raises RetriableError if one of
-    them cannot be asked, ForeignClusterError if what answers is not `cluster_id`.
+    Asks one broker, and all others about what that one misses. Raises RetriableError if one of
+    them is unreachable, ForeignClusterError if another cluster answers.
     """
     if not topics:
         return frozenset()

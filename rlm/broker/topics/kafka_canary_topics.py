@@ -1,4 +1,4 @@
-"""Canary topics in a real cluster, through librdkafka. See rlm.broker.topics.canary_topics."""
+"""Write and read canary topics through librdkafka. See rlm.broker.topics.canary_topics."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _MAX_RECORDS = 500
 _CLIENT_LOG = logging.getLogger("librdkafka.canary")
 
 ClientOf = Callable[[str | None], Mapping[str, str]]
-"""Librdkafka's configuration for a bootstrap address; None is the brokers' own."""
+"""Returns librdkafka's configuration for a bootstrap address; None is the brokers' own."""
 
 
 class KafkaCanaryTopics(CanaryTopics):
-    """Uses librdkafka, with a client of its own for each call."""
+    """Uses librdkafka, with one client for each call."""
 
     def __init__(self, client_of: ClientOf) -> None:
         self._client_of = client_of
@@ -49,7 +49,7 @@ class KafkaCanaryTopics(CanaryTopics):
     ) -> None:
         assignment = [list(each) for each in replicas]
         new = NewTopic(name, len(replicas), replica_assignment=assignment, config=dict(configs))
-        admin = self._admin()  # named: its requests end with it
+        admin = self._admin()  # a name keeps it alive: its requests end with it
         with _retriable("canary topic cannot be created", topic=name):
             created = admin.create_topics([new], request_timeout=timeout_ms / 1000)
             created[name].result(timeout_ms / 1000)
@@ -128,7 +128,7 @@ class KafkaCanaryTopics(CanaryTopics):
 
 
 class _LastError:
-    """What librdkafka said last."""
+    """Represents librdkafka's last error."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -139,7 +139,7 @@ class _LastError:
 
 @dataclass(slots=True)
 class _WriteOutcome:
-    """What became of the records of one call."""
+    """Represents the outcome of one call's records."""
 
     positions: dict[tuple[int, int], bytes] = field(default_factory=dict)
     errors: _LastError = field(default_factory=_LastError)
@@ -165,7 +165,7 @@ class _WriteOutcome:
 
 @dataclass(slots=True)
 class _Reading:
-    """One read of all partitions, from the earliest offset that the server gives."""
+    """Represents one read of all partitions from the server's earliest offsets."""
 
     topic: str
     ends: Mapping[int, int]
@@ -176,7 +176,7 @@ class _Reading:
     led_to: str = ""
 
     def run(self, consumer: Consumer) -> None:
-        """Read until every end is reached or the time is over. KafkaException."""
+        """Read until every end is reached or the time has passed. KafkaException."""
         brokers = consumer.list_topics(self.topic, timeout=self._left_s()).brokers.values()
         self.led_to = ", ".join(
             f"broker {each.id}={each.host}:{each.port}"
@@ -221,7 +221,7 @@ class _Reading:
 
 @contextmanager
 def _retriable(message: str, **context: object) -> Iterator[None]:
-    """Around a call of librdkafka; its errors become RetriableError."""
+    """Convert librdkafka's errors to RetriableError."""
     try:
         yield
     except KafkaException as exception:

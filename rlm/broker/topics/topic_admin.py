@@ -1,7 +1,7 @@
-"""TopicAdmin: what enabling and disabling tiering asks of the cluster about one topic.
+"""TopicAdmin: the requests about one topic that enable and disable tiering.
 
-Unlike rlm.broker.spi.Broker it speaks to every broker that has a replica: what a broker acts on is
-only what it says itself.
+Unlike rlm.broker.spi.Broker it asks every broker with a replica, because only a broker's own
+response shows the settings it applies.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from rsm.segment.ids import TopicIdPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicOnReplicas:
-    """A topic, and its settings as the broker of each replica holds them, by node id."""
+    """Represents a topic and its settings by each replica's broker, by node id."""
 
     topic: TopicView
     configs: Mapping[int, TopicConfigs]
 
     @property
     def leader_id(self) -> int:
-        """The leader of the first partition; the broker of any replica if it has none."""
+        """Return the first partition's leader, or any replica's broker if there is none."""
         leader_id = self.topic.partitions[0].leader_id
         if leader_id is None or leader_id not in self.configs:
             return min(self.configs)
@@ -42,13 +42,13 @@ class TopicOnReplicas:
 
     @property
     def leader_configs(self) -> TopicConfigs:
-        """As the broker of `leader_id` holds them."""
+        """Return the settings as the broker of `leader_id` has them."""
         return self.configs[self.leader_id]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSpan:
-    """A log on its leader: [start, high watermark), and the first record since a time in it.
+    """Represents a log on its leader: [start, high watermark), and the first offset since a time.
 
     `since_offset` is the high watermark if no record is that young.
     """
@@ -59,41 +59,41 @@ class LogSpan:
 
 
 class TopicAdmin(ABC):
-    """Topics of one cluster. Thread-safe; each call is bounded by its connections' timeouts.
+    """Represents topics of one cluster. Thread-safe; connection timeouts bound each call.
 
-    All raise RetriableError if a broker that is needed cannot be asked now, NotFoundError if the
-    topic or a replica's broker is not known.
+    All raise RetriableError if a required broker is unreachable, NotFoundError if the topic or a
+    replica's broker is unknown.
     """
 
     @abstractmethod
     def view(self, topics: Iterable[str]) -> ClusterView:
-        """The cluster as one broker sees it, of these topics."""
+        """Return how one broker sees the cluster and these topics."""
 
     @abstractmethod
     def on_replicas(self, topic: str) -> TopicOnReplicas:
-        """Ask the broker of each replica what it holds of a topic; all of them answered."""
+        """Read a topic's settings from the broker of each replica; all have answered."""
 
     @abstractmethod
     def configs_at(
         self, node_id: int, topics: Iterable[str]
     ) -> Mapping[str, TopicConfigs | TieredStorageError]:
-        """What one broker holds of each of these topics, or why it does not tell."""
+        """Read one broker's settings of each of these topics, or the error of each."""
 
     @abstractmethod
     def default_retention(self, node_id: int) -> DefaultRetention:
-        """What one broker applies to topics without overrides."""
+        """Read what one broker applies to topics without overrides."""
 
     @abstractmethod
     def alter(self, topic: str, changes: Mapping[str, str | None]) -> None:
-        """Set the topic's own values, delete them where None; all or none; idempotent."""
+        """Set the topic's own values, and delete those with None; all or none; idempotent."""
 
     @abstractmethod
     def log_spans(self, topic: TopicView, since_ms: int) -> Mapping[TopicIdPartition, LogSpan]:
-        """Ask each partition's leader; all of them answered."""
+        """Fetch each partition's span from its leader; all have answered."""
 
 
 class ClusterTopicAdmin(TopicAdmin):
-    """Asks a real cluster, on a connection of its own for each question."""
+    """Asks a real cluster, on a new connection for each request."""
 
     def __init__(self, bootstrap: Bootstrap) -> None:
         self._bootstrap = bootstrap

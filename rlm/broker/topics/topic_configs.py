@@ -1,8 +1,8 @@
-"""Settings of topics: as one broker has them, and changing them.
+"""Read topic settings as one broker has them, and change them.
 
-A change is taken by any broker and reaches the others a moment later; what a broker acts on is only
-what it says itself. So whoever depends on a change asks each replica's broker for it. Source:
-KIP-133, KIP-226 (where a value comes from), KIP-339 (single changes).
+Any broker accepts a change, and it reaches the others a moment later. A caller that depends on a
+change therefore reads it back from each replica's broker. Source: KIP-133, KIP-226 (where a value
+comes from), KIP-339 (single changes).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _DELETE = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigValue:
-    """A setting in force; `is_override` if the topic itself sets it, and not a default."""
+    """Represents an effective setting; `is_override` if the topic sets it, not a default."""
 
     value: str
     is_override: bool
@@ -51,39 +51,39 @@ class ConfigValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicConfigs:
-    """What one broker holds of a topic, of the settings that decide on its data.
+    """Represents one broker's settings of a topic that affect the topic's data.
 
-    A broker that does not know a setting has no entry for it.
+    A setting that the broker does not know has no entry.
     """
 
     topic: str
     entries: Mapping[str, ConfigValue]
 
     def override(self, key: str) -> str | None:
-        """The topic's own value; None if it has none, whatever is in force."""
+        """Return the topic's own value; None if it has none, even if a default applies."""
         entry = self.entries.get(key)
         return entry.value if entry is not None and entry.is_override else None
 
     @property
     def retention_ms(self) -> int:
-        """In force; -1 is unlimited."""
+        """Return the effective value; -1 is unlimited."""
         return self._number(RETENTION_MS)
 
     @property
     def retention_bytes(self) -> int:
-        """In force, per partition; -1 is unlimited."""
+        """Return the effective value for one partition; -1 is unlimited."""
         return self._number(RETENTION_BYTES)
 
     @property
     def cleanup_policy(self) -> frozenset[str]:
-        """In force: `delete`, `compact`, or both."""
+        """Return the effective policy: `delete`, `compact`, or both."""
         entry = self.entries.get(CLEANUP_POLICY)
         text = "" if entry is None else entry.value
         return frozenset(part.strip() for part in text.split(",") if part.strip())
 
     @property
     def remote_storage_enable(self) -> bool:
-        """Whether the topic has Kafka's own tiering; false where the broker knows none."""
+        """Return whether the topic has Kafka's own tiering; false if the broker has none."""
         entry = self.entries.get(REMOTE_STORAGE_ENABLE)
         return entry is not None and entry.value.lower() == "true"
 
@@ -98,10 +98,10 @@ class TopicConfigs:
 def read_topic_configs(
     broker: Requester, topics: Iterable[str]
 ) -> Mapping[str, TopicConfigs | TieredStorageError]:
-    """What this broker holds of each of `topics`, or why it does not tell; in one request.
+    """Read this broker's settings of each of `topics`, or the error of each, in one request.
 
-    In place of an answer is a NotFoundError for a topic that the broker does not know, and a
-    RetriableError where a right is missing. Raises as `Requester.request`.
+    The error is NotFoundError for a topic that the broker does not know, RetriableError if a right
+    is missing. Raises as `Requester.request`.
     """
     resources = tuple(
         DescribeConfigsResource(
@@ -122,10 +122,10 @@ def read_topic_configs(
 def read_on_replicas(
     bootstrap: Bootstrap, view: ClusterView, topic: str
 ) -> Mapping[int, TopicConfigs]:
-    """What the broker of each replica of `topic` holds of it, by node id.
+    """Read the settings of `topic` from the broker of each replica, by node id.
 
-    Raises RetriableError or NotFoundError if one of them cannot be asked: an answer that lacks a
-    replica would prove nothing.
+    Raises RetriableError or NotFoundError if one of them is unreachable: without every replica,
+    the result would prove nothing.
     """
     found: dict[int, TopicConfigs] = {}
     for node_id in sorted(view.topic(topic).replica_ids()):
@@ -138,9 +138,9 @@ def read_on_replicas(
 
 
 def alter_topic_configs(broker: Requester, topic: str, changes: Mapping[str, str | None]) -> None:
-    """Set the topic's own values, or delete them where None; all of them or none. Idempotent.
+    """Set the topic's own values, and delete those with None; all or none. Idempotent.
 
-    After return the controller has taken the change; brokers apply it a moment later. Raises
+    On return the controller has accepted the change; brokers apply it a moment later. Raises
     NotFoundError, InvalidConfigError, UnsupportedError (a policy of the cluster), RetriableError.
     """
     configs = tuple(
