@@ -1,1 +1,1 @@
-"""Log sources: where the rolled segments and the tail of a partition are read from."""
+"""Read the rolled segments and the tail of a partition's local log."""

@@ -1,7 +1,7 @@
-"""The headers of a log file's batches, read without the records between them.
+"""Read the headers of a log file's batches, without the records between them.
 
-Owns the walk from header to header by position. Checks that the batches fill the file exactly;
-their CRCs are for the scanner that reads the whole content.
+Moves from header to header by position, and checks that the batches fill the file exactly. The
+scanner that reads the whole content checks the CRCs.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from rsm.segment.batches.batch import (
 )
 from rsm.segment.errors import CorruptError
 
-# Small batches share a read; of a large one little more than its header is read.
+# Small batches share one read; of a large batch, little more than its header is read.
 _WINDOW_BYTES = 4096
 _LARGE_WINDOW_BYTES = 64 << 10
 _EXTENT = struct.Struct(">qi")
 
 
 class BatchSpan(NamedTuple):
-    """What an index needs of a batch's header. A tuple, because a segment may have millions."""
+    """Represents a batch header's input to an index. A tuple: a segment may have millions."""
 
     base_offset: int
     last_offset: int
@@ -39,13 +39,12 @@ class BatchSpan(NamedTuple):
 def read_batch_spans(
     descriptor: int, size_bytes: int, *, start_position: int = 0
 ) -> Iterator[BatchSpan]:
-    """Yield a span for each batch of the file's first `size_bytes`, in order.
+    """Yield a span for each batch in the file's first `size_bytes`, in order.
 
-    From `start_position` on, where a batch has to begin.
-
-    Raises CorruptError, with the position, at what is no batch and where the last one is cut
-    short: a broker cuts preallocated zeros and torn batches off before it appends to the next file.
-    Holds one small buffer; the descriptor's own position is neither used nor moved.
+    Starts at `start_position`, where a batch has to begin. Raises CorruptError with the position
+    at invalid bytes and at a truncated last batch: a broker removes preallocated zeros and torn
+    batches before it appends to the next file. Uses one small buffer, and neither uses nor moves
+    the descriptor's own position.
     """
     buffer = bytearray(_WINDOW_BYTES)
     window = memoryview(buffer)
@@ -68,7 +67,7 @@ def read_batch_extents(
 ) -> Iterator[tuple[int, int]]:
     """Yield (base offset, length in bytes) for each batch, in order; otherwise as above.
 
-    Says nothing else of a batch, and costs a fraction of its span.
+    Reads nothing else of a batch, and costs a fraction of its span.
     """
     window = memoryview(bytearray(_LARGE_WINDOW_BYTES))
     window_bytes = _WINDOW_BYTES
@@ -78,13 +77,13 @@ def read_batch_extents(
         within, end = 0, min(read_bytes, size_bytes - position) - PREFIX_BYTES
         if end < 0:
             break
-        # Of batches that are larger than a window only the headers are read.
+        # Reads only the headers of batches that are larger than a window.
         window_bytes = _WINDOW_BYTES
         while within <= end:
             base_offset, length = _EXTENT.unpack_from(window, within)
             size = length + LOG_OVERHEAD_BYTES
             if not PREFIX_BYTES <= size <= MAX_BATCH_BYTES:
-                # Raises: there is no such batch.
+                # Raises: the bytes are no batch.
                 parse_header(window[:read_bytes], within, base_position=position)
             yield base_offset, size
             within += size
@@ -103,7 +102,7 @@ def _span_at(window: memoryview, position: int, window_position: int) -> BatchSp
         size = length + LOG_OVERHEAD_BYTES
         if base_offset >= 0 and delta >= 0 and HEADER_BYTES <= size <= MAX_BATCH_BYTES:
             return BatchSpan(base_offset, base_offset + delta, timestamp_ms, size)
-    # A message of magic 0 or 1, or none at all, which the full reader says better.
+    # A message of magic 0 or 1, or invalid bytes, which the full parser reports better.
     header = parse_header(window, position, base_position=window_position)
     return BatchSpan(
         header.base_offset, header.last_offset, header.max_timestamp_ms, header.length_bytes

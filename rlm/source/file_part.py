@@ -1,8 +1,8 @@
-"""A part of a log file that is copied as a segment of its own: the whole batches that it has.
+"""Find a part of a log file that is copied as its own segment: its whole batches.
 
-Owns where such a part begins and ends, in offsets and in the file. A part begins with the batch
-that holds its first offset. In a file that is still being written it ends with the last batch that
-lies wholly below its end: what is behind may be in the middle of being written.
+Decides where such a part begins and ends, in offsets and in the file. A part begins with the batch
+that contains its first offset. In the active segment's file it ends with the last batch wholly
+below its end, because the broker may be writing the next one.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from rsm.segment.ranges import ByteRange, OffsetRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePart:
-    """What is read of a file: `positions`, which hold the batches of `offsets`."""
+    """Represents a part of a file: `positions` contain the batches of `offsets`."""
 
     offsets: OffsetRange
     positions: ByteRange
 
 
 def find_part(descriptor: int, size_bytes: int, segment: LocalSegment) -> FilePart:
-    """Find what a segment is to be made of, by a walk over the batch headers up to its end.
+    """Find the part of a file for a segment, by its batch headers up to its end.
 
-    The whole file for a segment that is one, and where a rolled file has no batch of the part.
-    Raises CorruptError at what is no batch, RetriableError if a file that is being written has no
-    whole batch of the part.
+    Returns the whole file for a whole-file segment, and if a rolled file has no batch of the part.
+    Raises CorruptError at invalid bytes, RetriableError if the active segment's file has no whole
+    batch of the part.
     """
     if not segment.is_whole_file:
         if segment.is_active:
@@ -47,7 +47,7 @@ class _BatchStart(NamedTuple):
 
 
 def _begin(descriptor: int, size_bytes: int, wanted: OffsetRange) -> _BatchStart | None:
-    """Where the first batch begins that reaches to the wanted start; a gap before it belongs in."""
+    """Find the first batch that reaches the wanted start; a gap before it is included."""
     position = 0
     for span in read_batch_spans(descriptor, size_bytes):
         if span.last_offset >= wanted.start_offset:
@@ -57,7 +57,7 @@ def _begin(descriptor: int, size_bytes: int, wanted: OffsetRange) -> _BatchStart
 
 
 def _whole_batches(descriptor: int, size_bytes: int, wanted: OffsetRange) -> FilePart:
-    """Looks at nothing behind the wanted end: another batch may be coming there."""
+    """Find the whole batches; read nothing after the end, where a batch may be incomplete."""
     begin: _BatchStart | None = None
     position, end_offset = 0, wanted.start_offset
     for span in read_batch_spans(descriptor, size_bytes):

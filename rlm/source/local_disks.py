@@ -1,4 +1,4 @@
-"""How full the disks are that a broker's partitions lie on."""
+"""Measure how full the disks of a broker's partitions are."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rsm.segment.ids import TopicIdPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskUsage:
-    """One file system as it is now; `name` is a log dir on it.
+    """Represents a file system's current usage; `name` is a log dir on it.
 
-    `used_bytes` is all that the broker cannot have any more, reserves of the system included.
+    `used_bytes` includes all that the broker cannot use, such as reserves of the system.
     """
 
     name: str
@@ -26,18 +26,18 @@ class DiskUsage:
 
 
 class LocalDisks(ABC):
-    """The disks of one broker. Thread-safe."""
+    """Represents the disks of one broker. Thread-safe."""
 
     @abstractmethod
     def usage(self, topic_id_partition: TopicIdPartition) -> DiskUsage:
-        """Of the disk that a partition lies on; partitions of one disk give the same name.
+        """Return the usage of a partition's disk; partitions of one disk give the same name.
 
-        NotFoundError if the partition is not here, RetriableError if its disk cannot be asked.
+        NotFoundError if no log dir has the partition, RetriableError if its disk cannot be read.
         """
 
 
 class LogDirDisks(LocalDisks):
-    """The file systems of log dirs."""
+    """Represents the file systems of log dirs."""
 
     def __init__(self, log_dirs: Sequence[Path]) -> None:
         self._dirs = PartitionDirs(log_dirs)

@@ -1,11 +1,9 @@
-"""A segment's log file, or a part of one, held open, and its content read with all checks.
+"""Open a segment's log file, or a part of one, and read its content with all checks.
 
-Owns the descriptor and what makes the file the one that was opened. A broker may rename or delete
-the file meanwhile (retention), or cut and append to it (a follower's truncation, after which it
-may have the same inode and even the same size): the first does no harm to what is read by
-descriptor, the second shows in the file's times and in the batches. A file that is still being
-written grows; what is read of it lies below what is committed and is not written again as long as
-our broker leads, which whoever copies it makes sure of.
+The file stays open by descriptor, so a rename or deletion by the broker (retention) does no harm.
+A follower's truncation and append may leave the inode and even the size equal. The file's times and
+the batches reveal it. The active segment's file grows. A copy reads only committed data below its
+end, which is not rewritten while this broker leads; the copier confirms that it still leads.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileIdentity:
-    """What stays the same of a file as long as nobody writes to it or puts another in its place."""
+    """Represents what stays equal in a file until a process writes to it or replaces it."""
 
     device: int
     inode: int
@@ -48,10 +46,10 @@ class FileIdentity:
 
 
 class LogFile:
-    """An open log file; close it after use. Passes must not overlap with closing.
+    """Represents an open log file; close it after use. Passes must not overlap with closing.
 
-    Each pass over the content allocates one buffer of `chunk_bytes`; the scanner holds back at most
-    one batch besides.
+    Each pass over the content allocates one buffer of `chunk_bytes`. The scanner buffers at most
+    one more batch.
     """
 
     def __init__(
@@ -62,9 +60,9 @@ class LogFile:
         lineage: Lineage,
         chunk_bytes: int = CHUNK_BYTES,
     ) -> None:
-        """Open the file. Raises OSError as opening does, RetriableError if the size is another.
+        """Open the file. Raises OSError as opening does, RetriableError if the size differs.
 
-        For a part of a file also what `find_part` raises.
+        For a part of a file, also raises as `find_part`.
         """
         self._path = path
         self._segment = segment
@@ -82,7 +80,7 @@ class LogFile:
 
     @property
     def part(self) -> FilePart:
-        """What is read of the file: all of it, unless the segment is a part."""
+        """Return the part of the file to read: all of it, unless the segment is a part."""
         return self._part
 
     @property
@@ -101,9 +99,9 @@ class LogFile:
         os.close(self._descriptor)
 
     def chunks(self) -> Iterator[memoryview]:
-        """One checked pass from the begin; see `rsm.segment.local_segment.ContentSource`.
+        """Read the content once from its start; see `rsm.segment.local_segment.ContentSource`.
 
-        The last view is handed out only when the whole content has passed every check.
+        Yields the last view only after the whole content has passed every check.
         """
         scanner = SegmentScanner(base_offset=self._part.offsets.start_offset, lineage=self._lineage)
         buffer = memoryview(bytearray(min(self._chunk_bytes, max(self.length_bytes, 1))))
@@ -121,7 +119,7 @@ class LogFile:
             yield view
 
     def batches(self) -> Iterator[tuple[int, int]]:
-        """One walk over the headers: base offset and length of each batch. Raises as `chunks`."""
+        """Read each batch's base offset and length from its header. Raises as `chunks`."""
         with self.blaming_writers():
             yield from read_batch_extents(
                 self._descriptor,
@@ -130,9 +128,9 @@ class LogFile:
             )
 
     def require_unwritten(self) -> None:
-        """Raise RetriableError if the file was written to since it was opened.
+        """Raise RetriableError if a process has written to the file since it was opened.
 
-        Of a file that is still being written: if it is shorter than what was read of it.
+        For the active segment's file: if the file is shorter than the part that was read.
         """
         if self._segment.is_active:
             if os.fstat(self._descriptor).st_size < self._part.positions.end_position:
@@ -142,9 +140,9 @@ class LogFile:
 
     @contextmanager
     def blaming_writers(self) -> Iterator[None]:
-        """Turn a CorruptError into a RetriableError if the file was written to since it was opened.
+        """Turn a CorruptError into a RetriableError if the file has changed since it was opened.
 
-        What is read of a file that is being cut and written again tells nothing about the disk.
+        Content that is being truncated and rewritten says nothing about the disk.
         """
         try:
             yield
@@ -154,15 +152,15 @@ class LogFile:
             raise
 
     def is_in_place(self) -> bool:
-        """Whether the file still has its name. Raises OSError if that cannot be told."""
+        """Return whether the file still has its name. Raises OSError if that is unknown."""
         return self._is_named(self._path)
 
     def is_being_deleted(self) -> bool:
-        """Whether the broker has put it aside, to remove it after its delete delay."""
+        """Return whether the broker has renamed it, to delete it after its delete delay."""
         return self._is_named(self._path.with_name(self._path.name + DELETED_SUFFIX))
 
     def _read(self, buffer: memoryview, position: int) -> memoryview:
-        """Read up to a buffer's length from `position`; never nothing."""
+        """Read at least one byte, up to a buffer's length, from `position`."""
         try:
             read_bytes = os.preadv(self._descriptor, [buffer], position)
         except OSError as error:

@@ -1,7 +1,7 @@
-"""A partition's log as its directory shows it: rolled segments, the active one, leader epochs.
+"""List a partition's log from its directory: rolled segments, the active one, leader epochs.
 
-Owns the listing and what it remembers to be cheap: of each rolled segment its greatest timestamp,
-as long as inode, size and time of its file stay the same.
+To be cheap, a listing reuses the greatest timestamp of each rolled segment while its file has the
+same inode, size and time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAX_CHECKPOINT_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedLog:
-    """A log, and for the next listing the identity of each rolled segment's file."""
+    """Represents a log, and the identity of each rolled segment's file for the next listing."""
 
     log: LocalLog
     identities: tuple[FileIdentity, ...]
@@ -45,7 +45,7 @@ class ListedLog:
 def list_log(directory: Path, before: ListedLog | None = None) -> ListedLog:
     """List the log; `before` is an earlier listing of it.
 
-    Raises RetriableError if there is no log or it changes too fast, OSError as listing does.
+    Raises RetriableError if there is no log or it changes too fast, OSError as the listing does.
     """
     known = before.known() if before is not None else {}
     for _ in range(_ATTEMPTS):
@@ -56,7 +56,7 @@ def list_log(directory: Path, before: ListedLog | None = None) -> ListedLog:
                 for base in files.log_base_offsets
             )
         except FileNotFoundError:
-            continue  # deleted since it was listed
+            continue  # deleted after it was listed
         if not identities:
             break
         rolled = tuple(
@@ -100,9 +100,10 @@ def _rolled_segment(
 
 
 def _modified_ms(time_index: Path) -> int:
-    """When the broker last changed it: on roll, it adds an entry and cuts the file to size.
+    """Return when the broker last changed the index: on roll, or 0 without a file.
 
-    Later only if it rebuilt the index, after an unclean stop. 0 if there is no file.
+    On roll, the broker adds an entry and truncates the file. The time is later only if the broker
+    rebuilt the index after an unclean stop.
     """
     try:
         return time_index.stat().st_mtime_ns // 1_000_000
@@ -111,9 +112,9 @@ def _modified_ms(time_index: Path) -> int:
 
 
 def _last_time_entry_ms(path: Path) -> int:
-    """The last entry of a rolled segment's time index is added on roll and has the greatest time.
+    """Return the time of a rolled segment's last time index entry, its greatest time.
 
-    -1 if there is none, or if the file does not end with one (the broker cuts it on roll).
+    The broker adds it on roll. -1 if there is none, or if the file was not truncated on roll.
     """
     try:
         size_bytes = path.stat().st_size
@@ -136,4 +137,4 @@ def _read_checkpoint(directory: Path, *, required: bool) -> Lineage:
         return parse_leader_epochs(content, file=str(path))
     if required:
         raise RetriableError("no leader epochs yet", path=path)
-    return Lineage()  # a log that nobody has led yet: the broker creates the file empty
+    return Lineage()  # a log that has had no leader yet: the broker creates the file empty

@@ -1,4 +1,4 @@
-"""LogSource: the partitions a broker hosts, their segments, and a segment opened consistently."""
+"""LogSource: the partitions of a broker, their segments, and a segment opened consistently."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from rsm.segment.ranges import OffsetRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalSegment:
-    """A rolled segment: `offsets` end at the next file's base offset. Or a part of a file.
+    """Represents a rolled segment (`offsets` end at the next file's base), or a part of a file.
 
-    `max_timestamp_ms` as Kafka's LogSegment.largestTimestamp: the file's time where no record
-    has one. `rolled_ms` is when the broker rolled the file, by this host's clock; None of a file
-    that is still being written. A part names by `part_of` the base offset of its file, whose size
-    and times it has; `offsets` are then what is wanted, and opening it tells which whole batches
-    there are. `is_active`: the file is still being written, and the part ends below what may
-    change.
+    `max_timestamp_ms` is Kafka's LogSegment.largestTimestamp: the file's time if no record has a
+    timestamp. `rolled_ms` is when the broker rolled the file, by this host's clock, and None for
+    the active segment's file. `part_of` is the base offset of a part's file; size and times are
+    that file's. `offsets` of a part are the wanted ones; opening it finds its whole batches.
+    `is_active`: the broker still writes the file, and the part ends below what may change.
     """
 
     offsets: OffsetRange
@@ -38,17 +37,17 @@ class LocalSegment:
 
     @property
     def file_base_offset(self) -> int:
-        """The base offset of the file that holds it."""
+        """Return the base offset of the file that contains the segment."""
         return self.offsets.start_offset if self.part_of is None else self.part_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalLog:
-    """A partition's log directory as one listing shows it.
+    """Represents a partition's log directory in one listing.
 
-    `rolled` ascend and adjoin; `active_base_offset` begins the segment being written, of
-    `active_size_bytes` and last written to at `active_written_ms`; `checkpoint` is the leader-epoch
-    checkpoint as it stands, which may hold stale entries but never lacks one.
+    `rolled` ascend and adjoin. The active segment begins at `active_base_offset`, has
+    `active_size_bytes`, and was last written at `active_written_ms`. `checkpoint` is the
+    leader-epoch checkpoint; it may contain stale entries but lacks none.
     """
 
     rolled: tuple[LocalSegment, ...]
@@ -59,43 +58,43 @@ class LocalLog:
 
 
 class OpenSegment(Protocol):
-    """A segment held open by descriptor; deleting or renaming its file does not disturb it."""
+    """Represents a segment open by descriptor; its file may be deleted or renamed."""
 
     @property
     def data(self) -> LogSegmentData:
-        """Content and companions. The content checks each batch's CRC, offsets and epoch.
+        """Return content and companions. The content checks each batch's CRC, offsets and epoch.
 
-        Its offsets are those of whole batches; of a part they may begin below what was wanted, and
-        end below that in a file that is being written.
+        Its offsets are those of whole batches. A part may begin below the wanted start, and in the
+        active segment's file it may end below the wanted end.
         """
 
     @property
     def max_timestamp_ms(self) -> int:
-        """The greatest timestamp of the batches themselves; the file's time where none has one.
+        """Return the greatest timestamp of the batches; the file's time if none has one.
 
-        A listing's, taken from the time index, is only as right as that file.
+        A listing takes it from the time index, which may be wrong.
         """
 
     def verify_unchanged(self) -> None:
-        """After the last byte: raises RetriableError if the file is not what was opened."""
+        """Raise RetriableError, after the last byte, if the file is not what was opened."""
 
 
 class LogSource(ABC):
-    """The logs of one broker. All methods are thread-safe."""
+    """Represents the logs of one broker. All methods are thread-safe."""
 
     @abstractmethod
     def partitions(self) -> tuple[TopicIdPartition, ...]:
-        """Partitions with a log here; not future, stray or deleted ones, nor cluster metadata.
+        """Return the partitions with a log; not future, stray, deleted, or cluster metadata ones.
 
-        RetriableError if a log dir cannot be read: what it holds is not known.
+        RetriableError if a log dir cannot be read, because its partitions are unknown.
         """
 
     @abstractmethod
     def local_log(self, topic_id_partition: TopicIdPartition) -> LocalLog:
         """List one partition's log.
 
-        NotFoundError if it is not here; RetriableError if its directory cannot be read now (an
-        offline log dir is not an empty one).
+        NotFoundError if no log dir has it. RetriableError if its directory cannot be read now: an
+        offline log dir is not an empty one.
         """
 
     @abstractmethod
@@ -108,11 +107,12 @@ class LogSource(ABC):
     ) -> AbstractContextManager[OpenSegment]:
         """Open a rolled segment, or a part of a file, for copying.
 
-        Indexes are cut to their true size and checked against the log, rebuilt where they are
-        wrong, and made again for a part; a producer snapshot or transaction index that is absent is
-        recorded as absent, as the snapshot of a file that is still being written is.
-        Aborted transactions are gathered from this and later transaction indexes; that these are
-        complete follows from `last_stable_offset`, asked for before this call, which the segment
-        must not reach above. NotFoundError if the segment is gone, RetriableError if it is not
-        what was listed or cannot be read now, CorruptError if it cannot be what it has to be.
+        Truncates indexes to their true size and checks them against the log; rebuilds wrong ones,
+        and those of a part. A missing producer snapshot or transaction index is recorded as absent,
+        and so is the snapshot of the active segment's file. Collects aborted transactions from this
+        and later transaction indexes. These are complete because the segment must end at or below
+        `last_stable_offset`, which the caller fetched before.
+
+        NotFoundError if the segment is gone, RetriableError if it differs from the listing or
+        cannot be read now, CorruptError if its content is invalid.
         """

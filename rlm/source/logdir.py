@@ -1,16 +1,16 @@
-"""LogDirSource: the log source that reads a broker's own log dirs, beside the running broker.
+"""LogDirSource: read the log dirs of a running broker.
 
-Owns the order in which a segment is opened, so that what is read fits together although the broker
-writes, renames and deletes meanwhile:
+Opens a segment in this order, so that its parts are consistent although the broker writes, renames
+and deletes meanwhile:
 
-1. the log file, by descriptor: from here on neither renaming nor deleting disturbs its content;
-2. one listing, which must show the segment rolled and ending where it was said to end;
-3. indexes, transactions and producer snapshot;
-4. the log file must still have its name. The broker renames a segment's log first, its indexes
-   after it, and later segments after earlier ones, so that an index not found in step 3 is absent
-   and not just gone.
+1. The log file, by descriptor: from now on a rename or deletion does not change its content.
+2. One listing, which must show the segment as rolled, with the expected end.
+3. Indexes, transactions and producer snapshot.
+4. The log file must still have its name. The broker renames a segment's log before its indexes,
+   and earlier segments before later ones. So an index that step 3 did not find is absent, and not
+   just deleted.
 
-After the last byte `verify_unchanged` repeats 2 and 4; there, being deleted does no harm.
+After the last byte, `verify_unchanged` repeats 2 and 4; a deletion does no harm then.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from rsm.segment.local_segment import LogSegmentData, SegmentCompanions
 
 
 class LogDirSource(LogSource):
-    """The partitions in a broker's log dirs.
+    """Represents the partitions in a broker's log dirs.
 
-    Remembers the last listing of each partition listed. An open segment holds one descriptor, its
+    Caches the last listing of each listed partition. An open segment has one descriptor, its
     companions, and during a pass `chunk_bytes` and at most one batch.
     """
 
@@ -99,7 +99,7 @@ class LogDirSource(LogSource):
 
 
 class _OpenLogDirSegment:
-    """An open segment of a log dir; see `OpenSegment`. Does not own the log file."""
+    """Represents an open segment of a log dir; see `OpenSegment`. Does not own the log file."""
 
     def __init__(
         self, log: LogFile, directory: Path, segment: LocalSegment, lineage: Lineage, clock: Clock
@@ -168,7 +168,7 @@ def _open_log(path: Path, segment: LocalSegment, lineage: Lineage, chunk_bytes: 
 
 
 def _require_end(next_base_offset: int | None, segment: LocalSegment, directory: Path) -> None:
-    """Rolled where it was listed to end; one that is being written may have rolled behind."""
+    """Require that the file ends as listed; an active one may have rolled after the part."""
     end_offset = segment.offsets.end_offset
     is_behind = next_base_offset is None or next_base_offset >= end_offset
     if not (is_behind if segment.is_active else next_base_offset == end_offset):
@@ -182,7 +182,7 @@ def _require_end(next_base_offset: int | None, segment: LocalSegment, directory:
 
 @contextmanager
 def _unreadable_is_retriable(directory: Path) -> Iterator[None]:
-    """A log dir that fails, or a partition directory that is moved or deleted under a reader."""
+    """Turn an OSError into RetriableError: the log dir fails, or the directory was moved."""
     try:
         yield
     except OSError as error:

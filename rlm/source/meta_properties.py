@@ -1,7 +1,6 @@
-"""Whose log dirs these are: the broker's identity as its log dirs' `meta.properties` tell it.
+"""Identify the broker of log dirs by their `meta.properties`.
 
-Owns which log dirs have to tell, and that they agree; what the file looks like is for
-`rsm.segment.checkpoints` to say.
+Decides which log dirs must have the file, and that they agree; `rsm.segment.checkpoints` parses it.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ META_PROPERTIES_FILE = "meta.properties"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerIdentity:
-    """One broker of one cluster; `cluster_id` as Kafka prints it."""
+    """Represents one broker of one cluster; `cluster_id` as Kafka prints it."""
 
     node_id: int
     cluster_id: str
 
 
 def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
-    """Read whose log dirs these are.
+    """Read the identity of the broker that owns these log dirs.
 
-    A log dir without the file, or on a disk that fails, says nothing: the broker formats a new
-    one, and does without a failed one, when others tell who it is. Raises InvalidConfigError if a
-    log dir is missing or must not be read, if a file cannot be understood, if two are of different
-    brokers or clusters (naming both), or if none tells.
+    Ignores a log dir without the file or on a failed disk: the broker formats a new one and runs
+    without a failed one, if others identify it. Raises InvalidConfigError if a log dir is missing
+    or unreadable, or a file is malformed. Also raises it if two log dirs belong to different
+    brokers or clusters (with both names), or if none has the file.
     """
     identities: dict[Path, BrokerIdentity] = {}
     for log_dir in log_dirs:

@@ -1,9 +1,9 @@
-"""Where a broker keeps its partitions: one directory each, in one of several log dirs.
+"""Find the directories of a broker's partitions in its log dirs.
 
-Owns the names of the directories and which of two is the current one. A directory is a partition's
-if it is named `<topic>-<partition>` and its `partition.metadata` tells the topic's id. Future
-replicas, stray ones and those being deleted are named `<topic>-<partition>.<uuid>-future`,
-`-stray` and `-delete`. Source: org.apache.kafka.storage.internals.log.UnifiedLog, LogManager.
+A partition's directory is named `<topic>-<partition>`, and its `partition.metadata` contains the
+topic's id. Future replicas, stray ones and those being deleted are named
+`<topic>-<partition>.<uuid>-future`, `-stray` and `-delete`. Source:
+org.apache.kafka.storage.internals.log.UnifiedLog, LogManager.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _MAX_METADATA_BYTES = 4096
 
 
 class PartitionDirs:
-    """Finds partitions in a broker's log dirs. Holds no state, so that a move is seen at once.
+    """Finds partitions in a broker's log dirs. Has no state, so it sees a move at once.
 
-    Where a partition is in two log dirs, the directory renamed last is the current one: a move
-    between log dirs ends with renaming the caught-up future replica, and the old one just after.
+    If a partition is in two log dirs, the directory renamed last is the current one: a move between
+    log dirs ends with a rename of the caught-up future replica, and the old one just after.
     Thread-safe.
     """
 
@@ -36,10 +36,10 @@ class PartitionDirs:
         self._log_dirs = tuple(log_dirs)
 
     def partitions(self) -> tuple[TopicIdPartition, ...]:
-        """All partitions that are here.
+        """Return all partitions in the log dirs.
 
-        A partition whose topic id is not written yet is left out. Raises RetriableError if a log
-        dir cannot be read: what it holds is not known, which is not the same as nothing.
+        Omits a partition whose topic id is not written yet. Raises RetriableError if a log dir
+        cannot be read, because its partitions are unknown.
         """
         found: set[TopicIdPartition] = set()
         for log_dir in self._log_dirs:
@@ -51,10 +51,10 @@ class PartitionDirs:
         return tuple(sorted(found))
 
     def find(self, topic_id_partition: TopicIdPartition) -> Path:
-        """The directory that holds the partition now.
+        """Return the directory of the partition.
 
-        Raises NotFoundError if none does; RetriableError if none does in the log dirs that can be
-        read and another cannot, or if the broker has yet to write whose directory it is.
+        Raises NotFoundError if there is none. Raises RetriableError if a log dir that may have it
+        is unreadable, or if the broker has not written the directory's topic id yet.
         """
         found: list[tuple[int, Path]] = []
         nameless: Path | None = None
@@ -91,7 +91,7 @@ def _partitions_in(log_dir: Path) -> Iterator[TopicIdPartition]:
 
 
 def _read_partition(directory: Path) -> TopicIdPartition | None:
-    """Whose directory it is; None if it is no partition's, or not written yet."""
+    """Return the directory's partition; None if it has none, or it is not written yet."""
     match = _NAME.fullmatch(directory.name)
     if match is None or match[1] == _CLUSTER_METADATA_TOPIC:
         return None
@@ -110,7 +110,7 @@ def _read_partition(directory: Path) -> TopicIdPartition | None:
 
 
 def _require_online(log_dir: Path) -> None:
-    """Raise RetriableError if the log dir is not there; an unmounted one is an empty directory."""
+    """Raise RetriableError if the log dir is missing; an unmounted one is an empty directory."""
     try:
         (log_dir / META_PROPERTIES_FILE).stat()
     except OSError as error:

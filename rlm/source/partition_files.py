@@ -1,7 +1,7 @@
-"""The files of one partition's directory: their names, and which segments they make.
+"""List the files of one partition's directory, and the segments that they form.
 
-Owns Kafka's file naming: the base offset in 20 digits and a suffix for the kind. What is being
-deleted, cleaned or swapped in carries a further suffix and is not listed. Source:
+Implements Kafka's file names: the base offset in 20 digits and a suffix for the kind. Files that
+are being deleted, cleaned or swapped in have a further suffix and are not listed. Source:
 org.apache.kafka.storage.internals.log.LogFileUtils.
 """
 
@@ -27,7 +27,7 @@ _NAME = re.compile(r"([0-9]{20})(\.log|\.txnindex)", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFiles:
-    """A partition's directory as one listing showed it; base offsets ascend."""
+    """Represents one listing of a partition's directory; base offsets ascend."""
 
     directory: Path
     log_base_offsets: tuple[int, ...]
@@ -37,9 +37,9 @@ class PartitionFiles:
         return segment_path(self.directory, base_offset, suffix)
 
     def next_base_offset(self, base_offset: int) -> int | None:
-        """Where the log file behind `base_offset` begins; None if there is none.
+        """Return the base offset of the log file after `base_offset`; None if there is none.
 
-        A segment with a next one is rolled: the broker appends to the last one only.
+        A segment with a next one is rolled: the broker appends only to the last one.
         """
         following = bisect_right(self.log_base_offsets, base_offset)
         later = self.log_base_offsets[following : following + 1]
@@ -47,14 +47,14 @@ class PartitionFiles:
 
 
 def segment_path(directory: Path, base_offset: int, suffix: str) -> Path:
-    """Where the file of that kind lies for the segment that begins at `base_offset`."""
+    """Return the path of that kind of file for the segment at `base_offset`."""
     return directory / f"{base_offset:020d}{suffix}"
 
 
 def list_partition_files(directory: Path) -> PartitionFiles:
     """List the directory. Raises OSError as the listing does.
 
-    Not one moment's picture: of files that came or went meanwhile each may be in it or not.
+    Not atomic: a file that is created or deleted meanwhile may be listed or not.
     """
     bases: dict[str, list[int]] = {LOG_SUFFIX: [], TRANSACTION_INDEX_SUFFIX: []}
     for name in os.listdir(directory):  # noqa: PTH208 - names are enough, and there are thousands

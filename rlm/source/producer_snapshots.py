@@ -1,7 +1,7 @@
-"""The producer snapshot of a rolled segment: the state of all producers at its end.
+"""Read the producer snapshot of a rolled segment: the state of all producers at its end.
 
-Owns how long to wait for one. The broker writes the file of the next segment's base offset after
-it has begun that segment, in place: a reader may come before it or meet half of it.
+Waits for the file if necessary. The broker writes the file of the next segment's base offset after
+it has started that segment, in place: a reader may find no file or half of it.
 Source: KIP-405; org.apache.kafka.storage.internals.log.ProducerStateManager.
 """
 
@@ -25,7 +25,7 @@ def read_producer_snapshot(files: PartitionFiles, end_offset: int, clock: Clock)
     """Read the snapshot at `end_offset`, the base of the next segment.
 
     None if there is no whole one: a leader restored without it rebuilds the state from the log.
-    Waits for it, 0.2 s at most, only behind the newest rolled segment.
+    Waits for it only after the newest rolled segment, at most 0.2 s.
     """
     path = files.path(end_offset, PRODUCER_SNAPSHOT_SUFFIX)
     may_be_in_writing = files.next_base_offset(end_offset) is None

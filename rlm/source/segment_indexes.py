@@ -1,9 +1,9 @@
-"""The offset and time index of a segment: the broker's where they are right, else ours.
+"""Read a segment's offset and time index: the broker's if correct, else rebuilt ones.
 
-Owns the choice. Both are made from the log's batches and compared with the broker's files. Where
-those differ they may still be right (an older broker, another `index.interval.bytes`, a restart
-within the segment), which a second walk over the batches tells; where not, ours are stored. A part
-of a file has but ours.
+Builds both indexes from the log's batches and compares them with the broker's files. Files that
+differ may still be correct: an older broker, another `index.interval.bytes`, a restart within the
+segment. A second pass over the batches decides that. If they are wrong, and for a part of a file,
+the rebuilt ones are stored.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalSegmentIndexes:
-    """Two indexes that agree with the log."""
+    """Represents two indexes that agree with the log."""
 
     offset_index: OffsetIndex
     time_index: TimeIndex
 
     @property
     def max_timestamp_ms(self) -> int:
-        """The greatest timestamp of the log, which is the last entry's; -1 if none has one."""
+        """Return the greatest timestamp of the log, in the last entry; -1 if none has one."""
         return self.time_index.lookup(_END_OF_TIME_MS).timestamp_ms
 
 
@@ -49,8 +49,8 @@ def read_segment_indexes(
 ) -> LocalSegmentIndexes:
     """Read the segment's indexes, checked against the batches of its log.
 
-    Raises CorruptError if the log's batches don't fill its file or leave the segment's offsets,
-    RetriableError if that is so because it is being written to.
+    Raises CorruptError if the batches do not fill the file or exceed the segment's offsets,
+    RetriableError if the reason is that the file is being written.
     """
     with log.blaming_writers():
         built = _build_indexes(log)
@@ -91,7 +91,7 @@ def _build_indexes(log: LogFile) -> LocalSegmentIndexes:
 def _read_own_files(
     log: LogFile, files: PartitionFiles, segment: LocalSegment
 ) -> tuple[bytes, bytes] | None:
-    """The broker's two files, cut to their true size; None if one is absent."""
+    """Return the broker's two files, truncated to their true size; None if one is missing."""
     max_entries = log.length_bytes // _MIN_BATCH_BYTES + 1
     contents: list[bytes] = []
     for suffix, entry in ((OFFSET_INDEX_SUFFIX, OFFSET_ENTRY), (TIME_INDEX_SUFFIX, TIME_ENTRY)):
@@ -106,10 +106,10 @@ def _read_own_files(
 def _own_if_right(
     own: tuple[bytes, bytes], built: LocalSegmentIndexes, log: LogFile, segment: LocalSegment
 ) -> LocalSegmentIndexes | None:
-    """The broker's indexes if they agree with the log and are no torso of what they have to be."""
+    """Return the broker's indexes if they agree with the log and are not truncated."""
     offsets, log_bytes = segment.offsets, max(log.length_bytes, 1)
     if len(own[0]) < len(built.offset_index.data) and built.offset_index.data.startswith(own[0]):
-        return None  # right as far as it goes, but of no use behind where it was cut
+        return None  # correct up to its truncation, but useless after that
     try:
         offset_index = OffsetIndex.parse(own[0], offsets=offsets, log_bytes=log_bytes)
         time_index = TimeIndex.parse(own[1], offsets=offsets)

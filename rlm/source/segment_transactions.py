@@ -1,10 +1,10 @@
-"""The aborted transactions of a segment, also those that end behind it.
+"""Collect the aborted transactions of a segment, including those that end after it.
 
-Owns how far to look. An aborted transaction stands in the index of the segment that holds its abort
-marker, with the last stable offset of the log as it was then. So the search goes on through later
-segments until an entry's last stable offset has reached the segment's end: no transaction that
-ends later can have begun in it. The marker itself may lie above the last stable offset, when
-another transaction is still open below it. Source: LogSegment.collectAbortedTxns, TransactionIndex
+The index of the segment with the abort marker records an aborted transaction, with the last stable
+offset of the log at that time. The search continues through later segments until an entry's last
+stable offset reaches the segment's end: no transaction that ends later can have begun in the
+segment. The marker itself may be above the last stable offset, if another transaction is still open
+below it. Source: LogSegment.collectAbortedTxns, TransactionIndex
 (org.apache.kafka.storage.internals.log).
 """
 
@@ -22,14 +22,14 @@ from rsm.segment.indexes import TRANSACTION_ENTRY, TransactionIndex
 from rsm.segment.local_segment import AbortedTransaction
 from rsm.segment.ranges import OffsetRange
 
-# A bound, not a limit of the format: two million aborted transactions in one segment.
+# A bound, and no limit of the format: two million aborted transactions in one segment.
 MAX_INDEX_BYTES = 64 << 20
 _NO_END_OFFSET = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentTransactions:
-    """The segment's own transaction index, None where the broker has none, and what overlaps it."""
+    """Represents the segment's own transaction index (None without one), and what overlaps it."""
 
     transaction_index: bytes | None
     aborted_transactions: tuple[AbortedTransaction, ...]
@@ -38,13 +38,13 @@ class SegmentTransactions:
 def read_segment_transactions(
     files: PartitionFiles, file_base_offset: int, offsets: OffsetRange
 ) -> SegmentTransactions:
-    """Read the transaction indexes that matter to a segment: `offsets` of the file at that base.
+    """Read the transaction indexes for `offsets` of the file at `file_base_offset`.
 
-    A part of a file gets as its own index the entries whose markers lie in it.
+    The own index of a part of a file has the entries whose markers are in the part.
 
-    Complete if every transaction that overlaps the segment was decided before `files` were listed.
-    Raises CorruptError or UnsupportedError if an index cannot be understood: unlike the other
-    indexes it cannot be made from the segment alone. RetriableError if one vanishes meanwhile.
+    The result is complete if every transaction that overlaps the segment had ended before `files`
+    were listed. Raises CorruptError or UnsupportedError if an index is unreadable: unlike the other
+    indexes, it cannot be rebuilt from the segment alone. RetriableError if one vanishes meanwhile.
     """
     own: bytes | None = None
     aborted: list[AbortedTransaction] = []
@@ -71,7 +71,7 @@ def _read_index(files: PartitionFiles, base_offset: int) -> TransactionIndex:
         raise UnsupportedError("transaction index too large", path=path, max_bytes=MAX_INDEX_BYTES)
     end_offset = files.next_base_offset(base_offset)
     if end_offset is None:
-        # The broker may be writing its last entry, of a transaction too new to matter.
+        # The broker may be writing its last entry; that transaction is too new to matter.
         content = content[: len(content) // TRANSACTION_ENTRY.size * TRANSACTION_ENTRY.size]
         end_offset = _NO_END_OFFSET
     offsets = OffsetRange(start_offset=base_offset, end_offset=end_offset)
