@@ -1,1 +1,1 @@
-"""The metrics of a process: names, labels and meanings."""
+"""Define the metrics of a process: names, labels and meanings."""

@@ -1,7 +1,7 @@
-"""What a process knows of the metadata, as metrics: read when they are scraped.
+"""Export the state of a process's metadata cache as metrics, read at each scrape.
 
-So they are right also while the process is not ready and nothing else is done. A manager and a
-gateway have the same ones, each of its own copy.
+So they are correct even while the process is not ready. A manager and a gateway export the same
+metrics, each of its own cache.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Samples = Iterable[tuple[tuple[str, ...], float]]
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """A counter's name is scraped with `_total` behind it."""
+    """Represents one metric; a counter's exported name has the suffix `_total`."""
 
     name: str
     kind: str
@@ -32,7 +32,7 @@ class _Measure:
 
 
 class MetadataCollector(Collector):
-    """Registered once with a registry; thread-safe. `counted` is asked at each scrape."""
+    """Collects at each scrape from `counted`; register it once. Thread-safe."""
 
     def __init__(self, counted: Callable[[], MetadataMetrics]) -> None:
         self._counted = counted
@@ -50,7 +50,7 @@ class MetadataCollector(Collector):
 
 
 def metadata_descriptions() -> Sequence[MetricDescription]:
-    """All of them, as the documentation lists them."""
+    """Return all of them, as the documentation lists them."""
     return tuple(
         MetricDescription(
             name=f"{measure.name}_total" if measure.kind == "counter" else measure.name,

@@ -1,9 +1,8 @@
-"""The manager's metrics: what is measured, under which name, with which labels.
+"""Define the manager's metrics: what they measure, their names, and their labels.
 
-Names are Kafka's in Prometheus spelling wherever Kafka measures the same; the rest begins with
-`rlm_`. What a gateway measures of its clients is rlm.gateway.app.metrics' matter, what any process
-knows of the metadata rlm.metrics.metadata's. No registry is global: whoever composes a process
-hands one in.
+If Kafka measures the same, the name is Kafka's in Prometheus spelling; other names begin with
+`rlm_`. rlm.gateway.app.metrics measures a gateway's clients, rlm.metrics.metadata the metadata
+cache. No registry is global: the program that composes a process passes one in.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _REQUEST_BUCKETS_S = (0.002, 0.005, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricDescription:
-    """One metric as the documentation lists it, by the name that is scraped."""
+    """Represents one metric as the documentation lists it, with its exported name."""
 
     name: str
     kind: str
@@ -30,10 +29,10 @@ class MetricDescription:
 
 
 class Metrics:
-    """All metrics of one manager. Each is thread-safe, and so is `forget_partition`."""
+    """Represents all metrics of one manager. Thread-safe, including `forget_partition`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        """Register every metric with `registry`; twice with the same one is a ValueError."""
+        """Register every metric with `registry`; ValueError if it already has them."""
         self.registry = registry
         self._descriptions: list[MetricDescription] = []
         self._blocked_reasons: dict[tuple[Gauge, str, str], str] = {}
@@ -47,11 +46,11 @@ class Metrics:
         self._define_endpoints()
 
     def descriptions(self) -> tuple[MetricDescription, ...]:
-        """All metrics in the order they are documented in."""
+        """Return all metrics in the order of the documentation."""
         return tuple(self._descriptions)
 
     def forget_partition(self, topic: str, partition: int) -> None:
-        """Drop the gauges of a partition that is not led here any more."""
+        """Remove the gauges of a partition that this manager no longer leads."""
         for gauge in (
             self.remote_copy_lag_bytes,
             self.remote_copy_lag_segments,
@@ -66,15 +65,15 @@ class Metrics:
         self.set_copy_blocked(topic, partition, reason=None)
 
     def set_copy_blocked(self, topic: str, partition: int, *, reason: str | None) -> None:
-        """Record why rolled segments of a partition are not copied now; None if nothing does."""
+        """Record why rolled segments of a partition are not copied now; None if unblocked."""
         self._set_blocked(self.copy_blocked, (topic, str(partition)), reason)
 
     def set_trim_blocked(self, topic: str, partition: int, *, reason: str | None) -> None:
-        """Record why a partition is not trimmed now; None if nothing holds its trim."""
+        """Record why a partition is not trimmed now; None if unblocked."""
         self._set_blocked(self.trim_blocked, (topic, str(partition)), reason)
 
     def set_expiry_blocked(self, topic: str, partition: int, *, reason: str | None) -> None:
-        """Record why what is to expire of a partition stays; None if nothing holds it."""
+        """Record why data past its retention does not expire; None if unblocked."""
         self._set_blocked(self.expiry_blocked, (topic, str(partition)), reason)
 
     def _set_blocked(self, gauge: Gauge, subject: tuple[str, str], reason: str | None) -> None:
@@ -162,7 +161,7 @@ class Metrics:
         self.bucket_accessible = self._gauge(
             "rlm_bucket_accessible",
             "1 if the store could be used as it is configured when last tried, else 0.",
-            ("task",),  # so that only who tries shows it
+            ("task",),  # so that only a process that checks exports it
         )
 
         self.disk_cache_results = self._counter(

@@ -1,1 +1,1 @@
-"""HTTP: the manager's API, the supervisor's metrics and health, and the server for both."""
+"""Serve HTTP: the manager's API, the supervisor's metrics and health, and their server."""

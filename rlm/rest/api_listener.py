@@ -1,9 +1,9 @@
-"""Where the manager's HTTP API listens.
+"""Own the listening socket of the manager's HTTP API.
 
-With `rest.listener` the socket is bound before the process works. Without it the socket is bound at
-the address by which this host reaches its broker, once that is known: other hosts reach the broker
-by that network too, and the API is open on no other. It moves to another address when the host has
-that one no more.
+With `rest.listener`, the socket is bound before the process works. Without it, the socket is bound
+later, at the address by which this host reaches its broker. Other hosts reach the broker by that
+network too, and the API is open on no other. If the host loses that address, the socket moves to
+another one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ANY_PORT = 0
 
 
 def has_address(host: str) -> bool:
-    """Whether this host has an IP address now: whether a socket can be bound there."""
+    """Return whether this host has an IP address now, that is, whether a socket binds there."""
     try:
         bind_listener(HostPort(host=host, port=_ANY_PORT), key=REST_LISTENER_KEY).close()
     except InvalidConfigError:
@@ -31,7 +31,7 @@ def has_address(host: str) -> bool:
 
 
 class ApiListener:
-    """One listening socket and, once it is bound, the server on it. Thread-safe."""
+    """Represents one listening socket and, once it is bound, its server. Thread-safe."""
 
     def __init__(
         self,
@@ -39,9 +39,9 @@ class ApiListener:
         *,
         has_address: Callable[[str], bool] = has_address,
     ) -> None:
-        """Own `bound` from here on; None: `listen_at` binds one.
+        """Own `bound` from now on; if None, `listen_at` binds one.
 
-        `has_address`: whether this host still has an IP address.
+        `has_address` returns whether this host still has an IP address.
         """
         self._bound = bound
         self._may_move = bound is None
@@ -52,16 +52,16 @@ class ApiListener:
         self._lock = Lock()
 
     def start(self, serve: Callable[[socket.socket], HttpServer]) -> None:
-        """Serve with what `serve` makes of the socket: now, or as soon as it is bound. Once."""
+        """Start the server that `serve` makes of the socket, once it is bound. Call once."""
         with self._lock:
             self._serve = serve
             self._start_server()
 
     def listen_at(self, host: str) -> HostPort:
-        """The bound address; if there is none yet, bind a free port of `host`, an IP address.
+        """Return the bound address; without one, bind a free port of the IP address `host`.
 
-        Also if this host has lost the address that an earlier call has bound. Raises RetriableError
-        if `host` cannot be bound, or after `stop`.
+        Binds again if this host has lost the address of an earlier call. Raises RetriableError if
+        `host` cannot be bound, or after `stop`.
         """
         with self._lock:
             if self._is_stopped:
@@ -70,12 +70,12 @@ class ApiListener:
                 server, before = self._server, self._bound
                 self._bound, self._server = _bind_free_port(host), None
                 self._start_server()
-                with suppress(RetriableError):  # nobody reaches it any more
+                with suppress(RetriableError):  # no client can reach it any more
                     _stop(server, before)
             return bound_address(self._bound)
 
     def stop(self) -> None:
-        """Finish requests under way and close the socket. RetriableError if that takes long."""
+        """Finish running requests and close the socket. RetriableError if that takes long."""
         with self._lock:
             self._is_stopped = True
             server, bound = self._server, self._bound
@@ -93,7 +93,7 @@ class ApiListener:
 
 
 def _bind_free_port(host: str) -> socket.socket:
-    """Nobody has set this address, so it may be had later, and no setting is named as wrong."""
+    """Bind a free port; the failure is retriable, because no setting names this address."""
     try:
         return bind_listener(HostPort(host=host, port=_ANY_PORT), key=REST_LISTENER_KEY)
     except InvalidConfigError as error:

@@ -1,4 +1,4 @@
-"""What the supervisor asks a child over HTTP: its metrics, and whether it is ready."""
+"""Probe a child over HTTP for the supervisor: its metrics, and whether it is ready."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _TIMEOUT_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildReadiness:
-    """Why a child is not ready, empty if it is; and what a person should look at in any case."""
+    """Represents why a child is not ready, empty if it is; and its warnings in any case."""
 
     reasons: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
 class ChildProbe:
-    """Asks children; thread-safe. Every call ends within its timeouts."""
+    """Probes children. Thread-safe; every call ends within its timeouts."""
 
     def __init__(self) -> None:
-        # A proxy of the environment is for the outside world, not for this host's processes.
+        # A proxy of the environment is not for processes of this host.
         self._client = httpx.Client(timeout=_TIMEOUT_S, trust_env=False)
 
     def metrics(self, address: str) -> tuple[Metric, ...]:
-        """A child's metrics; RetriableError if it doesn't answer, CorruptError if not with them."""
+        """Fetch a child's metrics; RetriableError without a response, CorruptError if malformed."""
         response = self._get(address, "/metrics")
         try:
             return parse(response.text)
@@ -37,7 +37,7 @@ class ChildProbe:
             raise CorruptError("malformed metrics", address=address) from error
 
     def readiness(self, address: str) -> ChildReadiness:
-        """Whether a child is ready; RetriableError if it doesn't answer."""
+        """Fetch whether a child is ready; RetriableError if it does not answer."""
         response = self._get(address, "/readyz")
         is_ready = response.status_code == httpx.codes.OK
         reasons = () if is_ready else _texts(response, "reasons")
@@ -57,7 +57,7 @@ class ChildProbe:
 
 
 def _texts(response: httpx.Response, name: str) -> tuple[str, ...]:
-    """A list of an answer; empty if it is not there."""
+    """Return a list of strings from a response; empty if it is missing."""
     try:
         return tuple(map(str, response.json()[name]))
     except (ValueError, KeyError, TypeError):

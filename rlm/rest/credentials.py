@@ -1,4 +1,4 @@
-"""What requests and answers are signed with, as the metadata topic has it."""
+"""Read from the metadata topic what signs requests and responses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlmm.spi import RemoteLogMetadataManager
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataCredentials:
-    """Those of a client; thread-safe. `metadata` follows the topic."""
+    """Represents a client's credentials. Thread-safe; `metadata` follows the topic."""
 
     metadata: RemoteLogMetadataManager
     cluster_id: str
@@ -25,7 +25,7 @@ class MetadataCredentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataAuthority:
-    """Those of a manager; thread-safe. `metadata` follows the topic."""
+    """Represents a manager's credentials. Thread-safe; `metadata` follows the topic."""
 
     metadata: RemoteLogMetadataManager
     identity: ManagerIdentity

@@ -1,4 +1,4 @@
-"""Prometheus text: written, and several processes' texts merged into one."""
+"""Write Prometheus text, and merge the texts of several processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROCESS_LABEL = "process"
 
 
 class Families(Collector):
-    """Metric families that are at hand, as a collector."""
+    """Represents existing metric families as a collector."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = tuple(families)
@@ -24,17 +24,17 @@ class Families(Collector):
 
 
 def render(collector: Collector) -> bytes:
-    """The text format, without the creation times that clients add to each counter."""
+    """Write the text format, without the creation times that clients add to each counter."""
     return generate_latest(Families(_without_creation_times(collector.collect())))
 
 
 def parse(text: str) -> tuple[Metric, ...]:
-    """Metric families of a text; ValueError if it is malformed."""
+    """Parse metric families; ValueError if the text is malformed."""
     return tuple(text_string_to_metric_families(text))
 
 
 def merged(families_by_process: Mapping[str, Iterable[Metric]]) -> Collector:
-    """One family per name over all processes, each sample labelled with its process."""
+    """Merge to one family per name, with each sample labeled with its process."""
     by_name: dict[str, Metric] = {}
     for process, families in families_by_process.items():
         for family in families:

@@ -1,7 +1,7 @@
-"""HTTP requests whose whole answer comes within a time and a size, or not at all.
+"""Send HTTP requests whose whole response must arrive within a time and a size.
 
-The libraries' time limits are for each read: a server that sends a byte now and then would keep a
-caller for hours. So requests run in an event loop, where one time limit cuts them off anywhere.
+The libraries' timeouts apply to each read: a server that sends a byte now and then would block a
+caller for hours. So requests run in an event loop, where one timeout covers them completely.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ANSWER_MAX_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A whole answer, of any status."""
+    """Represents a whole response, of any status."""
 
     status: int
     headers: httpx.Headers
@@ -34,15 +34,15 @@ class Answer:
 
 
 class HttpExchange:
-    """Thread-safe. Sends from a thread of its own until `close`."""
+    """Represents an HTTP client. Thread-safe. Sends from its own thread until `close`."""
 
     def __init__(
         self, tls: ssl.SSLContext, *, read_s: float = _READ_S, answer_s: float = _ANSWER_S
     ) -> None:
-        """`read_s`: for a connection, and for each read; `answer_s`: for request and answer."""
+        """`read_s` bounds a connect and each read, `answer_s` the whole request and response."""
         self._read_s = read_s
         self._answer_s = answer_s
-        # Managers are on the brokers' hosts, and a proxy of the environment is not for those.
+        # Managers run on the brokers' hosts, which a proxy of the environment is not for.
         self._client = httpx.AsyncClient(timeout=read_s, trust_env=False, verify=tls)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
@@ -51,7 +51,7 @@ class HttpExchange:
         self._thread.start()
 
     def send(self, method: str, url: httpx.URL, headers: Mapping[str, str]) -> Answer:
-        """RetriableError without a whole answer; CorruptError if it is too large."""
+        """Send a request; RetriableError without a whole response, CorruptError if too large."""
         request = asyncio.run_coroutine_threadsafe(self._send(method, url, headers), self._loop)
         try:
             return request.result()
@@ -61,7 +61,7 @@ class HttpExchange:
             raise RetriableError(f"no connection within {self._read_s:g} s") from error
         except httpx.TimeoutException as error:
             raise RetriableError(f"no answer within {self._read_s:g} s") from error
-        # Of an address that is none: InvalidURL, UnicodeError of a host, a group of connecting.
+        # Invalid addresses: InvalidURL, UnicodeError of a host, an ExceptionGroup of connects.
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError, ExceptionGroup) as error:
             raise RetriableError(reason_of(error)) from error
 
@@ -87,7 +87,7 @@ class HttpExchange:
 
 
 def reason_of(error: BaseException) -> str:
-    """Why a request failed: what the system said, which the libraries' own texts leave out."""
+    """Return why a request failed: the system's text, which the libraries' own texts omit."""
     errors = [
         each
         for each in _with_causes(error)
@@ -98,14 +98,14 @@ def reason_of(error: BaseException) -> str:
     if not errors:
         return str(error) or type(error).__name__
     innermost = errors[-1]
-    # These have numbers of their own; asyncio puts an address in the place of the system's text.
+    # These have their own numbers; asyncio replaces the system's text with an address.
     if isinstance(innermost, socket.gaierror | ssl.SSLError) or innermost.errno is None:
         return innermost.strerror or str(innermost)
     return os.strerror(innermost.errno)
 
 
 def _with_causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and all that led to it, each before its own causes."""
+    """Yield an error and all its causes, each before its own causes."""
     seen: set[int] = set()
     left = [error]
     while left:

@@ -1,8 +1,8 @@
-"""Serves an ASGI application on a bound socket, in a thread of its own.
+"""Serve an ASGI application on a bound socket, in its own thread.
 
-Bounds: connections at once, how long each may take for a request, an answer and between them, and
-the time a stop may take. Addresses
-are bound first and served later, so that the supervisor can bind for a child that restarts.
+Limits the concurrent connections, the time of each request, response and idle connection, and the
+time of a stop. Sockets are bound first and served later, so that the supervisor can bind for a
+child that restarts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LIMITS = ConnectionLimits()
 
 
 def bind_listener(listener: HostPort, *, key: str) -> socket.socket:
-    """A socket listening on the address; InvalidConfigError naming `key` if it cannot be had."""
+    """Listen on the address; InvalidConfigError with `key` if it cannot be bound."""
     try:
         address = socket.getaddrinfo(
             listener.host, listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -48,26 +48,26 @@ def bind_listener(listener: HostPort, *, key: str) -> socket.socket:
 
 
 def bound_address(bound: socket.socket) -> HostPort:
-    """The address and port that a socket is bound to, which may be a wildcard."""
+    """Return the address and port of a bound socket, which may be a wildcard."""
     host, port = bound.getsockname()[:2]
     return HostPort(host=host, port=port)
 
 
 def reachable_address(bound: socket.socket) -> HostPort:
-    """What others connect to: the bound address, or this host's name for a wildcard."""
+    """Return where other hosts connect: the bound address, or the host name for a wildcard."""
     host, port = bound.getsockname()[:2]
     return HostPort(host=socket.gethostname() if is_unspecified(host) else host, port=port)
 
 
 def local_address(bound: socket.socket) -> HostPort:
-    """What this host's own processes connect to."""
+    """Return where this host's own processes connect."""
     host, port = bound.getsockname()[:2]
     loopback = "::1" if bound.family == socket.AF_INET6 else "127.0.0.1"
     return HostPort(host=loopback if is_unspecified(host) else host, port=port)
 
 
 class _TlsConfig(TimedConfig):
-    """One whose TLS context is given, so that its certificate can follow a file."""
+    """Takes a ready TLS context, whose certificate can follow a file."""
 
     tls: ssl.SSLContext | None = None
 
@@ -77,7 +77,7 @@ class _TlsConfig(TimedConfig):
 
 
 class HttpServer:
-    """One server in one thread. `start` and `stop` once each; `stop` also without `start`."""
+    """Represents one server in one thread. Call `start` and `stop` once; `start` is optional."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class HttpServer:
         tls: ssl.SSLContext | None = None,
         limits: ConnectionLimits = _LIMITS,
     ) -> None:
-        """Serve `app` on `bound`, which the server owns from here on; by HTTPS with `tls`."""
+        """Serve `app` on `bound`, which the server owns from now on; by HTTPS with `tls`."""
         self._bound = bound
         config = _TlsConfig(
             app,
@@ -111,11 +111,11 @@ class HttpServer:
         )
 
     def start(self) -> None:
-        """Begin to serve; connections made before wait in the socket's backlog."""
+        """Start to serve; earlier connections wait in the socket's backlog."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish requests under way and close the socket. RetriableError if that takes long."""
+        """Finish running requests and close the socket. RetriableError if that takes long."""
         self._server.should_exit = True
         if self._thread.ident is not None:
             self._thread.join(2 * _STOP_S)

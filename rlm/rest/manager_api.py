@@ -1,12 +1,12 @@
-"""The manager's HTTP API.
+"""Serve the manager's HTTP API.
 
-    GET /v1/partitions[?topic=T][&partition=N]   JSON list of what this manager hosts
-    GET /v1/explanation?topic=T&partition=N&offset=O   where a record is; 404 if led elsewhere
+    GET /v1/partitions[?topic=T][&partition=N]   JSON list of the partitions on this host
+    GET /v1/explanation?topic=T&partition=N&offset=O   where a record is; 404 if not led here
     GET /v1/retention?topic=T   what retention would do now to the partitions led here
-    POST /v1/cycle   look at all partitions at once, instead of when the interval is over
-    and what every worker shows (rlm.rest.worker_api)
+    POST /v1/cycle   run a cycle now instead of at the end of the interval
+    and the endpoints of every worker (rlm.rest.worker_api)
 
-Changes nothing: a cycle does what it would do anyway, a little earlier.
+Changes nothing, except that a cycle runs a little earlier.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from rsm.segment.errors import TieredStorageError
 
 
 class ManagerView(WorkerView, Protocol):
-    """What the API shows of a manager. All methods are thread-safe."""
+    """Represents the API's view of a manager. All methods are thread-safe."""
 
     def partition_status(self) -> Sequence[Mapping[str, object]]:
-        """One object per hosted partition, with at least `topic` and `partition`; no waiting."""
+        """Return at least `topic` and `partition` of each hosted partition; does not wait."""
 
     def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
-        """Where a record is; None if this manager does not lead the partition.
+        """Return where a record is; None if this manager does not lead the partition.
 
-        Asks the broker: RetriableError and others if it cannot be said now.
+        Sends requests to the broker: raises RetriableError and others if it fails.
         """
 
     def retention(self, topic: str) -> Sequence[Mapping[str, object]]:
-        """What retention would do to each led partition; raises as `explanation`."""
+        """Return what retention would do to each led partition; raises as `explanation`."""
 
     def run_cycle(self) -> None:
-        """Look at everything at once; does not wait."""
+        """Run a cycle now; does not wait."""
 
 
 def manager_api(view: ManagerView, registry: Collector) -> Starlette:
-    """The application; `registry` is what /metrics shows."""
+    """Compose the application; /metrics shows `registry`."""
 
     def partitions(request: Request) -> Response:
         topic = request.query_params.get("topic")
@@ -86,7 +86,7 @@ def manager_api(view: ManagerView, registry: Collector) -> Starlette:
 
 
 def _answer(ask: Callable[[], object]) -> Response:
-    """What is found; 404 if nothing is, 503 with the reason if it cannot be said now."""
+    """Respond with the result: 404 for None, 503 with the reason after an error."""
     try:
         found = ask()
     except TieredStorageError as error:

@@ -1,8 +1,8 @@
-"""Asks managers over HTTP what they say of their partitions. See rlm.rest.manager_api.
+"""Fetch the status of partitions from managers over HTTP. See rlm.rest.manager_api.
 
-Requests are signed, and an answer is believed only if it is signed by the very run of the manager
-that the metadata topic names (rlm.rest.signing). A manager of version 0.1.0 registers no
-incarnation; it is asked, and believed, as that version did it.
+Requests are signed. The client trusts a response only if it is signed by the manager's run that the
+metadata topic names (rlm.rest.signing). A manager of version 0.1.0 registers no incarnation; the
+client uses it unsigned, as that version did.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SETTINGS = "rest.listener and rest.advertised.listener of that host"
 _LOG = "the log of that manager, if the same command fails again"
 
 
-# What managers up to 0.2.0 answer, and its name now: those of a cluster are upgraded one by one.
+# Names in responses of managers up to 0.2.0, and the current ones: upgrades go manager by manager.
 _RENAMED = {
     "copy_held": "copy_blocked",
     "trim_held": "trim_blocked",
@@ -38,48 +38,49 @@ _RENAMED = {
 
 
 class Credentials(Protocol):
-    """What a client signs with. Thread-safe."""
+    """Represents what a client signs with. Thread-safe."""
 
     @property
     def cluster_id(self) -> str:
-        """The cluster whose managers are asked."""
+        """Return the cluster of the managers."""
 
     def secret(self) -> ClusterSecret | None:
-        """The cluster's secret; None if there is none. RetriableError while it is not known."""
+        """Return the cluster's secret; None if there is none. RetriableError while unknown."""
 
     def broker_time_ms(self) -> int:
-        """The brokers' time."""
+        """Return the brokers' time."""
 
 
 class ManagerClient:
-    """Thread-safe. Every call ends within its timeouts.
+    """Represents a client of managers. Thread-safe. Every call ends within its timeouts.
 
-    Raises RetriableError if a manager cannot be reached, refuses, or another process answers in its
-    place; CorruptError if an answer is malformed or not signed. Both name broker and address.
+    Raises RetriableError if a manager is unreachable or refuses, or if another process answers at
+    its address. Raises CorruptError if a response is malformed or unsigned. Both errors name broker
+    and address.
     """
 
     def __init__(self, credentials: Credentials, tls: ssl.SSLContext | None = None) -> None:
-        """`tls`: for managers that speak HTTPS; None: by the system's trusted certificates."""
+        """`tls` is for managers with HTTPS; None uses the system's trusted certificates."""
         self._credentials = credentials
         self._exchange = HttpExchange(ssl.create_default_context() if tls is None else tls)
 
     def partitions(
         self, manager: ProcessRegistered, *, topic: str | None = None
     ) -> Sequence[Mapping[str, object]]:
-        """What a manager says of the partitions it hosts, of all topics if None."""
+        """Fetch the status of a manager's hosted partitions, of all topics if None."""
         params = {} if topic is None else {"topic": topic}
         return self._rows(manager, "partitions", params)
 
     def retention(self, manager: ProcessRegistered, topic: str) -> Sequence[Mapping[str, object]]:
-        """What retention would do now to each partition of a topic that it leads."""
+        """Fetch what retention would do now to each partition of a topic that it leads."""
         return self._rows(manager, "retention", {"topic": topic})
 
     def explanation(
         self, manager: ProcessRegistered, topic: str, partition: int, offset: int
     ) -> Mapping[str, object]:
-        """Where a record is, by the manager of the partition's leader.
+        """Fetch where a record is, from the manager of the partition's leader.
 
-        RetriableError also if it does not lead the partition.
+        Raises RetriableError also if that manager does not lead the partition.
         """
         params = {"topic": topic, "partition": str(partition), "offset": str(offset)}
         found = self._json(manager, "explanation", params)
@@ -88,7 +89,7 @@ class ManagerClient:
         return _with_new_names(found)
 
     def run_cycle(self, manager: ProcessRegistered) -> None:
-        """Have it look at its partitions at once."""
+        """Make the manager run a cycle now."""
         self._ask(manager, "POST", "cycle", {})
 
     def close(self) -> None:
@@ -107,7 +108,7 @@ class ManagerClient:
         answer = self._ask(manager, "GET", what, params)
         try:
             found: object = httpx.Response(answer.status, content=answer.body).json()
-        except (ValueError, RecursionError) as error:  # The latter of deep nesting.
+        except (ValueError, RecursionError) as error:  # RecursionError: deep nesting
             raise _malformed(manager) from error
         return found
 
@@ -135,7 +136,7 @@ class ManagerClient:
     def _proven(
         self, manager: ProcessRegistered, method: str, what: str, params: Mapping[str, str]
     ) -> Answer:
-        """The answer of this very manager, whatever it says."""
+        """Send a request; return the response, of any status, that this manager has signed."""
         if manager.incarnation is None:
             return self._send(manager, method, what, params, {})
         expected = ManagerIdentity(
@@ -169,7 +170,7 @@ class ManagerClient:
         params: Mapping[str, str],
         secret: SigningSecret,
     ) -> tuple[Answer, str]:
-        """The answer to a request that is signed with that secret, and its signature."""
+        """Send a request signed with that secret; return the response and the signature."""
         assert manager.incarnation is not None
         url = _url(manager, what, params)
         request = SignedRequest(
@@ -214,7 +215,7 @@ class ManagerClient:
 
 
 def _url(manager: ProcessRegistered, what: str, params: Mapping[str, str]) -> httpx.URL:
-    """RetriableError if what is registered is no address."""
+    """Build the URL; RetriableError if the registered address is invalid."""
     scheme = "https" if manager.serves_https else "http"
     try:
         return httpx.URL(f"{scheme}://{manager.http_address}/v1/{what}", params=dict(params))

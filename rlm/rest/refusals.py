@@ -1,6 +1,6 @@
-"""What refusals of managers mean, for the people whose command was refused.
+"""Explain managers' refusals to the users of refused commands.
 
-Each begins with the refusal's name, under which docs/operations.md lists it.
+Each text begins with the refusal's name, under which docs/operations.md lists it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[a-z0-9_]{1,40}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusalText:
-    """`reason` is why a request was refused, `check` what to look at then."""
+    """Represents why a request was refused, and what to check."""
 
     reason: str
     check: str
@@ -49,7 +49,7 @@ _MEANINGS = {
 
 
 def refusal_text(header: str) -> RefusalText:
-    """The text for what a manager names as its reason, whatever that is: anybody may answer."""
+    """Return the text for the reason in a response, which any program may have sent."""
     try:
         reason = RequestRefusal(header)
     except ValueError:

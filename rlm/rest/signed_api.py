@@ -1,11 +1,11 @@
-"""Lets through to the manager's API only requests that are signed, and signs its answers.
+"""Pass only signed requests to the manager's API, and sign its responses.
 
-    /healthz   anybody
-    /readyz    anybody learns whether it is ready; why it is not, only who signs
-    the rest   who signs (rlm.rest.signing)
+    /healthz   open to all
+    /readyz    open to all; only signed requests get the reasons
+    the rest   only signed requests (rlm.rest.signing)
 
-Who may read the metadata topic has the secret. A refusal is not signed, says its reason in a header
-and is counted. A body is read up to a bound.
+Users who may read the metadata topic have the secret. A refusal is not signed; a header contains
+its reason, and a metric counts it. The size of a body is limited.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _READINESS_PATH = "/readyz"
 
 
 class RequestRefusal(Enum):
-    """Why a request is refused; the value is that of the header and of the metric's label."""
+    """Represents why a request is refused; the value is in the header and the metric's label."""
 
     UNSIGNED = "unsigned"
     MALFORMED = "malformed"
@@ -64,22 +64,22 @@ _OF_NONCES = {
 
 
 class Authority(Protocol):
-    """What a manager signs with. Thread-safe, does not wait."""
+    """Represents what a manager signs with. Thread-safe, does not wait."""
 
     @property
     def identity(self) -> ManagerIdentity:
-        """Who answers."""
+        """Return the identity of the signing manager."""
 
     def secret(self) -> ClusterSecret | None:
-        """The cluster's secret; None if there is none. RetriableError while it is not known."""
+        """Return the cluster's secret; None if there is none. RetriableError while unknown."""
 
     def broker_time_ms(self) -> int:
-        """The brokers' time."""
+        """Return the brokers' time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Credential:
-    """What a request claims in its headers."""
+    """Represents a request's headers that authenticate it."""
 
     secret_id: UUID
     time_ms: int
@@ -89,7 +89,7 @@ class _Credential:
 
 
 class SignedApi:
-    """An ASGI application around another one."""
+    """Represents an ASGI application around another one."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class SignedApi:
         refused: Callable[[str], None],
         window_ms: int = WINDOW_MS,
     ) -> None:
-        """`refused` is told the reason of each refusal."""
+        """`refused` receives the reason of each refusal."""
         self._app = app
         self._authority = authority
         self._refused = refused
@@ -150,7 +150,7 @@ class SignedApi:
         await answer(scope, receive, send)
 
     def _check(self, scope: Scope, body: bytes, credential: _Credential) -> bytes | RequestRefusal:
-        """The secret that the request is signed with, or why it is refused."""
+        """Return the secret that the request is signed with, or why it is refused."""
         if credential.target != self._authority.identity.incarnation:
             return RequestRefusal.WRONG_TARGET
         try:
@@ -217,7 +217,7 @@ def _path_of(scope: Scope) -> bytes:
 
 
 async def _body_of(receive: Receive) -> bytes | RequestRefusal:
-    """The request's body, if all of it comes and it is no larger than allowed."""
+    """Read the request's body; refuse it if it is incomplete or too large."""
     body = bytearray()
     while True:
         message = await receive()
@@ -231,7 +231,7 @@ async def _body_of(receive: Receive) -> bytes | RequestRefusal:
 
 
 async def _answer_of(app: ASGIApp, scope: Scope, body: bytes) -> Response:
-    """What the application answers, as a whole."""
+    """Collect the application's whole response."""
     parts: list[bytes] = []
     start: Message = {"status": 500, "headers": []}
 

@@ -1,17 +1,17 @@
-"""How a request to a manager and its answer are signed. Pure.
+"""Sign requests to a manager and their responses. Pure.
 
 Both are signed with HMAC-SHA256 of the cluster's secret (rlmm.events.secrets), which is never sent.
-What is signed is a list of fields, each preceded by its length in 4 bytes, big endian:
+The signature covers a list of fields, each preceded by its length in 4 bytes, big endian:
 
 | of | fields |
 | --- | --- |
 | a request | `rlm-request-1`, method, path with query, SHA-256 of the body, time, nonce, target |
 | an answer | `rlm-answer-1`, the request's signature, status, SHA-256 of the body, identity |
 
-Time is that of the brokers, in ms, as the metadata topic shows it: hosts' clocks may differ. Nonce
-is random and used once. Target is the incarnation of the process that is asked, so that a request
-is good for one run of one manager. Identity is three fields: cluster id, broker id, incarnation.
-An answer is bound to its request by that one's signature.
+Time is the brokers', in ms, from the metadata topic, because hosts' clocks may differ. The nonce is
+random and used once. Target is the incarnation of the receiving process, so that a request is valid
+for one run of one manager. Identity is three fields: cluster id, broker id, incarnation. The
+request's signature binds a response to its request.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ANSWER = b"rlm-answer-1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerIdentity:
-    """Which run of which manager of which cluster."""
+    """Represents one run of one manager of one cluster."""
 
     cluster_id: str
     broker_id: int
@@ -48,7 +48,7 @@ class ManagerIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedRequest:
-    """What of a request is signed. `path` has the query, as it is sent."""
+    """Represents the signed parts of a request. `path` includes the query, as it is sent."""
 
     method: str
     path: bytes
@@ -58,7 +58,7 @@ class SignedRequest:
     target: UUID
 
     def signature(self, key: bytes) -> str:
-        """The signature with that secret, in hex."""
+        """Return the signature with that secret, in hex."""
         return _sign(
             key,
             _REQUEST,
@@ -74,7 +74,7 @@ class SignedRequest:
 def answer_signature(
     key: bytes, *, request_signature: str, status: int, body: bytes, identity: ManagerIdentity
 ) -> str:
-    """The signature of an answer to the request with that signature, in hex."""
+    """Return the signature of a response to the request with that signature, in hex."""
     return _sign(
         key,
         _ANSWER,
@@ -88,7 +88,7 @@ def answer_signature(
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether two signatures are equal; takes the same time wherever they differ."""
+    """Return whether two signatures are equal, in constant time."""
     return hmac.compare_digest(one.encode("utf-8"), other.encode("utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""The supervisor's HTTP API: metrics, health and readiness of all processes together."""
+"""Serve the supervisor's HTTP API: metrics, health and readiness of all processes together."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from rsm.segment.errors import TieredStorageError
 
 
 class Probe(Protocol):
-    """Asks a process; see rlm.rest.child_probe."""
+    """Probes a process; see rlm.rest.child_probe."""
 
     def metrics(self, address: str) -> tuple[Metric, ...]:
-        """A child's metrics; a TieredStorageError if they cannot be had."""
+        """Fetch a child's metrics; a TieredStorageError if that fails."""
 
     def readiness(self, address: str) -> ChildReadiness:
-        """Whether a child is ready; a TieredStorageError if it cannot be asked."""
+        """Fetch whether a child is ready; a TieredStorageError if that fails."""
 
 
 def supervisor_api(statuses: Callable[[], Sequence[ChildStatus]], probe: Probe) -> Starlette:
-    """The application; `statuses` is thread-safe."""
+    """Compose the application; `statuses` is thread-safe."""
 
     def metrics(_: Request) -> Response:
         current = statuses()
@@ -65,7 +65,7 @@ def _own_families(statuses: Iterable[ChildStatus]) -> tuple[Metric, ...]:
 
 
 def _metrics_of(status: ChildStatus, probe: Probe) -> tuple[Metric, ...]:
-    """None of a child that doesn't answer: the others' are shown, and rlm_process_up tells."""
+    """Return a child's metrics; none if it does not answer, which rlm_process_up shows."""
     if status.pid is None or status.spec.http_address is None:
         return ()
     try:
@@ -75,7 +75,7 @@ def _metrics_of(status: ChildStatus, probe: Probe) -> tuple[Metric, ...]:
 
 
 def _readiness_of(status: ChildStatus, probe: Probe) -> ChildReadiness:
-    """A child's, with its name before each text."""
+    """Return a child's readiness, with its name before each text."""
     name = status.spec.name
     if status.pid is None:
         return ChildReadiness(reasons=(f"{name}: not running",))

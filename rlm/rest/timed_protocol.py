@@ -1,7 +1,7 @@
-"""HTTP connections that get a limited time to send a request, and to take its answer.
+"""Limit the time in which an HTTP connection sends a request and takes its response.
 
-uvicorn limits only how long a connection rests after an answer. One that sends nothing, or half of
-a request, would keep its place among those that a server admits.
+uvicorn limits only the idle time after a response. A connection that sends nothing, or half of a
+request, would occupy one of the server's connections.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """`request_s`: until a whole request came; `answer_s`: from there until its answer is sent."""
+    """`request_s` is until a whole request arrived; `answer_s` from then until its response."""
 
     request_s: float = 5
     answer_s: float = 60
 
 
 class TimedConfig(uvicorn.Config):
-    """A server's configuration with the limits of its connections."""
+    """Represents a server's configuration with the limits of its connections."""
 
     limits = ConnectionLimits()
 
 
 class TimedProtocol(H11Protocol):
-    """One connection: aborted when its time is over. The event loop's thread only."""
+    """Represents one connection, aborted after its time. Only the event loop's thread uses it."""
 
     _timer: asyncio.TimerHandle | None = None
     _is_timing_answer = False
@@ -36,7 +36,7 @@ class TimedProtocol(H11Protocol):
     def connection_made(  # type: ignore[override]  # as the base class has it
         self, transport: asyncio.Transport
     ) -> None:
-        """Begin to wait for a request."""
+        """Start to wait for a request."""
         super().connection_made(transport)
         self._follow_phase()
 
@@ -46,17 +46,17 @@ class TimedProtocol(H11Protocol):
         self._follow_phase()
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request, which may have come in part."""
+        """Start to wait for the next request, of which a part may be buffered."""
         super().on_response_complete()
         self._follow_phase()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Stop the timer."""
         self._stop_timer()
         super().connection_lost(exc)
 
     def _follow_phase(self) -> None:
-        """Parts of a request do not prolong its time."""
+        """Restart the timer if the phase changed; parts of a request do not extend its time."""
         is_answering = (
             bool(self.cycle) and not self.cycle.more_body and not self.cycle.response_complete
         )

@@ -1,4 +1,4 @@
-"""Which signed requests were taken already, so that a recorded one cannot be sent again."""
+"""Remember accepted signed requests, so that a recorded one cannot be sent again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from threading import Lock
 
 
 class NonceUse(Enum):
-    """What becomes of a request by its nonce and time."""
+    """Represents what a request's nonce and time allow."""
 
     FRESH = "fresh"
     REPLAYED = "replayed"
@@ -18,11 +18,11 @@ class NonceUse(Enum):
 
 
 class UsedNonces:
-    """The nonces of a window of time around now. Thread-safe.
+    """Represents the nonces of a time window around now. Thread-safe.
 
-    A request whose time is further from now than `window_ms` is refused, so its nonce need not be
-    kept longer. Memory: `max_count` nonces, about 200 bytes each; when all are in use no request
-    is taken, because a nonce that was dropped early could be used again.
+    A request whose time differs from now by more than `window_ms` is refused, so its nonce can be
+    dropped. Memory: `max_count` nonces, about 200 bytes each. While all are in use, every request
+    is refused, because a nonce that was dropped early could be used again.
     """
 
     def __init__(self, *, window_ms: int, max_count: int, now_ms: Callable[[], int]) -> None:
@@ -34,7 +34,7 @@ class UsedNonces:
         self._lock = Lock()
 
     def use(self, nonce: bytes, time_ms: int) -> NonceUse:
-        """Use a nonce of a request made at that time. Only of requests whose signature is right."""
+        """Use the nonce of a request made at that time; call it only after the signature check."""
         with self._lock:
             now_ms = self._now_ms()
             if abs(now_ms - time_ms) > self._window_ms:

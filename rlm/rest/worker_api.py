@@ -1,4 +1,4 @@
-"""What every worker's HTTP API has.
+"""Serve the HTTP endpoints of every worker.
 
 GET /metrics   Prometheus text
 GET /healthz   200 while the process serves
@@ -20,22 +20,22 @@ from rlm.rest.exposition import CONTENT_TYPE, render
 
 
 class WorkerView(Protocol):
-    """What the API shows of a worker. Thread-safe, does not wait."""
+    """Represents the API's view of a worker. Thread-safe, does not wait."""
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
-        """Whether it does all of its work, and what keeps it from that."""
+        """Return whether the worker does all of its work, and if not, why."""
 
     def warnings(self) -> Sequence[str]:
-        """What a person should look at although the process does its work."""
+        """Return what an operator should check although the worker does its work."""
 
 
 def worker_api(view: WorkerView, registry: Collector) -> Starlette:
-    """The application of a worker that shows no more than that."""
+    """Compose the application of a worker without further endpoints."""
     return Starlette(routes=worker_routes(view, registry))
 
 
 def worker_routes(view: WorkerView, registry: Collector) -> list[Route]:
-    """The routes; `registry` is what /metrics shows."""
+    """Return the routes; /metrics shows `registry`."""
 
     def metrics(_: Request) -> Response:
         return Response(render(registry), media_type=CONTENT_TYPE)
@@ -51,7 +51,7 @@ def worker_routes(view: WorkerView, registry: Collector) -> list[Route]:
 
 
 def healthy(_: Request) -> Response:
-    """That the process serves at all."""
+    """Respond that the process serves."""
     return JSONResponse({"healthy": True})
 
 
@@ -61,6 +61,6 @@ def readiness_response(
     *,
     warnings: Sequence[str] = (),
 ) -> Response:
-    """200 or 503, with the reasons. Warnings change nothing of that."""
+    """Respond with 200 or 503 and the reasons; warnings do not change the status."""
     body = {"ready": ready, "reasons": list(reasons), "warnings": list(warnings)}
     return JSONResponse(body, status_code=200 if ready else 503)
