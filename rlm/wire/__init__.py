@@ -1,1 +1,1 @@
-"""Kafka's protocol: message tables, codec, a client without I/O, and one blocking connection."""
+"""Speak Kafka's protocol: message tables, a codec, a client without I/O, a blocking connection."""

@@ -1,8 +1,8 @@
-"""Every API that a broker of Kafka 4.3.1 serves to clients, with the versions it speaks.
+"""List every API that a broker of Kafka 4.3.1 serves to clients, with its versions.
 
-What stands between a client and a newer broker offers no more than this: a version that nobody
-looked at may carry what must not pass unchanged. Facts of kafka-clients' request schemas
-(`listeners`, `validVersions`, `flexibleVersions`).
+A proxy offers no more than this to clients of a newer broker: an unknown version may carry fields
+that must not pass unchanged. Source: kafka-clients' request schemas (`listeners`, `validVersions`,
+`flexibleVersions`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rlm.wire.schema import Versions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerApi:
-    """An API whose messages need not be known."""
+    """Represents an API; its messages may be unknown."""
 
     key: int
     name: str

@@ -1,14 +1,14 @@
-"""A client of one connection without its I/O: requests to bytes, bytes to responses.
+"""Encode requests and decode responses of one connection, without its I/O.
 
 Owns correlation ids and the choice of versions. On a new connection
 
-    data = client.hello()                    what to send first
-    client.receive(received)                 whatever came, in any pieces
+    data = client.hello()                    the first bytes to send
+    client.receive(received)                 any received bytes, in any pieces
     client.next_response()                   -> ApiVersionsResponse
     client.learn(response)                   -> bytes to send instead, or None: versions are known
 
 then `request` and `next_response` for anything else. Responses come in the order of their
-requests, as Kafka promises. After CorruptError the connection is of no use. Not thread-safe.
+requests, as Kafka guarantees. After CorruptError the connection is unusable. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LAST_CORRELATION_ID = 0x7FFFFFFF
 
 
 class ProtocolClient:
-    """The protocol state of one connection."""
+    """Represents the protocol state of one connection."""
 
     def __init__(self, *, client_id: str, max_response_bytes: int) -> None:
         self._client_id = client_id
@@ -39,14 +39,14 @@ class ProtocolClient:
         self._broker_versions: Mapping[int, Versions] | None = None
 
     def hello(self) -> bytes:
-        """The first request of a connection: ApiVersions, in our newest version."""
+        """Return a connection's first request: ApiVersions, in this client's newest version."""
         return self._hello(API_VERSIONS.versions.last)
 
     def learn(self, response: ApiVersionsResponse) -> bytes | None:
-        """Take the broker's versions; None when they are known.
+        """Store the broker's versions; return None once they are known.
 
-        A broker that knows only older ApiVersions answers with its range of it: then the bytes
-        of the request to send instead are returned. Raises UnsupportedError for any other error.
+        A broker that supports only older ApiVersions responds with its range of it. Then the
+        result is the request to send instead. Raises UnsupportedError for any other error.
         """
         versions = {
             row.api_key: Versions(row.min_version, row.max_version) for row in response.api_keys
@@ -64,7 +64,7 @@ class ProtocolClient:
         return self._hello(known.last)
 
     def version_of(self, api: Api[RequestT, ResponseT], *, at_least: int = 0) -> int:
-        """The newest version of `api` that both sides speak.
+        """Return the newest version of `api` that both sides support.
 
         Raises UnsupportedError if that is below `at_least`, or if there is none.
         """
@@ -84,20 +84,20 @@ class ProtocolClient:
     def request(
         self, api: Api[RequestT, ResponseT], message: RequestT, *, at_least: int = 0
     ) -> bytes:
-        """The bytes of a request in the version of `version_of`.
+        """Return the bytes of a request in the version of `version_of`.
 
         Raises UnsupportedError as that does, and if the version cannot carry the message.
         """
         return self._frame(api, self.version_of(api, at_least=at_least), message)
 
     def receive(self, data: Buffer) -> None:
-        """Take bytes as they were received."""
+        """Buffer received bytes."""
         self._frames.add(data)
 
     def next_response(self) -> Message | None:
-        """The response to the oldest request that has none yet; None until it is whole.
+        """Return the response to the oldest open request; None until it is whole.
 
-        Raises CorruptError if what was received is not that response.
+        Raises CorruptError if the received bytes are not that response.
         """
         frame = self._frames.next_frame()
         if frame is None:
@@ -134,12 +134,12 @@ class ProtocolClient:
 
 
 def named_api_versions_request() -> ApiVersionsRequest:
-    """ApiVersions of version 3 and later, in which the client gives its name (KIP-511)."""
+    """Return ApiVersions of version 3 and later, with the client's name (KIP-511)."""
     return ApiVersionsRequest(
         client_software_name=_SOFTWARE_NAME, client_software_version=_SOFTWARE_VERSION
     )
 
 
 def _refuses_version(frame: bytes) -> bool:
-    """Whether an ApiVersions response says UNSUPPORTED_VERSION: then it is written as version 0."""
+    """Return whether it is UNSUPPORTED_VERSION, which brokers write as version 0."""
     return frame[4:6] == int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2, "big")

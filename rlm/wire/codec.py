@@ -1,9 +1,9 @@
-"""Messages to bytes and back, for every version in the tables.
+"""Encode and decode messages, for every version in the tables.
 
-Decoding is strict and bounded: each length is checked against what is left, so the work and the
-memory of one decode are proportional to the bytes received; anything that is not exactly one
-message is a CorruptError. Error codes stay numbers and unknown tagged fields stay bytes, so that
-decode followed by encode is the identity.
+Decoding is strict and bounded. It checks each length against the remaining bytes, so the work and
+memory of a decode are proportional to the received bytes. Anything but exactly one message is a
+CorruptError. Error codes stay numbers and unknown tagged fields stay bytes, so a decode followed by
+an encode changes nothing.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ MessageT = TypeVar("MessageT", bound=Message)
 
 
 def encode(message: Message, version: int, *, flexible: bool) -> bytes:
-    """Write a message as `version` spells it.
+    """Encode a message in `version`.
 
-    Raises UnsupportedError if this version cannot carry what the message says, ValueError if a
+    Raises UnsupportedError if this version cannot carry a value of the message, ValueError if a
     value does not fit its width.
     """
     out = bytearray()
@@ -33,7 +33,7 @@ def encode(message: Message, version: int, *, flexible: bool) -> bytes:
 
 
 def encode_parts(message: Message, version: int, *, flexible: bool) -> list[Buffer]:
-    """As `encode`, in parts that follow each other: records are the caller's own buffers."""
+    """Encode as `encode`, in consecutive parts: records are the caller's own buffers."""
     out = GatheredOutput()
     _encode_into(out, message, version, flexible=flexible)
     return out.parts()
@@ -47,9 +47,9 @@ def decode(
     flexible: bool,
     position: int = 0,
 ) -> MessageT:
-    """Read a message that fills `data` from `position` on; CorruptError if it does not.
+    """Decode a message that fills `data` from `position` on; CorruptError if it does not.
 
-    Records are slices of `data`, all else is copied.
+    Records are slices of `data`; everything else is copied.
     """
     message, position = decode_prefix(
         message_type, version, data, flexible=flexible, position=position
@@ -72,8 +72,8 @@ def decode_prefix(
     flexible: bool,
     position: int = 0,
 ) -> tuple[MessageT, int]:
-    """Read a message at `position` of `data`; returns it and the position behind it."""
-    # A class is hashable whatever its instances are.
+    """Decode a message at `position` of `data`; return it and the position after it."""
+    # A class is hashable even if its instances are not.
     decoder = _decoder(message_type, version, flexible)  # type: ignore[arg-type]  # see above
     try:
         message, position = decoder(data, position)
@@ -89,7 +89,7 @@ def decode_prefix(
 
 
 def _encode_into(out: bytearray, message: Message, version: int, *, flexible: bool) -> None:
-    # A class is hashable whatever its instances are.
+    # A class is hashable even if its instances are not.
     encoder = _encoder(type(message), version, flexible)  # type: ignore[arg-type]  # see above
     try:
         encoder(out, message)
@@ -97,7 +97,7 @@ def _encode_into(out: bytearray, message: Message, version: int, *, flexible: bo
         raise ValueError(f"a value of {type(message).__name__} does not fit: {error}") from error
 
 
-# Compiling is pure and the tables are few, so these remember; they hold no state of a caller.
+# Compiling is pure and the tables are few, so these caches need no limit.
 @cache
 def _decoder(message_type: type[Message], version: int, flexible: bool) -> Decoder:  # noqa: FBT001
     return compile_decoder(message_type, version, flexible=flexible)

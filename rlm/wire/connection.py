@@ -1,10 +1,10 @@
-"""One blocking connection to a broker: dialled, secured, authenticated, then asked.
+"""Open one blocking connection to a broker: connect, secure, authenticate, then send requests.
 
-The only module of this package that does I/O. A deadline bounds each request as a whole, from
-the first byte sent to the last byte received: a peer that drips bytes does not extend it.
-Everything the network or the broker's login does to us is a RetriableError, for it may be repaired
-there; bytes that are not the protocol are a CorruptError. After an error on the way the connection
-is closed, because what else was on its way is unknown.
+This is the only module of the package with I/O. A deadline bounds each request as a whole, from the
+first byte sent to the last byte received: a peer that drips bytes does not extend it. A failure of
+the network or of the broker's login is a RetriableError, because it may be repaired there. Bytes
+that are not the protocol are a CorruptError. Any error during a request closes the connection,
+because the remaining bytes in transit are unknown.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 
 _RECEIVE_BYTES = 65536
 _NONCE_BYTES = 24
-# A login of a few messages; a server that wants more is not speaking these mechanisms.
+# A login needs few messages; a server that wants more does not speak these mechanisms.
 _MAX_SASL_ROUNDS = 8
-# Leave before the broker closes an authenticated connection at the end of its session (KIP-368).
+# Reconnect before the broker closes an authenticated connection at its session's end (KIP-368).
 _SESSION_FRACTION = 0.8
 
 
 class Requester(Protocol):
-    """What can be asked: a connection, or what stands for one in a test."""
+    """Sends requests: a connection, or a fake in a test."""
 
     def request(
         self, api: Api[RequestT, ResponseT], message: RequestT, *, at_least: int = 0
     ) -> ResponseT:
-        """Send a request in the newest version both speak, not below `at_least`; await the answer.
+        """Send a request in the newest common version, not below `at_least`; await the response.
 
         Raises RetriableError, CorruptError, or UnsupportedError if the broker is too old.
         """
@@ -49,10 +49,11 @@ class Requester(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionSettings:
-    """How to connect. `max_response_bytes` bounds the memory that one answer can take.
+    """Represents how to connect. `max_response_bytes` bounds the memory of one response.
 
-    `connect_timeout_ms` bounds dialling, TLS and the broker's first answer together: a host that is
-    frozen accepts connections and never answers. A login has `request_timeout_ms` for each message.
+    `connect_timeout_ms` bounds connect, TLS and the broker's first response together, because a
+    frozen host accepts connections and never responds. A login has `request_timeout_ms` for each
+    message.
     """
 
     security: SecuritySettings
@@ -63,7 +64,7 @@ class ConnectionSettings:
 
 
 class Connection:
-    """A connection that is open, and authenticated if it has to be. Not thread-safe."""
+    """Represents an open connection, authenticated if configured. Not thread-safe."""
 
     def __init__(
         self, stream: socket.socket, address: str, settings: ConnectionSettings, clock: Clock
@@ -80,7 +81,7 @@ class Connection:
     def request(
         self, api: Api[RequestT, ResponseT], message: RequestT, *, at_least: int = 0
     ) -> ResponseT:
-        """As `Requester.request`, within the request timeout."""
+        """Send as `Requester.request`, within the request timeout."""
         data = self._protocol.request(api, message, at_least=at_least)
         remaining_s = _deadline(self._clock, self._settings.request_timeout_ms)
         response = self._exchange(data, remaining_s)
@@ -88,7 +89,7 @@ class Connection:
         return response
 
     def is_expired(self) -> bool:
-        """Whether the broker may soon end the session of this login."""
+        """Return whether the broker may soon end the session of this login."""
         return self._expires_at_ms is not None and self._clock.monotonic_ms() > self._expires_at_ms
 
     def close(self) -> None:
@@ -96,7 +97,7 @@ class Connection:
         self._stream.close()
 
     def begin(self, remaining_s: Callable[[], float]) -> None:
-        """Learn the broker's versions within what remains of a deadline, and authenticate."""
+        """Learn the broker's versions before the deadline, and authenticate."""
         data: bytes | None = self._protocol.hello()
         while data is not None:
             response = self._exchange(data, remaining_s)
@@ -160,9 +161,9 @@ class Connection:
 
 
 class Connector:
-    """Makes connections, all in the same way. Thread-safe.
+    """Opens connections with the same settings. Thread-safe.
 
-    Raises InvalidConfigError where a certificate, key or CA file cannot be used.
+    Raises InvalidConfigError if a certificate, key or CA file is unusable.
     """
 
     def __init__(self, settings: ConnectionSettings, clock: Clock) -> None:
@@ -172,10 +173,11 @@ class Connector:
         self._tls = None if tls is None else client_context(tls)
 
     def connect(self, host: str, port: int) -> Connection:
-        """Dial, and log in.
+        """Connect, and authenticate.
 
-        Raises RetriableError if the broker cannot be reached, is not trusted, or refuses us;
-        CorruptError if what answers is no Kafka broker, or cannot prove that it knows the password.
+        Raises RetriableError if the broker is unreachable, not trusted, or refuses the login.
+        Raises CorruptError if no Kafka broker answers, or it cannot prove that it knows the
+        password.
         """
         address = f"{host}:{port}"
         remaining_s = _deadline(self._clock, self._settings.connect_timeout_ms)
@@ -194,7 +196,7 @@ class Connector:
         return connection
 
     def _dial(self, host: str, port: int, remaining_s: Callable[[], float]) -> socket.socket:
-        """Try the host's addresses in turn. Raises OSError, that of the last one."""
+        """Try the host's addresses in order. Raises the OSError of the last one."""
         failure = OSError("the host has no address")
         for family, kind, protocol, _, address in socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM
@@ -215,7 +217,7 @@ class Connector:
 
 
 def _deadline(clock: Clock, timeout_ms: int) -> Callable[[], float]:
-    """A function that tells the seconds left, and raises TimeoutError when there are none."""
+    """Return a function that returns the seconds left; it raises TimeoutError at the deadline."""
     ends_at_ms = clock.monotonic_ms() + timeout_ms
 
     def remaining_s() -> float:

@@ -1,6 +1,6 @@
-"""Compiles a decoder for one version of a message: a function made once from its table.
+"""Compile a decoder for one version of a message from its table.
 
-The function's source is a straight line of reads. For two adjacent int32 fields and a nullable
+The compiled function is a straight line of reads. For two adjacent int32 fields and a nullable
 compact string it is
 
     def decode(data, pos):
@@ -32,10 +32,10 @@ Decoder = Callable[[Buffer, int], tuple[Message, int]]
 
 
 def compile_decoder(message_type: type[Message], version: int, *, flexible: bool) -> Decoder:
-    """Make the function (data, position) -> (message, position behind it).
+    """Compile the function (data, position) -> (message, position after it).
 
-    It raises CorruptError, struct.error, IndexError or UnicodeDecodeError on bytes that are not
-    such a message.
+    It raises CorruptError, struct.error, IndexError or UnicodeDecodeError if the bytes are not such
+    a message.
     """
     source = _DecoderSource(plan(message_type, version, flexible=flexible))
     decoder: Decoder = source.compiled("decode")
@@ -121,7 +121,7 @@ class _DecoderSource(FunctionSource):
     def _element(
         self, element: WireType | type[Message], data: str, pos: str
     ) -> tuple[list[str], int]:
-        """The lines that read one element as `item`, and the fewest bytes it takes."""
+        """Return the lines that read one element as `item`, and its minimum bytes."""
         version, flexible = self._plan.version, self._plan.flexible
         if isinstance(element, WireType):
             least_bytes = smallest_bytes(element, flexible=flexible)

@@ -1,7 +1,7 @@
-"""Compiles an encoder for one version of a message: the mirror of rlm.wire.decoder.
+"""Compile an encoder for one version of a message, the counterpart of rlm.wire.decoder.
 
-A field that the version does not carry must have its default: what a caller asks for is never
-dropped in silence.
+A field that the version does not carry must have its default: the encoder never silently drops a
+requested value.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Encoder = Callable[[bytearray, Message], None]
 
 
 def compile_encoder(message_type: type[Message], version: int, *, flexible: bool) -> Encoder:
-    """Make the function (out, message) that appends the message's bytes to `out`.
+    """Compile the function (out, message) that appends the message's bytes to `out`.
 
-    It raises UnsupportedError for a value that this version cannot carry, struct.error for one
-    that does not fit its width.
+    It raises UnsupportedError if this version cannot carry a value, struct.error if a value does
+    not fit its width.
     """
     source = _EncoderSource(plan(message_type, version, flexible=flexible))
     encoder: Encoder = source.compiled("encode")
@@ -59,9 +59,9 @@ class _EncoderSource(FunctionSource):
         ]
 
     def _differs(self, name: str, default: object) -> str:
-        """The condition that a field has not its default."""
+        """Return the condition that a field differs from its default."""
         expected = self._named("default", default)
-        # Comparing structures costs more than all else here, and most are the default itself.
+        # Comparing structures is the largest cost here, and most are the default object itself.
         is_other = f"m.{name} is not {expected} and " if isinstance(default, Message) else ""
         return f"{is_other}m.{name} != {expected}"
 

@@ -1,4 +1,4 @@
-"""Kafka's error codes by name, those that we tell apart; any other stays a number.
+"""Name the Kafka error codes that `rlm` distinguishes; any other stays a number.
 
 Source: org.apache.kafka.common.protocol.Errors.
 """
@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """The codes we know."""
+    """Represents the distinguished codes."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -49,9 +49,9 @@ _FIRST_FETCH_WITH_STORAGE_ERROR = 6
 
 
 def in_fetch(code: int, version: int) -> int:
-    """An error as brokers spell it in that version of Fetch (KafkaApis.handleFetchRequest).
+    """Return an error as brokers send it in that version of Fetch (KafkaApis.handleFetchRequest).
 
-    Clients of old versions don't know that of the storage; upon this one they ask again, too.
+    Clients of old versions do not know KAFKA_STORAGE_ERROR; they retry after this one too.
     """
     if code == ErrorCode.KAFKA_STORAGE_ERROR and version < _FIRST_FETCH_WITH_STORAGE_ERROR:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -59,7 +59,7 @@ def in_fetch(code: int, version: int) -> int:
 
 
 def error_name(code: int) -> str:
-    """The code's name, or its number where we know none."""
+    """Return the code's name, or its number if the name is unknown."""
     try:
         return ErrorCode(code).name
     except ValueError:

@@ -1,11 +1,11 @@
-"""The first bytes of a frame: all that relaying needs of a message it doesn't change.
+"""Read a frame's first bytes: all that a relay of an unchanged message needs.
 
     request    api key, version, correlation id, nullable string client id [, tags]
     response   correlation id [, tags]
 
-The client id's form is the same in all versions, the tags come behind it: nothing here depends on
-the API. Version 0 of the request's head, without a client id, was ControlledShutdown's alone and
-is spoken by no broker any more.
+The client id has the same form in all versions and the tags come after it, so nothing here depends
+on the API. Only ControlledShutdown used version 0 of the request's head, without a client id; no
+broker supports it any more.
 
 Source: RequestHeader.json and ResponseHeader.json of kafka-clients, KIP-482.
 """
@@ -25,12 +25,12 @@ _CORRELATION_ID = struct.Struct(">i")
 _INT16 = struct.Struct(">h")
 _NULL = -1
 _TRANSACTIONAL_PRODUCE_VERSION = 3
-_MAX_HEAD_BYTES = 0x20000  # two strings of the greatest length and some tags: nobody sends more
-_MAX_TAG_COUNT = 16  # they are counted again with every piece of a head that comes in pieces
+_MAX_HEAD_BYTES = 0x20000  # two strings of the greatest length and some tags: no client sends more
+_MAX_TAG_COUNT = 16  # they are counted again with every piece of a head that arrives in pieces
 
 
 class RequestHead(NamedTuple):
-    """What a request says of itself; its tags, then its message begin at `end_position`."""
+    """Represents a request's head; its tags, then its message, begin at `end_position`."""
 
     api_key: int
     api_version: int
@@ -40,11 +40,11 @@ class RequestHead(NamedTuple):
 
 
 def read_request_head(data: Buffer, *, frame_bytes: int) -> RequestHead | None:
-    """Read the head of a request frame of which `data` is what was received so far.
+    """Read the head of a request frame from `data`, its bytes received so far.
 
-    Neither counts the frame's size field. None until enough is there, at most 128 KiB;
-    CorruptError if a frame of `frame_bytes` cannot hold the head. A client id that isn't UTF-8 is
-    read with replacements, as brokers do: it serves for counting alone.
+    Neither `data` nor `frame_bytes` includes the frame's size field. Returns None until `data` has
+    the whole head, at most 128 KiB. Raises CorruptError if a frame of `frame_bytes` cannot contain
+    it. Invalid UTF-8 in a client id is replaced, as by brokers: it only serves for counting.
     """
     if len(data) < _REQUEST.size:
         _check_fits(_REQUEST.size, frame_bytes)
@@ -63,10 +63,10 @@ def read_request_head(data: Buffer, *, frame_bytes: int) -> RequestHead | None:
 
 
 def read_produce_acks(data: Buffer, head: RequestHead, *, frame_bytes: int) -> int | None:
-    """Read the `acks` of a Produce request whose head was read; with 0 it has no response.
+    """Read `acks` of a Produce request whose head was read; with 0 it has no response.
 
-    `data` and the result as in `read_request_head`. In front of it stand the head's tags, of which
-    there may be 16, and the transactional id.
+    `data` and the result are as in `read_request_head`. The head's tags, at most 16, and the
+    transactional id come before `acks`.
     """
     flexible = head.api_version in PRODUCE.flexible
     try:
@@ -81,7 +81,7 @@ def read_produce_acks(data: Buffer, head: RequestHead, *, frame_bytes: int) -> i
 
 
 def read_correlation_id(data: Buffer) -> int | None:
-    """Read what a response frame begins with; None until it is there."""
+    """Read the correlation id at the start of a response frame; None until it has arrived."""
     if len(data) < _CORRELATION_ID.size:
         return None
     return int(_CORRELATION_ID.unpack_from(data)[0])

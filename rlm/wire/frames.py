@@ -1,9 +1,9 @@
-"""Frames: an int32 size, a header and a message, as they follow each other on a connection.
+"""Read and write frames: an int32 size, a header and a message, in sequence on a connection.
 
     request   size, api key, api version, correlation id, client id [, tags], message
     response  size, correlation id [, tags], message
 
-The tags are there in flexible versions; the client id is never compact (KIP-482).
+Flexible versions have the tags; the client id is never compact (KIP-482).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _FLEXIBLE_RESPONSE_HEADER = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestHeader(Message):
-    """What precedes each request: which API, which version, and what its answer is known by.
+    """Represents a request's header: its API and version, and the id of its response.
 
-    A client id that isn't UTF-8 is kept as it is, by lone surrogates: for sending, not for showing.
+    A client id that is not UTF-8 is kept as lone surrogates: for sending, not for display.
     """
 
     request_api_key: int = wire(WireType.INT16, "0+")
@@ -45,7 +45,7 @@ class RequestHeader(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseHeader(Message):
-    """What precedes each response: the correlation id of its request."""
+    """Represents a response's header: the correlation id of its request."""
 
     correlation_id: int = wire(WireType.INT32, "0+")
 
@@ -59,7 +59,7 @@ def request_frame(
     client_id: str | None,
     header_tags: UnknownTags = (),
 ) -> bytes:
-    """A whole request, its size first. Raises as `codec.encode`.
+    """Encode a whole request, its size first. Raises as `codec.encode`.
 
     `header_tags` are the header's unknown tagged fields; versions without tags have none.
     """
@@ -79,7 +79,7 @@ def request_frame(
 def read_response(
     api: Api[RequestT, ResponseT], version: int, frame: Buffer
 ) -> tuple[ResponseHeader, ResponseT]:
-    """Read a response whose size was taken off; CorruptError if it is not one of this version."""
+    """Decode a response without its size; CorruptError if it is not one of this version."""
     header_version = api.response_header_version(version)
     flexible_header = header_version >= _FLEXIBLE_RESPONSE_HEADER
     header, position = decode_prefix(
@@ -92,7 +92,7 @@ def read_response(
 def read_request(
     api: Api[RequestT, ResponseT], version: int, frame: Buffer
 ) -> tuple[RequestHeader, RequestT]:
-    """Read a request whose size was taken off; CorruptError if it is not one of this version."""
+    """Decode a request without its size; CorruptError if it is not one of this version."""
     header_version = api.request_header_version(version)
     flexible_header = header_version >= _FLEXIBLE_REQUEST_HEADER
     header, position = decode_prefix(RequestHeader, header_version, frame, flexible=flexible_header)
@@ -108,10 +108,10 @@ def response_parts(
     correlation_id: int,
     header_tags: UnknownTags = (),
 ) -> list[Buffer]:
-    """A whole response in parts that follow each other, its size first.
+    """Encode a whole response in consecutive parts, its size first.
 
-    Records in `message` are parts as they are, never copied. `header_tags` and what is raised are
-    as of `request_frame`.
+    Records in `message` become parts without a copy. `header_tags` and errors are as of
+    `request_frame`.
     """
     header_version = api.response_header_version(version)
     header = ResponseHeader(correlation_id=correlation_id, unknown_tags=header_tags)
@@ -124,7 +124,7 @@ def response_parts(
 class FrameBuffer:
     """Cuts received bytes into frames. Not thread-safe.
 
-    Holds at most one incomplete frame of `max_frame_bytes` beside what one call adds.
+    Buffers at most one incomplete frame of `max_frame_bytes`, and the bytes that one call adds.
     """
 
     def __init__(self, *, max_frame_bytes: int) -> None:
@@ -132,13 +132,13 @@ class FrameBuffer:
         self._received = bytearray()
 
     def add(self, data: Buffer) -> None:
-        """Take what was received."""
+        """Buffer received bytes."""
         self._received += data
 
     def next_frame(self) -> bytes | None:
-        """The next frame without its size, None until it is whole.
+        """Return the next frame without its size, None until it is whole.
 
-        Raises CorruptError for a size that is negative or above the limit, before it is received.
+        Raises CorruptError for a size that is negative or above the limit, before it arrives.
         """
         if len(self._received) < SIZE_BYTES:
             return None

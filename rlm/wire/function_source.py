@@ -1,4 +1,4 @@
-"""The text of a function made for one version of a message, and the objects its names stand for."""
+"""Build the source of a function for one version of a message, and the objects it names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlm.wire.schema import WireType
 
 
 class FunctionSource(ABC):
-    """Gathers lines, the first of which is `head`; `verb` begins the names of what they call."""
+    """Collects lines, first `head`; names of called functions begin with `verb`."""
 
     def __init__(
         self, message_plan: MessagePlan, *, verb: str, head: str, names: Mapping[str, Any]
@@ -23,19 +23,19 @@ class FunctionSource(ABC):
 
     @abstractmethod
     def _write(self) -> None:
-        """Gather the lines."""
+        """Collect the lines."""
 
-    def compiled(self, name: str) -> Any:  # noqa: ANN401 - what it takes is in its head
-        """The function of that name, made of all lines."""
+    def compiled(self, name: str) -> Any:  # noqa: ANN401 - its head defines its parameters
+        """Compile the lines to the function of that name."""
         self._write()
         plan = self._plan
         title = f"<{name} {plan.message_type.__name__} v{plan.version}>"
         code = compile("\n".join(self._lines), title, "exec")
-        exec(code, self._namespace)  # noqa: S102 - the text is made of our own tables alone
+        exec(code, self._namespace)  # noqa: S102 - the text comes only from this package's tables
         return self._namespace[name]
 
     def _primitive(self, primitive: WireType, *, nullable: bool) -> str:
-        """The name of what reads or writes such a value."""
+        """Return the name of the function that reads or writes such a value."""
         if primitive is WireType.UUID:
             return f"{self._verb}_uuid"
         compact = self._plan.flexible and primitive is not WireType.HEADER_STRING
@@ -43,7 +43,7 @@ class FunctionSource(ABC):
         return f"{self._verb}_{'compact_' * compact}{'nullable_' * nullable}{kind}"
 
     def _named(self, prefix: str, value: object) -> str:
-        """A new name for an object."""
+        """Add an object to the namespace under a new name."""
         name = f"{prefix}_{len(self._namespace)}"
         self._namespace[name] = value
         return name

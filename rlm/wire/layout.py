@@ -1,6 +1,6 @@
-"""One version of a message as a plan of steps, which decoders and encoders are compiled from.
+"""Plan one version of a message as a list of steps, from which decoder and encoder are compiled.
 
-Adjacent fields of fixed width become one step, because a single struct call reads them all.
+Adjacent fields of fixed width form one step, because a single struct call reads them all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STRUCT_CODES = {
     WireType.INT32: "i",
     WireType.INT64: "q",
 }
-# What the readers and writers of a primitive are called after; strings, if not said here.
+# The kind in the names of a primitive's readers and writers; the default is "string".
 KINDS = {
     WireType.BYTES: "bytes",
     WireType.RECORDS: "records",
@@ -29,7 +29,7 @@ _UUID_BYTES = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldPlan:
-    """A field of one version."""
+    """Represents a field of one version."""
 
     name: str
     type: FieldType
@@ -39,16 +39,16 @@ class FieldPlan:
 
     @property
     def struct_code(self) -> str | None:
-        """The field's letter in a struct format, None if its width is not fixed."""
+        """Return the field's character in a struct format, None without a fixed width."""
         return STRUCT_CODES.get(self.type) if isinstance(self.type, WireType) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagePlan:
-    """What is written of a message in one version.
+    """Represents one version of a message.
 
-    `steps` are runs of fixed-width fields, and single other fields, in the order of writing;
-    `tagged` ascend by tag; `absent` are the fields this version does not carry.
+    `steps` are runs of fixed-width fields, and single other fields, in the order of writing.
+    `tagged` ascend by tag. `absent` are the fields that this version does not carry.
     """
 
     message_type: type[Message]
@@ -60,7 +60,7 @@ class MessagePlan:
 
 
 def plan(message_type: type[Message], version: int, *, flexible: bool) -> MessagePlan:
-    """Lay out one version of a message."""
+    """Plan one version of a message."""
     present, absent = [], []
     for field in fields_of(message_type):
         if version in field.versions:
@@ -80,7 +80,7 @@ def plan(message_type: type[Message], version: int, *, flexible: bool) -> Messag
 
 
 def smallest_bytes(field_type: FieldType, *, flexible: bool) -> int:
-    """The fewest bytes that a value of this type takes; what an array's count is checked by."""
+    """Return the minimum bytes of a value of this type, to check an array's count."""
     if isinstance(field_type, ArrayOf):
         return 1 if flexible else 4
     if field_type in STRUCT_CODES:
@@ -88,14 +88,14 @@ def smallest_bytes(field_type: FieldType, *, flexible: bool) -> int:
     if field_type is WireType.UUID:
         return _UUID_BYTES
     if isinstance(field_type, type):
-        return 1  # the least of any structure; what it holds is checked as it is read
+        return 1  # the minimum of any structure; its content is checked when it is read
     if flexible and field_type is not WireType.HEADER_STRING:
         return 1
     return 4 if field_type in (WireType.BYTES, WireType.RECORDS) else 2
 
 
 def smallest_message_bytes(message_type: type[Message], version: int, *, flexible: bool) -> int:
-    """As `smallest_bytes`, of a whole structure."""
+    """Return the minimum bytes of a whole structure; as `smallest_bytes`."""
     planned = plan(message_type, version, flexible=flexible)
     fixed = sum(
         smallest_bytes(field.type, flexible=flexible) for step in planned.steps for field in step

@@ -1,6 +1,6 @@
-"""Reading one primitive, each length checked against what is left.
+"""Read one primitive, with each length checked against the remaining bytes.
 
-Owns the byte forms that compiled decoders are made of:
+Defines the byte forms that compiled decoders consist of:
 
     string           int16 length, -1 null, UTF-8         compact: varint of length + 1, 0 null
     bytes, array     int32 length or count, -1 null       compact: varint of length + 1, 0 null
@@ -9,7 +9,7 @@ Owns the byte forms that compiled decoders are made of:
     unsigned varint  7 bits a byte, least significant first, at most 5 bytes
     tags             varint count, then (varint tag, varint size, size bytes) by ascending tag
 
-A read past the end surfaces as struct.error or IndexError; the codec turns both into CorruptError.
+A read past the end raises struct.error or IndexError; the codec turns both into CorruptError.
 Source: Kafka's protocol guide, KIP-482, org.apache.kafka.common.utils.ByteUtils.
 """
 
@@ -54,7 +54,7 @@ def read_uuid(data: Buffer, pos: int) -> tuple[UUID, int]:
 
 @lru_cache(maxsize=10_000)
 def _uuid(raw: bytes) -> UUID:
-    """The same object for the same id: it is made, hashed and compared with each message."""
+    """Return one object per id, because each message constructs, hashes and compares ids."""
     return UUID(bytes=raw)
 
 
@@ -71,7 +71,7 @@ def read_nullable_string(data: Buffer, pos: int) -> tuple[str | None, int]:
 
 
 def read_header_string(data: Buffer, pos: int) -> tuple[str, int]:
-    """As `read_string`; bytes that aren't UTF-8 are kept, as lone surrogates."""
+    """As `read_string`; bytes that are not UTF-8 are kept as lone surrogates."""
     raw, pos = _short_bytes(data, pos)
     return raw.decode(errors="surrogateescape"), pos
 
@@ -119,7 +119,7 @@ def read_compact_nullable_bytes(data: Buffer, pos: int) -> tuple[bytes | None, i
 
 
 def read_records(data: Buffer, pos: int) -> tuple[memoryview, int]:
-    """Read record batches that cannot be null: a slice of `data`, nothing is copied."""
+    """Read record batches that cannot be null: a slice of `data` without a copy."""
     (length,) = _INT32.unpack_from(data, pos)
     return _view(data, pos + 4, length)
 
@@ -143,15 +143,15 @@ def read_compact_nullable_records(data: Buffer, pos: int) -> tuple[memoryview | 
 
 
 def read_presence(data: Buffer, pos: int) -> tuple[bool, int]:
-    """Read the byte before a nullable structure: whether the structure follows."""
+    """Read the byte before a nullable structure; return whether the structure follows."""
     return data[pos] < 0x80, pos + 1
 
 
 def read_count(data: Buffer, pos: int, element_bytes: int) -> tuple[int, int]:
     """Read an array's count, -1 for null.
 
-    CorruptError if so many elements of at least `element_bytes` cannot follow: a forged count
-    never makes us allocate more than what was received.
+    Raises CorruptError if `data` is too short for that many elements of at least `element_bytes`. A
+    forged count thus never allocates more memory than was received.
     """
     (count,) = _INT32.unpack_from(data, pos)
     return _checked_count(data, pos + 4, count, element_bytes), pos + 4

@@ -1,10 +1,10 @@
-"""The vocabulary of message tables: what a field is on the wire, and in which versions.
+"""Define message tables: how each field is encoded, and in which versions.
 
-A message is a frozen dataclass whose fields are declared with `wire(...)`, in the order in which
-they are written; the codec is compiled from that. Facts of a table come from Kafka's message
-schemas (the JSON resources of kafka-clients), the encodings from KIP-482 and the protocol guide.
+A message is a frozen dataclass with fields declared by `wire(...)`, in the order of writing; the
+codec is compiled from that. Tables come from Kafka's message schemas (the JSON resources of
+kafka-clients), encodings from KIP-482 and the protocol guide.
 
-Knows nothing of bytes; what stands here is only what a table says.
+This module only describes tables and handles no bytes.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _LAST_VERSION = 0x7FFF
 
 UnknownTags = tuple[tuple[int, bytes], ...]
 
-# Record batches. Decoding gives a slice of the buffer it was given, which stays alive and may not
-# be resized or reused as long as that slice is; encoding takes several pieces as one.
+# Record batches. Decoding returns a slice of its input buffer, which must not be resized or reused
+# while the slice exists. Encoding takes several pieces as one.
 Buffer = bytes | memoryview
 Records = Buffer | tuple[Buffer, ...]
 NULL_ID = UUID(int=0)
 
 
 class WireType(Enum):
-    """A primitive. In flexible versions strings, bytes and arrays are written in compact form."""
+    """Represents a primitive. Flexible versions use the compact form of strings, bytes, arrays."""
 
     BOOLEAN = "boolean"
     INT8 = "int8"
@@ -39,12 +39,12 @@ class WireType(Enum):
     STRING = "string"
     HEADER_STRING = "header string"  # a string that is never compact: the header's client id
     BYTES = "bytes"
-    RECORDS = "records"  # record batches: bytes that are neither copied nor looked into
+    RECORDS = "records"  # record batches: bytes that are neither copied nor parsed
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayOf:
-    """An array of one primitive or of one message; a tuple in values."""
+    """Represents an array of one primitive or message type; its values are tuples."""
 
     element: WireType | type[Message]
 
@@ -67,14 +67,14 @@ _DEFAULTS: dict[WireType, object] = {
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """An inclusive range of versions, as the protocol states them; empty if first > last."""
+    """Represents an inclusive range of versions, as in the protocol; empty if first > last."""
 
     first: int
     last: int
 
     @classmethod
     def parse(cls, text: str) -> Versions:
-        """Read Kafka's spelling: "3", "1-4", "6+" or "none". ValueError for anything else."""
+        """Parse Kafka's form: "3", "1-4", "6+" or "none". ValueError for anything else."""
         if text == "none":
             return cls(0, -1)
         if text.endswith("+"):
@@ -90,8 +90,8 @@ class Versions:
 class Message:
     """Base of all messages and of the structures in them.
 
-    `unknown_tags` are tagged fields that no table names, ascending by tag: kept, so that what is
-    passed on loses nothing (KIP-482).
+    `unknown_tags` are tagged fields that no table names, ascending by tag. They are kept, so that a
+    relay loses nothing (KIP-482).
     """
 
     unknown_tags: UnknownTags = ()
@@ -99,7 +99,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldSchema:
-    """One row of a table. `tag` is None for a field that is not tagged."""
+    """Represents one row of a table. `tag` is None for an untagged field."""
 
     name: str
     type: FieldType
@@ -126,10 +126,10 @@ def wire(
     default: object = dataclasses.MISSING,
     secret: bool = False,
 ) -> Any:  # noqa: ANN401 - likewise
-    """Declare a field of a message; absent from a version, it has its default there.
+    """Declare a field of a message; in versions without it, it has its default.
 
-    The default of a default is zero, false, empty, the null id, or a structure of defaults. A
-    tagged field is tagged in all its versions. A secret never shows in repr.
+    If `default` is missing, it is zero, false, empty, the null id, or a structure of defaults. A
+    tagged field is tagged in all its versions. A secret never appears in repr.
     """
     if default is dataclasses.MISSING:
         default = _default_of(field_type)
@@ -144,7 +144,7 @@ def _default_of(field_type: FieldType) -> object:
 
 
 def fields_of(message_type: type[Message]) -> tuple[FieldSchema, ...]:
-    """The table of a message type, in the order of writing."""
+    """Return the table of a message type, in the order of writing."""
     rows = []
     for field in dataclasses.fields(message_type):
         row = field.metadata.get(_WIRE)
@@ -168,7 +168,7 @@ ResponseT = TypeVar("ResponseT", bound=Message)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Api(Generic[RequestT, ResponseT]):
-    """An API of the protocol: its key, our versions of it, and its two messages."""
+    """Represents an API of the protocol: its key, the supported versions, and its two messages."""
 
     key: int
     name: str
@@ -178,11 +178,11 @@ class Api(Generic[RequestT, ResponseT]):
     response: type[ResponseT]
 
     def request_header_version(self, version: int) -> int:
-        """2 in flexible versions, else 1 (0 died with ControlledShutdown)."""
+        """Return 2 in flexible versions, else 1 (only ControlledShutdown used 0)."""
         return 2 if version in self.flexible else 1
 
     def response_header_version(self, version: int) -> int:
-        """1 in flexible versions, else 0; always 0 for ApiVersions (KIP-511)."""
+        """Return 1 in flexible versions, else 0; always 0 for ApiVersions (KIP-511)."""
         return 1 if version in self.flexible and self.key != API_VERSIONS_KEY else 0
 
 

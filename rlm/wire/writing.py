@@ -1,6 +1,6 @@
-"""Writing one primitive: the counterpart of rlm.wire.reading, where the byte forms are stated.
+"""Write one primitive: the counterpart of rlm.wire.reading, which defines the byte forms.
 
-A value that does not fit its width surfaces as struct.error; the codec turns it into ValueError.
+A value that does not fit its width raises struct.error; the codec turns it into ValueError.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _ValueT = TypeVar("_ValueT")
 
 
 class GatheredOutput(bytearray):
-    """Output in which records are only noted: where they belong, not their bytes."""
+    """Represents output that records only the position of record batches, not their bytes."""
 
     def __init__(self) -> None:
         super().__init__()
         self._inserts: list[tuple[int, tuple[Buffer, ...]]] = []
 
     def add_records(self, pieces: tuple[Buffer, ...]) -> None:
-        """Let `pieces` follow what was written so far."""
+        """Insert `pieces` after the bytes written so far."""
         self._inserts.append((len(self), pieces))
 
     def parts(self) -> list[Buffer]:
-        """All in order; nothing can be written any more."""
+        """Return all parts in order; a later write fails."""
         written = memoryview(self).toreadonly()
         parts: list[Buffer] = []
         start = 0
@@ -69,7 +69,7 @@ def write_nullable_string(out: bytearray, value: str | None) -> None:
 
 
 def write_header_string(out: bytearray, value: str | None) -> None:
-    """As `write_string`; lone surrogates are the bytes that they were read from."""
+    """As `write_string`; lone surrogates become the bytes that they were read from."""
     raw = not_null(value).encode(errors="surrogateescape")
     out += _INT16.pack(len(raw))
     out += raw
@@ -178,7 +178,7 @@ def write_tags(out: bytearray, tags: UnknownTags | list[tuple[int, bytes]]) -> N
 
 
 def not_null(value: _ValueT | None) -> _ValueT:
-    """What may not be null in this version; UnsupportedError if it is."""
+    """Return the value; UnsupportedError if it is null, which this version does not allow."""
     if value is None:
         raise _null_refused()
     return value

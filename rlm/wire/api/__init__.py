@@ -1,1 +1,1 @@
-"""One module per Kafka API: the tables of its request and response, for all versions."""
+"""Define one module per Kafka API: the tables of its request and response, for all versions."""

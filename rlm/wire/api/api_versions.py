@@ -1,4 +1,4 @@
-"""ApiVersions (KIP-35, KIP-511, KIP-584): what a broker speaks."""
+"""ApiVersions (KIP-35, KIP-511, KIP-584): the APIs and versions that a broker supports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersionsRequest(Message):
-    """A client names itself and asks what the broker speaks."""
+    """A client names itself and requests the supported versions."""
 
     client_software_name: str = wire(WireType.STRING, "3+")
     client_software_version: str = wire(WireType.STRING, "3+")
@@ -26,7 +26,7 @@ class ApiVersion(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupportedFeatureKey(Message):
-    """A feature the broker supports, with its range of levels."""
+    """A feature that the broker supports, with its range of levels."""
 
     name: str = wire(WireType.STRING, "3+")
     min_version: int = wire(WireType.INT16, "3+")
@@ -35,7 +35,7 @@ class SupportedFeatureKey(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalizedFeatureKey(Message):
-    """A feature in force in the cluster, with its range of levels."""
+    """A feature that is active in the cluster, with its range of levels."""
 
     name: str = wire(WireType.STRING, "3+")
     max_version_level: int = wire(WireType.INT16, "3+")
@@ -44,7 +44,7 @@ class FinalizedFeatureKey(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersionsResponse(Message):
-    """What the broker speaks. With UNSUPPORTED_VERSION it is written as version 0."""
+    """The supported versions. A broker writes UNSUPPORTED_VERSION as version 0."""
 
     error_code: int = wire(WireType.INT16, "0+")
     api_keys: tuple[ApiVersion, ...] = wire(ArrayOf(ApiVersion), "0+")

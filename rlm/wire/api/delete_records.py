@@ -25,7 +25,7 @@ class DeleteRecordsTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsRequest(Message):
-    """`timeout_ms` is how long the leader waits for its followers. No leader epoch is sent."""
+    """`timeout_ms` is how long the leader waits for its followers. It has no leader epoch."""
 
     topics: tuple[DeleteRecordsTopic, ...] = wire(ArrayOf(DeleteRecordsTopic), "0+")
     timeout_ms: int = wire(WireType.INT32, "0+")
@@ -52,7 +52,7 @@ class DeleteRecordsTopicResult(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsResponse(Message):
-    """An answer for each partition asked."""
+    """A result for each requested partition."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     topics: tuple[DeleteRecordsTopicResult, ...] = wire(ArrayOf(DeleteRecordsTopicResult), "0+")

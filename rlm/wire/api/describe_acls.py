@@ -1,4 +1,4 @@
-"""DescribeAcls (KIP-140, KIP-290): what an authorizer's rules are."""
+"""DescribeAcls (KIP-140, KIP-290): the rules of an authorizer."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 ANY = 1
-"""Of resource types, pattern types, operations and permission types: all there are."""
+"""Matches all resource types, pattern types, operations and permission types."""
 
 LITERAL = 3
-"""The pattern type of a name that stands for itself."""
+"""The pattern type of a literal name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsRequest(Message):
-    """A filter; None stands for any name, principal or host."""
+    """A filter; None matches any name, principal or host."""
 
     resource_type_filter: int = wire(WireType.INT8, "0+")
     resource_name_filter: str | None = wire(WireType.STRING, "0+", nullable="0+")
@@ -28,7 +28,7 @@ class DescribeAclsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclDescription(Message):
-    """One rule; `host` is `*` for any."""
+    """One rule; `host` is `*` for any host."""
 
     principal: str = wire(WireType.STRING, "0+")
     host: str = wire(WireType.STRING, "0+")
@@ -48,7 +48,7 @@ class DescribeAclsResource(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsResponse(Message):
-    """All rules that the filter lets through."""
+    """All rules that match the filter."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     error_code: int = wire(WireType.INT16, "0+")

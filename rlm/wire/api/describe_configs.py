@@ -1,4 +1,4 @@
-"""DescribeConfigs (KIP-133, KIP-226): settings and where each comes from."""
+"""DescribeConfigs (KIP-133, KIP-226): settings and the source of each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsResource(Message):
-    """A resource; `configuration_keys` None asks for all."""
+    """A resource; `configuration_keys` None requests all."""
 
     resource_type: int = wire(WireType.INT8, "0+")
     resource_name: str = wire(WireType.STRING, "0+")
@@ -18,7 +18,7 @@ class DescribeConfigsResource(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsRequest(Message):
-    """Asks for the configuration as the asked broker has it."""
+    """Requests the configuration as the receiving broker has it."""
 
     resources: tuple[DescribeConfigsResource, ...] = wire(ArrayOf(DescribeConfigsResource), "0+")
     include_synonyms: bool = wire(WireType.BOOLEAN, "1+")
@@ -27,7 +27,7 @@ class DescribeConfigsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsSynonym(Message):
-    """Where a value would come from if what overrides it were gone."""
+    """A source of the value that applies if the sources above it are removed."""
 
     name: str = wire(WireType.STRING, "1+")
     value: str | None = wire(WireType.STRING, "1+", nullable="0+")
@@ -63,7 +63,7 @@ class DescribeConfigsResult(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsResponse(Message):
-    """An answer for each resource asked."""
+    """A result for each requested resource."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     results: tuple[DescribeConfigsResult, ...] = wire(ArrayOf(DescribeConfigsResult), "0+")

@@ -18,7 +18,7 @@ class DescribeShareGroupOffsetsRequestTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeShareGroupOffsetsRequestGroup(Message):
-    """A group; topics None stands for all that it reads and the asker may see."""
+    """A group; topics None requests all that it reads and the user may see."""
 
     group_id: str = wire(WireType.STRING, "0+")
     topics: tuple[DescribeShareGroupOffsetsRequestTopic, ...] | None = wire(
@@ -28,7 +28,7 @@ class DescribeShareGroupOffsetsRequestGroup(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeShareGroupOffsetsRequest(Message):
-    """Goes to the groups' coordinator."""
+    """Requests offsets from the groups' coordinator."""
 
     groups: tuple[DescribeShareGroupOffsetsRequestGroup, ...] = wire(
         ArrayOf(DescribeShareGroupOffsetsRequestGroup), "0+"
@@ -37,7 +37,7 @@ class DescribeShareGroupOffsetsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeShareGroupOffsetsResponsePartition(Message):
-    """`start_offset` is the first that is not done with, -1 before any was."""
+    """`start_offset` is the first one not completed, -1 before the first is completed."""
 
     partition_index: int = wire(WireType.INT32, "0+")
     start_offset: int = wire(WireType.INT64, "0+")
@@ -60,7 +60,7 @@ class DescribeShareGroupOffsetsResponseTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeShareGroupOffsetsResponseGroup(Message):
-    """A group, or why it cannot be described."""
+    """A group, or the error of its description."""
 
     group_id: str = wire(WireType.STRING, "0+")
     topics: tuple[DescribeShareGroupOffsetsResponseTopic, ...] = wire(
@@ -72,7 +72,7 @@ class DescribeShareGroupOffsetsResponseGroup(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeShareGroupOffsetsResponse(Message):
-    """One answer for each group."""
+    """A result for each group."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     groups: tuple[DescribeShareGroupOffsetsResponseGroup, ...] = wire(

@@ -10,7 +10,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Records, Versions, WireType, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaState(Message):
-    """A follower names itself (KIP-903); a client has the default."""
+    """A follower identifies itself (KIP-903); a client leaves the default."""
 
     replica_id: int = wire(WireType.INT32, "15+", default=-1)
     replica_epoch: int = wire(WireType.INT64, "15+", default=-1)
@@ -18,7 +18,7 @@ class ReplicaState(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPartition(Message):
-    """Asks for batches from the one that holds `fetch_offset` on."""
+    """Requests batches from the one that contains `fetch_offset`."""
 
     partition: int = wire(WireType.INT32, "0+")
     current_leader_epoch: int = wire(WireType.INT32, "9+", default=-1)
@@ -76,7 +76,7 @@ class EpochEndOffset(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderIdAndEpoch(Message):
-    """The leader that the asked broker knows of, where it isn't itself (KIP-951)."""
+    """The leader that a broker knows which is not the leader itself (KIP-951)."""
 
     leader_id: int = wire(WireType.INT32, "12+", default=-1)
     leader_epoch: int = wire(WireType.INT32, "12+", default=-1)
@@ -84,7 +84,7 @@ class LeaderIdAndEpoch(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotId(Message):
-    """The snapshot to load instead; of the cluster metadata topic alone."""
+    """The snapshot to load instead; only for the cluster metadata topic."""
 
     end_offset: int = wire(WireType.INT64, "0+", default=-1)
     epoch: int = wire(WireType.INT32, "0+", default=-1)
@@ -92,7 +92,7 @@ class SnapshotId(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortedTransaction(Message):
-    """From `first_offset` on, the producer's records up to its abort marker are void."""
+    """From `first_offset` up to its abort marker, the producer's records are aborted."""
 
     producer_id: int = wire(WireType.INT64, "4+")
     first_offset: int = wire(WireType.INT64, "4+")
@@ -100,9 +100,9 @@ class AbortedTransaction(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionData(Message):
-    """What was found, or why nothing was.
+    """The records of a partition, or the error.
 
-    `records` may begin below the offset asked; only the first batch is sure to be whole. With
+    `records` may begin below the requested offset; only the first batch is certainly whole. With
     most errors the offsets are -1, and there are no records.
     """
 
@@ -132,7 +132,7 @@ class FetchableTopicResponse(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEndpoint(Message):
-    """Where a leader hint leads."""
+    """The address of a leader in a hint."""
 
     node_id: int = wire(WireType.INT32, "16+")
     host: str = wire(WireType.STRING, "16+")
@@ -142,7 +142,7 @@ class NodeEndpoint(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResponse(Message):
-    """An answer for each partition asked; `session_id` 0 is none."""
+    """A result for each requested partition; `session_id` 0 means no session."""
 
     throttle_time_ms: int = wire(WireType.INT32, "1+")
     error_code: int = wire(WireType.INT16, "7+")

@@ -1,4 +1,4 @@
-"""FindCoordinator (KIP-98, KIP-699, KIP-932): who coordinates a group or a transaction."""
+"""FindCoordinator (KIP-98, KIP-699, KIP-932): the coordinator of a group or a transaction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class FindCoordinatorRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coordinator(Message):
-    """The coordinator of one key, or why there is none."""
+    """The coordinator of one key, or the error."""
 
     key: str = wire(WireType.STRING, "4+")
     node_id: int = wire(WireType.INT32, "4+")
@@ -30,7 +30,7 @@ class Coordinator(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindCoordinatorResponse(Message):
-    """One answer, from version 4 one for each key."""
+    """One result; from version 4, one for each key."""
 
     throttle_time_ms: int = wire(WireType.INT32, "1+")
     error_code: int = wire(WireType.INT16, "0-3")

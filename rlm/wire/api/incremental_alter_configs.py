@@ -27,7 +27,7 @@ class AlterConfigsResource(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncrementalAlterConfigsRequest(Message):
-    """Changes; any broker takes them and forwards them to the controller."""
+    """Changes; any broker accepts them and forwards them to the controller."""
 
     resources: tuple[AlterConfigsResource, ...] = wire(ArrayOf(AlterConfigsResource), "0+")
     validate_only: bool = wire(WireType.BOOLEAN, "0+")
@@ -35,7 +35,7 @@ class IncrementalAlterConfigsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigsResourceResponse(Message):
-    """What came of the changes of one resource."""
+    """The result of one resource's changes."""
 
     error_code: int = wire(WireType.INT16, "0+")
     error_message: str | None = wire(WireType.STRING, "0+", nullable="0+")
@@ -45,7 +45,7 @@ class AlterConfigsResourceResponse(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncrementalAlterConfigsResponse(Message):
-    """An answer for each resource."""
+    """A result for each resource."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     responses: tuple[AlterConfigsResourceResponse, ...] = wire(

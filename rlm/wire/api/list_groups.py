@@ -12,7 +12,7 @@ SHARE = "share"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroupsRequest(Message):
-    """Filters; an empty one lets everything through."""
+    """Filters; an empty one matches all groups."""
 
     states_filter: tuple[str, ...] = wire(ArrayOf(WireType.STRING), "4+")
     types_filter: tuple[str, ...] = wire(ArrayOf(WireType.STRING), "5+")
@@ -30,7 +30,7 @@ class ListedGroup(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroupsResponse(Message):
-    """The groups that the asker may see; whoever may see none gets no error."""
+    """The groups that the user may see; if that is none, there is no error."""
 
     throttle_time_ms: int = wire(WireType.INT32, "1+")
     error_code: int = wire(WireType.INT16, "0+")

@@ -1,4 +1,4 @@
-"""ListOffsets: offsets by time, and the ends of a log (KIP-79, KIP-320, KIP-405)."""
+"""ListOffsets (KIP-79, KIP-320, KIP-405): offsets by time, and the ends of a log."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ListOffsetsRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsetsPartitionResponse(Message):
-    """The offset asked for, -1 where there is none."""
+    """The requested offset, -1 if there is none."""
 
     partition_index: int = wire(WireType.INT32, "0+")
     error_code: int = wire(WireType.INT16, "0+")
@@ -57,7 +57,7 @@ class ListOffsetsTopicResponse(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsetsResponse(Message):
-    """An answer for each partition asked."""
+    """A result for each requested partition."""
 
     throttle_time_ms: int = wire(WireType.INT32, "2+")
     topics: tuple[ListOffsetsTopicResponse, ...] = wire(ArrayOf(ListOffsetsTopicResponse), "0+")

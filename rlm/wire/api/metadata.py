@@ -18,7 +18,7 @@ class MetadataRequestTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataRequest(Message):
-    """`topics` None asks for all topics, empty for none (version 0: empty is all)."""
+    """`topics` None requests all topics, empty requests none (version 0: empty is all)."""
 
     topics: tuple[MetadataRequestTopic, ...] | None = wire(
         ArrayOf(MetadataRequestTopic), "0+", nullable="1+"
@@ -30,7 +30,7 @@ class MetadataRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataResponseBroker(Message):
-    """A live broker and its address on the listener that was asked."""
+    """A live broker and its address on the listener that received the request."""
 
     node_id: int = wire(WireType.INT32, "0+")
     host: str = wire(WireType.STRING, "0+")
@@ -40,7 +40,7 @@ class MetadataResponseBroker(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataResponsePartition(Message):
-    """A partition; `leader_id` is -1 where there is no leader."""
+    """A partition; `leader_id` is -1 without a leader."""
 
     error_code: int = wire(WireType.INT16, "0+")
     partition_index: int = wire(WireType.INT32, "0+")
@@ -53,7 +53,7 @@ class MetadataResponsePartition(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataResponseTopic(Message):
-    """A topic, or why nothing is said of it."""
+    """A topic, or the error of its description."""
 
     error_code: int = wire(WireType.INT16, "0+")
     name: str | None = wire(WireType.STRING, "0+", nullable="12+")
@@ -67,7 +67,7 @@ class MetadataResponseTopic(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataResponse(Message):
-    """The cluster as the asked broker sees it now."""
+    """The cluster as the responding broker sees it now."""
 
     throttle_time_ms: int = wire(WireType.INT32, "3+")
     brokers: tuple[MetadataResponseBroker, ...] = wire(ArrayOf(MetadataResponseBroker), "0+")

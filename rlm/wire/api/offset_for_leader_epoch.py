@@ -9,7 +9,7 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderPartition(Message):
-    """Asks for the end of `leader_epoch`."""
+    """Requests the end of `leader_epoch`."""
 
     partition: int = wire(WireType.INT32, "0+")
     current_leader_epoch: int = wire(WireType.INT32, "2+", default=-1)
@@ -34,7 +34,7 @@ class OffsetForLeaderEpochRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochEndOffset(Message):
-    """The largest epoch not above the one asked, and the offset where it ends."""
+    """The largest epoch not above the requested one, and the offset at its end."""
 
     error_code: int = wire(WireType.INT16, "0+")
     partition: int = wire(WireType.INT32, "0+")
@@ -52,7 +52,7 @@ class OffsetForLeaderTopicResult(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpochResponse(Message):
-    """An answer for each partition asked."""
+    """A result for each requested partition."""
 
     throttle_time_ms: int = wire(WireType.INT32, "2+")
     topics: tuple[OffsetForLeaderTopicResult, ...] = wire(ArrayOf(OffsetForLeaderTopicResult), "0+")

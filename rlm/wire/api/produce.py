@@ -27,7 +27,7 @@ class TopicProduceData(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceRequest(Message):
-    """`acks` 0 has no response at all, 1 waits for the leader, -1 for the in-sync replicas."""
+    """`acks` 0 has no response, 1 waits for the leader, -1 for the in-sync replicas."""
 
     transactional_id: str | None = wire(WireType.STRING, "3+", nullable="3+", default=None)
     acks: int = wire(WireType.INT16, "0+")
@@ -37,7 +37,7 @@ class ProduceRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchIndexAndErrorMessage(Message):
-    """Which record made its batch be refused, and why."""
+    """The record for which its batch was refused, and the reason."""
 
     batch_index: int = wire(WireType.INT32, "8+")
     batch_index_error_message: str | None = wire(WireType.STRING, "8+", nullable="8+", default=None)
@@ -45,7 +45,7 @@ class BatchIndexAndErrorMessage(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderIdAndEpoch(Message):
-    """The leader that the asked broker knows of, where it isn't itself (KIP-951)."""
+    """The leader that a broker knows which is not the leader itself (KIP-951)."""
 
     leader_id: int = wire(WireType.INT32, "10+", default=-1)
     leader_epoch: int = wire(WireType.INT32, "10+", default=-1)
@@ -53,7 +53,7 @@ class LeaderIdAndEpoch(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionProduceResponse(Message):
-    """Where the batches begin in the log, or why they are not there."""
+    """The batches' base offset in the log, or the error."""
 
     index: int = wire(WireType.INT32, "0+")
     error_code: int = wire(WireType.INT16, "0+")
@@ -80,7 +80,7 @@ class TopicProduceResponse(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEndpoint(Message):
-    """Where a leader hint leads."""
+    """The address of a leader in a hint."""
 
     node_id: int = wire(WireType.INT32, "10+")
     host: str = wire(WireType.STRING, "10+")
@@ -90,7 +90,7 @@ class NodeEndpoint(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceResponse(Message):
-    """An answer for each partition written to."""
+    """A result for each partition of the request."""
 
     responses: tuple[TopicProduceResponse, ...] = wire(ArrayOf(TopicProduceResponse), "0+")
     throttle_time_ms: int = wire(WireType.INT32, "1+")

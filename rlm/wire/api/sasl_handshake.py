@@ -1,4 +1,4 @@
-"""SaslHandshake (KIP-43, KIP-152): which mechanism authenticates the connection."""
+"""SaslHandshake (KIP-43, KIP-152): the mechanism that authenticates a connection."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rlm.wire.schema import Api, ArrayOf, Message, Versions, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaslHandshakeRequest(Message):
-    """Names the mechanism that will be used."""
+    """Names the client's mechanism."""
 
     mechanism: str = wire(WireType.STRING, "0+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaslHandshakeResponse(Message):
-    """`mechanisms` are those the broker offers."""
+    """`mechanisms` are those that the broker supports."""
 
     error_code: int = wire(WireType.INT16, "0+")
     mechanisms: tuple[str, ...] = wire(ArrayOf(WireType.STRING), "0+")

@@ -1,4 +1,4 @@
-"""ShareAcknowledge (KIP-932): what became of acquired records."""
+"""ShareAcknowledge (KIP-932): acknowledge acquired records."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ShareAcknowledgeRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionData(Message):
-    """What came of the acknowledgements of one partition."""
+    """The result of one partition's acknowledgements."""
 
     partition_index: int = wire(WireType.INT32, "0+")
     error_code: int = wire(WireType.INT16, "0+")
@@ -58,7 +58,7 @@ class ShareAcknowledgeTopicResponse(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareAcknowledgeResponse(Message):
-    """An answer for each partition acknowledged."""
+    """A result for each acknowledged partition."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     error_code: int = wire(WireType.INT16, "0+")

@@ -56,7 +56,7 @@ class ShareFetchRequest(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcquiredRecords(Message):
-    """A range of offsets, both ends included, that the member now holds."""
+    """A range of offsets, both ends included, that the member has acquired."""
 
     first_offset: int = wire(WireType.INT64, "0+")
     last_offset: int = wire(WireType.INT64, "0+")
@@ -65,7 +65,7 @@ class AcquiredRecords(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionData(Message):
-    """What was acquired, or why nothing was."""
+    """The acquired records, or the error."""
 
     partition_index: int = wire(WireType.INT32, "0+")
     error_code: int = wire(WireType.INT16, "0+")
@@ -87,7 +87,7 @@ class ShareFetchableTopicResponse(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareFetchResponse(Message):
-    """An answer for each partition asked."""
+    """A result for each requested partition."""
 
     throttle_time_ms: int = wire(WireType.INT32, "0+")
     error_code: int = wire(WireType.INT16, "0+")

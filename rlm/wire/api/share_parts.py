@@ -1,4 +1,4 @@
-"""What ShareFetch and ShareAcknowledge say in the same words (KIP-932)."""
+"""Define the structures that ShareFetch and ShareAcknowledge share (KIP-932)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rlm.wire.schema import ArrayOf, Message, WireType, wire
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcknowledgementBatch(Message):
-    """What became of a range of offsets; one type for all, or one for each."""
+    """Acknowledges a range of offsets; one type for all, or one for each."""
 
     first_offset: int = wire(WireType.INT64, "0+")
     last_offset: int = wire(WireType.INT64, "0+")
@@ -18,7 +18,7 @@ class AcknowledgementBatch(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderIdAndEpoch(Message):
-    """The leader that the asked broker knows of."""
+    """The leader that the responding broker knows."""
 
     leader_id: int = wire(WireType.INT32, "0+")
     leader_epoch: int = wire(WireType.INT32, "0+")
@@ -26,7 +26,7 @@ class LeaderIdAndEpoch(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEndpoint(Message):
-    """Where a leader hint leads."""
+    """The address of a leader in a hint."""
 
     node_id: int = wire(WireType.INT32, "0+")
     host: str = wire(WireType.STRING, "0+")

@@ -1,15 +1,15 @@
-"""Reading a frame that passes by in chunks: units are looked at, what lies between is skipped.
+"""Read a frame that passes by in chunks: read its units, and skip the bytes between.
 
-A grammar is a set of steps. A step reads one unit (a few fields that are looked at together) of
-the data it is handed, at the position it is handed, and returns the position behind the unit; it
-raises Incomplete, before it has changed anything, if the data ends within the unit. It names the
-next step in `ChunkReader.step` (None: the message is over), and in `skip_bytes` how many bytes
-behind the unit are of no interest. It may change bytes of its unit in place.
+A grammar is a set of steps. A step reads one unit, which is a few fields read together, from `data`
+at `position`, and returns the position after it. If the data ends within the unit, the step raises
+IncompleteUnit before it changes anything. It stores the next step in `ChunkReader.step` (None: the
+message has ended), and the number of bytes to skip after the unit in `skip_bytes`. It may change
+bytes of its unit in place.
 
-    data = reader.feed(chunk)        what may be passed on now, in order
+    data = reader.feed(chunk)        bytes to relay now, in order
 
-A unit that a chunk ends in is held back, and passed on when the next chunks have completed it. So
-memory is bounded by the largest unit, and a changed unit never left unchanged.
+A unit that is cut by the end of a chunk is buffered until the next chunks have completed it. So the
+largest unit bounds the memory, and a unit to be changed never leaves unchanged.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from rsm.segment.errors import CorruptError
 
 Step = Callable[[Data, int], int]
 
-# A unit that was cut is completed in strides of this length: most units are shorter.
+# A cut unit is completed in strides of this length, because most units are shorter.
 _STRIDE_BYTES = 64
 
 
 class ChunkReader:
     """Runs the steps of one frame. Not thread-safe.
 
-    `base_position` is where the data that a step is handed begins in the frame.
+    `base_position` is the position of a step's data within the frame.
     """
 
     __slots__ = ("_buffered", "_left_bytes", "_position", "base_position", "skip_bytes", "step")
@@ -37,33 +37,33 @@ class ChunkReader:
         self.step: Step | None = first
         self.skip_bytes = 0
         self.base_position = 0
-        self._position = 0  # of the first byte that was not passed on
+        self._position = 0  # of the first byte not relayed yet
         self._buffered = bytearray()
         self._left_bytes = frame_bytes
 
     @property
     def left_bytes(self) -> int:
-        """How much of the frame has not been fed yet."""
+        """Return how many bytes of the frame have not been fed yet."""
         return self._left_bytes
 
     @property
     def passing_bytes(self) -> int:
-        """How many of the next bytes are of no interest; they may also go by unseen (`passed`)."""
+        """Return how many of the next bytes to skip; they need not be fed (see `passed`)."""
         return min(self.skip_bytes, self._left_bytes)
 
     def passed(self, count: int) -> None:
-        """So many bytes went by, at most `passing_bytes`. Raises CorruptError as `feed`."""
+        """Skip `count` bytes, at most `passing_bytes`. Raises CorruptError as `feed`."""
         self.skip_bytes -= count
         self._left_bytes -= count
         self._position += count
         self._require_whole()
 
     def feed(self, chunk: memoryview) -> list[memoryview]:
-        """Take the next bytes of the frame; returns what may be passed on, views of it mostly.
+        """Read the next bytes of the frame; return the bytes to relay, mostly views of `chunk`.
 
-        `chunk` is writable, of bytes, and within the frame (ValueError if not). What is returned
-        is valid until the chunk's buffer is used again. Raises CorruptError for bytes that are
-        not such a message, and for one that does not end with the frame.
+        `chunk` is writable and within the frame, else ValueError. The result is valid until the
+        chunk's buffer is reused. Raises CorruptError if the bytes are not such a message, or if the
+        message does not end with the frame.
         """
         self._left_bytes -= len(chunk)
         if self._left_bytes < 0:
@@ -85,7 +85,7 @@ class ChunkReader:
             raise CorruptError("frame ends within its message", position=self._position)
 
     def _run(self, data: memoryview, position: int) -> int:
-        """Take steps until the data ends; returns the position behind the last whole unit."""
+        """Run steps until the data ends; return the position after the last whole unit."""
         end = len(data)
         while True:
             if self.skip_bytes:
@@ -103,7 +103,7 @@ class ChunkReader:
                 return position
 
     def _complete(self, chunk: memoryview, passed: list[memoryview]) -> int:
-        """Complete the unit that is held back; returns how much of the chunk that took."""
+        """Complete the buffered unit; return how many bytes of the chunk that took."""
         assert self.step is not None
         self.base_position = self._position
         buffered = self._buffered

@@ -1,4 +1,4 @@
-"""A Fetch response that passes by in chunks: each partition's state is seen and may be changed.
+"""Scan a Fetch response in chunks: a visitor sees each partition's state and may change it.
 
     correlation id [, tags]                                        the frame's head
     throttle time [, error code, session id], count of topics      versions 7 and up
@@ -7,13 +7,13 @@
         count of aborted transactions, (producer id, first offset) each
         [preferred read replica,] length of records, records                               11 and up
 
-with tags behind each structure from version 12 on. Changes keep each field's width, so the frame's
-size stays true while it is streamed. Records are skipped without being touched; no more is held
-back than one partition's fixed fields or one topic's name.
+with tags after each structure from version 12 on. A change keeps each field's width, so the frame's
+size stays correct while it is streamed. The scanner skips records and never reads them. It buffers
+at most one partition's fixed fields or one topic's name.
 
-Addresses have no fixed width. So the leaders' addresses that versions 16 and up may end with are
-turned into a tagged field nobody knows: the client goes to the leader that is named by the
-addresses that it has from Metadata, as it does with older versions.
+Addresses have no fixed width. So the scanner turns the leaders' addresses at the end of versions 16
+and up into an unknown tagged field. The client then connects to that leader at its address from
+Metadata, as it does with older versions.
 
 Source: FetchResponse.json of kafka-clients, KIP-227, KIP-482, KIP-516, KIP-951.
 """
@@ -46,11 +46,11 @@ _LOG_START_VERSION = 5
 _ABORTED_BYTES = 16
 _UUID_BYTES = 16
 _INT32 = struct.Struct(">i")
-_NO_TAGS_BYTES = 3  # behind the last partition, its topic, and the response
+_NO_TAGS_BYTES = 3  # after the last partition, its topic, and the response
 
 
 class ScannedResponse(NamedTuple):
-    """What a response says before its topics; versions below 7 have only the throttle time."""
+    """A response's fields before its topics; versions below 7 have only the throttle time."""
 
     throttle_time_ms: int
     error_code: int = 0
@@ -68,35 +68,35 @@ class ScannedPartition(NamedTuple):
 
 
 class FetchVisitor(Protocol):
-    """Sees what passes by, in order, before it is passed on.
+    """Sees the response's parts in order, before they are relayed.
 
-    What the first two return replaces what they were given; a field that the version does not
-    carry is not written.
+    The results of the first two methods replace their arguments. Fields that the version does not
+    carry are not written.
     """
 
     def response(self, found: ScannedResponse) -> ScannedResponse:
-        """The response begins."""
+        """Handle the start of the response."""
         ...
 
     def partition(
         self, topic: str | UUID, found: ScannedPartition, *, position: int
     ) -> ScannedPartition:
-        """A partition begins, at `position` in the frame; its topic by name or by id."""
+        """Handle a partition at `position` in the frame; its topic by name or by id."""
         ...
 
     def records(self, records_bytes: int) -> None:
-        """So many bytes of records of that partition follow; 0 for null."""
+        """Handle the length of that partition's records; 0 for null."""
         ...
 
 
 class FetchResponseScanner(StructureScanner):
-    """Passes one Fetch response on, in any chunks. Not thread-safe.
+    """Relays one Fetch response in any chunks. Not thread-safe.
 
-    `frame_bytes` is the frame's size field. `correlation_id` is None until it was seen.
+    `frame_bytes` is the frame's size field. `correlation_id` is None until it has arrived.
     """
 
     def __init__(self, version: int, *, frame_bytes: int, visitor: FetchVisitor) -> None:
-        """Raises UnsupportedError for a version that is not in the table."""
+        """Raise UnsupportedError for a version that is not in the table."""
         if version not in FETCH.versions:
             raise UnsupportedError("no such version of Fetch", version=version)
         super().__init__(self._read_head, self._next_topic, frame_bytes=frame_bytes)
@@ -116,7 +116,7 @@ class FetchResponseScanner(StructureScanner):
 
     @property
     def left_bytes(self) -> int:
-        """How much of the frame has not been fed yet; 0: the response is over."""
+        """Return how many bytes of the frame have not been fed yet; 0 at the response's end."""
         return self._reader.left_bytes
 
     def _read_head(self, data: Data, position: int) -> int:
@@ -164,7 +164,7 @@ class FetchResponseScanner(StructureScanner):
 
     def _read_aborted_count(self, data: Data, position: int) -> int:
         count, end = nullable_length_unit(data, position, flexible=self._flexible)
-        if count == 0:  # nearly always: then one unit reaches to the records
+        if count == 0:  # the usual case: one unit then extends to the records
             return self._read_records(data, end)
         if self._flexible:
             self._aborted_left = count
@@ -190,8 +190,8 @@ class FetchResponseScanner(StructureScanner):
         self._reader.skip_bytes = records_bytes
         left_bytes = self._frame_bytes - self._reader.base_position - end - records_bytes
         if self._flexible and left_bytes == _NO_TAGS_BYTES and not self._is_more_to_come:
-            # With the records: nothing is changed there. What else three bytes may be is nothing
-            # that a client would take.
+            # Skip the tag counts with the records: the scanner changes nothing in them. No client
+            # would accept other content in these three bytes.
             self._reader.skip_bytes += _NO_TAGS_BYTES
             self._finish()
         else:
@@ -200,7 +200,7 @@ class FetchResponseScanner(StructureScanner):
 
     @property
     def _is_more_to_come(self) -> bool:
-        """Whether another partition follows this one."""
+        """Return whether another partition follows this one."""
         return bool(self._partitions_left or self._topics_left)
 
     def _next_partition(self) -> None:

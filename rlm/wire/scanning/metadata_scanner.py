@@ -1,13 +1,13 @@
-"""A Metadata response that passes by in chunks: its brokers are changed, the rest is not read.
+"""Scan a Metadata response in chunks: change its brokers, and do not read the rest.
 
     correlation id [, tags]             the frame's head
     [throttle time,] count of brokers   the throttle time in versions 3 and up
       node id, host, port [, rack]      the rack in versions 1 and up
     cluster id, topics with their partitions, …
 
-The brokers come first and are few, the partitions behind them may be many. A changed address has
-another length, and the frame's size stands before all: so the brokers are held until all of them
-have come, and no more than that.
+The brokers come first and are few; the partitions after them may be many. A changed address has
+another length, and the frame's size precedes everything. So the scanner buffers the brokers until
+all have arrived, and buffers no more than that.
 
 Source: MetadataResponse.json of kafka-clients.
 """
@@ -23,16 +23,16 @@ from rlm.wire.scanning.units import IncompleteUnit, count_unit, fixed_unit
 from rlm.wire.schema import Buffer
 from rsm.segment.errors import CorruptError, UnsupportedError
 
-MAX_BUFFERED_BYTES = 4 << 20  # some ten thousand brokers of long names
+MAX_BUFFERED_BYTES = 4 << 20  # about ten thousand brokers with long names
 
 _THROTTLE_TIME_VERSION = 3
 _THROTTLE_TIME_BYTES = 4
 
 
 class MetadataScanner:
-    """Passes one Metadata response on, in any chunks. Not thread-safe.
+    """Relays one Metadata response in any chunks. Not thread-safe.
 
-    `frame_bytes` is the size of what is passed on, None until that is known.
+    `frame_bytes` is the size of the relayed frame, None until it is known.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class MetadataScanner:
         frame_bytes: int,
         readdress: Callable[[MetadataResponseBroker], MetadataResponseBroker],
     ) -> None:
-        """Raises UnsupportedError for a version that is not in the table."""
+        """Raise UnsupportedError for a version that is not in the table."""
         if version not in METADATA.versions:
             raise UnsupportedError("no such version of Metadata", version=version)
         self.frame_bytes: int | None = None
@@ -53,28 +53,28 @@ class MetadataScanner:
         self._buffered = b""
         self._brokers_position: int | None = None
         self._brokers_left = 0
-        self._end_position = 0  # of what was read of it
+        self._end_position = 0  # of the bytes read so far
         self._readdressed = bytearray()
 
     @property
     def buffered_bytes(self) -> int:
-        """How much of the frame is held back."""
+        """Return how many bytes of the frame are buffered."""
         return len(self._buffered)
 
     @property
     def passing_bytes(self) -> int:
-        """How many of the next bytes may go by unseen: all that is behind the brokers."""
+        """Return how many of the next bytes need not be fed: all after the brokers."""
         return 0 if self.frame_bytes is None else self._left_bytes
 
     def passed(self, count: int) -> None:
-        """So many of them went by, at most `passing_bytes`."""
+        """Skip `count` bytes, at most `passing_bytes`."""
         self._left_bytes -= count
 
     def feed(self, chunk: memoryview) -> list[Buffer]:
-        """Take the next bytes of the frame, behind its size; returns what may be passed on.
+        """Read the next bytes of the frame after its size; return the bytes to relay.
 
-        The chunk lies within the frame (ValueError if not); what is returned may be views of it.
-        Raises CorruptError where no brokers can be read.
+        The chunk is within the frame, else ValueError. The result may be views of it. Raises
+        CorruptError if no brokers can be read.
         """
         if len(chunk) > self._left_bytes:
             raise ValueError("more bytes than the frame has")
@@ -91,14 +91,14 @@ class MetadataScanner:
         return [buffered[:start] + self._readdressed, memoryview(buffered)[end:]]
 
     def _read(self) -> bool:
-        """Read as far as it has come; whether all brokers have."""
+        """Read the buffered bytes; return whether all brokers have arrived."""
         try:
             if self._brokers_position is None:
                 self._read_head()
             while self._brokers_left:
                 self._read_broker()
         except (IncompleteUnit, CorruptError) as error:
-            # What is cut cannot be told from what is corrupt until more has come.
+            # Truncated bytes look like corrupt ones until more have arrived.
             if not self._left_bytes or len(self._buffered) > MAX_BUFFERED_BYTES:
                 raise CorruptError("no brokers can be read of Metadata", reason=error) from error
             return False

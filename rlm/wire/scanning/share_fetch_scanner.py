@@ -1,4 +1,4 @@
-"""A ShareFetch response that passes by in chunks: it names no broker's address behind it.
+"""Scan a ShareFetch response in chunks, and remove the brokers' addresses.
 
     correlation id, tags                                            the frame's head
     throttle time, error code, error message, lock timeout, count of topics
@@ -9,10 +9,10 @@
         count of acquired ranges, (first offset, last offset, delivery count, tags) each
     node endpoints, tags
 
-with tags behind each structure. Records are skipped without being touched. An address has no fixed
-width, and the frame's size stands before all: so where endpoints follow, their count becomes 0, and
-they with all that is behind them one tagged field nobody knows. The client goes to the leader that
-is named at the address that it has from Metadata.
+with tags after each structure. The scanner skips records and never reads them. An address has no
+fixed width, and the frame's size precedes everything. So if endpoints follow, their count becomes
+0. They and all bytes after them become one unknown tagged field. The client then connects to the
+named leader at its address from Metadata.
 
 Source: ShareFetchResponse.json of kafka-clients, KIP-482, KIP-932, KIP-951.
 """
@@ -44,13 +44,13 @@ _VARINT_BITS = 7
 
 
 class ShareFetchScanner(StructureScanner):
-    """Passes one ShareFetch response on, in any chunks. Not thread-safe.
+    """Relays one ShareFetch response in any chunks. Not thread-safe.
 
-    `frame_bytes` is the frame's size, before as behind.
+    `frame_bytes` is the frame's size, equal before and after the scan.
     """
 
     def __init__(self, version: int, *, frame_bytes: int) -> None:
-        """Raises UnsupportedError for a version that is not in the table."""
+        """Raise UnsupportedError for a version that is not in the table."""
         if version not in SHARE_FETCH.versions:
             raise UnsupportedError("no such version of ShareFetch", version=version)
         super().__init__(self._read_head, self._next_topic, frame_bytes=frame_bytes)
@@ -125,7 +125,7 @@ class ShareFetchScanner(StructureScanner):
         return end
 
     def _read_endpoints(self, data: Data, position: int) -> int:
-        """The last unit: what is left of the frame is passed over, hidden if it names brokers."""
+        """Read the last unit: skip the rest of the frame, and hide it if it names brokers."""
         left_bytes = self.frame_bytes - (self._reader.base_position + position)
         count, end = count_unit(data, position, flexible=True)
         if count:
@@ -138,9 +138,9 @@ class ShareFetchScanner(StructureScanner):
 
 
 def _hidden(left_bytes: int) -> bytes:
-    """What to begin the last `left_bytes` of a response with, that they name no endpoints.
+    """Return the first of the last `left_bytes` of a response, which hide its endpoints.
 
-    The size of the tagged field is a varint of as many bytes as make the sum right.
+    The size of the tagged field is a varint with the width for which the total is exact.
     """
     for width in range(1, 6):
         size_bytes = left_bytes - len(_NO_ENDPOINTS) - width

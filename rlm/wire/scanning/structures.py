@@ -1,4 +1,4 @@
-"""What the scanners of flexible messages share: they pass bytes on, and skip tags (KIP-482)."""
+"""Share code of the scanners of flexible messages: relay bytes, and skip tags (KIP-482)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable
 from rlm.wire.scanning.chunks import ChunkReader, Step
 from rlm.wire.scanning.units import Data, varint_unit
 
-UNKNOWN_TAG = 0x7F  # of one byte, and far above those that are given out
+UNKNOWN_TAG = 0x7F  # of one byte, and far above the assigned tags
 
 
 class StructureScanner:
-    """Passes one message on, in any chunks; a grammar adds its steps. Not thread-safe.
+    """Relays one message in any chunks; a grammar adds its steps. Not thread-safe.
 
-    Each step reads first, then changes: Incomplete must leave all as it was.
+    Each step reads first, then changes, because IncompleteUnit must leave everything unchanged.
     """
 
     def __init__(self, first: Step, after_tags: Callable[[], None], *, frame_bytes: int) -> None:
@@ -22,20 +22,20 @@ class StructureScanner:
         self._reader = ChunkReader(first, frame_bytes=frame_bytes)
 
     def feed(self, chunk: memoryview) -> list[memoryview]:
-        """Take the next bytes of the frame, behind its size; contract of ChunkReader.feed."""
+        """Read the next bytes of the frame, after its size; as ChunkReader.feed."""
         return self._reader.feed(chunk)
 
     @property
     def passing_bytes(self) -> int:
-        """How many of the next bytes may go by unseen: records, mostly."""
+        """Return how many of the next bytes need not be fed: mostly records."""
         return self._reader.passing_bytes
 
     def passed(self, count: int) -> None:
-        """So many of them went by; contract of ChunkReader.passed."""
+        """Skip `count` of them; as ChunkReader.passed."""
         self._reader.passed(count)
 
     def _end_structure(self, then: Callable[[], None]) -> None:
-        """Read the tags behind a structure, then go on."""
+        """Read the tags after a structure, then continue with `then`."""
         self._after_tags = then
         self._reader.step = self._read_tag_count
 
@@ -48,7 +48,7 @@ class StructureScanner:
             then()
 
     def _see_tag(self, data: Data, position: int, tag: int, size_position: int) -> None:
-        """A tagged field begins: its tag stands before `size_position`, and may be changed."""
+        """Handle a tagged field; its tag ends at `size_position` and may be changed."""
 
     def _read_tag_count(self, data: Data, position: int) -> int:
         tag_count, end = varint_unit(data, position)

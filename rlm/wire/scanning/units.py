@@ -1,8 +1,8 @@
-"""Reading one field of data that may end within it: the units that a frame in chunks is read by.
+"""Read one field of data that may end within the field, for frames that arrive in chunks.
 
-As rlm.wire.reading, where the byte forms are stated, but every function here raises Incomplete if
-the data ends before the field does, and returns the field with the position behind it. CorruptError
-is for what more data cannot mend.
+As rlm.wire.reading, which defines the byte forms. But every function raises IncompleteUnit if the
+data ends before the field, and returns the field with the position after it. CorruptError is for
+errors that more data cannot resolve.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import struct
 from rlm.wire.reading import read_unsigned_varint
 from rsm.segment.errors import CorruptError
 
-# A chunk, or the held-back beginning of a unit with what completes it.
+# A chunk, or the buffered beginning of a unit with the bytes that complete it.
 Data = memoryview | bytearray
 
 _INT16 = struct.Struct(">h")
@@ -20,12 +20,12 @@ _INT32 = struct.Struct(">i")
 _MAX_STRING_BYTES = 0x7FFF
 
 
-class IncompleteUnit(Exception):  # noqa: N818 - not an error: the rest has not come yet
+class IncompleteUnit(Exception):  # noqa: N818 - not an error: the rest has not arrived yet
     """The data ends within the unit."""
 
 
 def fixed_unit(data: Data, position: int, unit_bytes: int) -> int:
-    """The position behind a unit of fixed width."""
+    """Return the position after a unit of fixed width."""
     end = position + unit_bytes
     if end > len(data):
         raise IncompleteUnit
@@ -74,7 +74,7 @@ def string_unit(data: Data, position: int, *, flexible: bool) -> tuple[str, int]
 
 
 def compact_nullable_string_unit(data: Data, position: int) -> int:
-    """The position behind a string of at most 32,767 bytes in the compact form, or null."""
+    """Return the position after a compact string of at most 32,767 bytes, or null."""
     length, start = nullable_length_unit(data, position, flexible=True)
     if length > _MAX_STRING_BYTES:
         raise CorruptError("string of impossible length", length_bytes=length)

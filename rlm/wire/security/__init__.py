@@ -1,1 +1,1 @@
-"""Security of a connection: settings, SASL exchanges, TLS."""
+"""Secure a connection: settings, SASL exchanges, TLS."""

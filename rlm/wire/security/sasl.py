@@ -1,8 +1,8 @@
-"""SASL mechanisms as exchanges of bytes: PLAIN (RFC 4616), SCRAM (RFC 5802, RFC 7677).
+"""Run SASL mechanisms as exchanges of bytes: PLAIN (RFC 4616), SCRAM (RFC 5802, RFC 7677).
 
-Owns what is said, not how it travels: `first_message`, then `answer` to each message of the
-server until `is_done`. User names and passwords are taken as UTF-8 as they stand, as Kafka's
-ScramFormatter does. An exchange is used once, by one thread, and never prints its password.
+Owns the messages, not their transport: `first_message`, then `answer` to each message of the server
+until `is_done`. User names and passwords are used as UTF-8 without normalization, as by Kafka's
+ScramFormatter. An exchange is used once, by one thread, and never prints its password.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Protocol
 
 from rsm.segment.errors import CorruptError
 
-# RFC 7677 demands 4096, as does Kafka's ScramMechanism; the upper bound is ours: a server can
-# make us compute that long.
+# RFC 7677 and Kafka's ScramMechanism require 4096. The upper bound is this client's own, because
+# the server's count determines how long the client computes.
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 1_000_000
 
@@ -25,24 +25,24 @@ _NO_CHANNEL_BINDING = "n,,"
 
 
 class SaslExchange(Protocol):
-    """The client's side of one authentication."""
+    """Represents the client's side of one authentication."""
 
     def first_message(self) -> bytes:
-        """What the client says first."""
+        """Return the client's first message."""
 
     def answer(self, challenge: bytes) -> bytes:
-        """What the client says to the server's message; nothing follows if `is_done`.
+        """Return the client's message after the server's; nothing follows if `is_done`.
 
-        Raises CorruptError if the server is not who it has to be, or speaks nonsense.
+        Raises CorruptError if the server cannot prove its identity, or its message is malformed.
         """
 
     @property
     def is_done(self) -> bool:
-        """Whether the exchange has ended well."""
+        """Return whether the exchange has succeeded."""
 
 
 class PlainExchange:
-    """PLAIN: one message with the password in clear, one empty answer."""
+    """PLAIN: one message with the password in clear text, one empty response."""
 
     def __init__(self, *, username: str, password: str) -> None:
         self._message = f"\0{username}\0{password}".encode()
@@ -61,7 +61,7 @@ class PlainExchange:
 
 
 class ScramExchange:
-    """SCRAM: both sides prove that they know the password, which never travels.
+    """SCRAM: both sides prove that they know the password, which is never sent.
 
     `nonce` must be fresh and unpredictable, printable and without a comma.
     """
@@ -115,7 +115,7 @@ class ScramExchange:
 
 
 def _challenge_of(attributes: dict[str, str], *, client_nonce: str) -> tuple[str, bytes, int]:
-    """The nonce, salt and iteration count of a server's first message."""
+    """Return the nonce, salt and iteration count of a server's first message."""
     nonce = attributes.get("r", "")
     if not nonce.startswith(client_nonce) or len(nonce) == len(client_nonce):
         raise CorruptError("server's SCRAM nonce does not extend ours")

@@ -1,8 +1,8 @@
-"""What the client settings say about security, in librdkafka's names.
+"""Read the security settings of the client, in librdkafka's names.
 
-Owns which of them this client can honour. A setting of security that it cannot honour is an
-error: to connect with less than what was asked for would be wrong. Settings of other kinds
-are not ours and pass unread. Secrets never show in repr.
+Decides which of them this client supports. An unsupported security setting is an error, because a
+connection must not be less secure than requested. Other settings are ignored. Secrets never appear
+in repr.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _KNOWN = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
-    """TLS towards the broker; the certificate is always verified.
+    """Represents TLS towards the broker; the certificate is always verified.
 
-    `ca_path` None trusts what the system trusts.
+    If `ca_path` is None, it trusts the system's certificates.
     """
 
     ca_path: str | None = None
@@ -49,7 +49,7 @@ class TlsSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaslSettings:
-    """Who we are, and how we prove it."""
+    """Represents the user and the credentials."""
 
     mechanism: str
     username: str
@@ -58,16 +58,16 @@ class SaslSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecuritySettings:
-    """How a connection to a broker is secured; None is without."""
+    """Represents how a connection to a broker is secured; None is without."""
 
     tls: TlsSettings | None = None
     sasl: SaslSettings | None = None
 
 
 def security_of(client: Mapping[str, str]) -> SecuritySettings:
-    """Read the security settings among `client`, whose keys are librdkafka's, without prefix.
+    """Read the security settings in `client`, whose keys are librdkafka's, without prefix.
 
-    Raises InvalidConfigError naming the key (in the user's file it may bear a prefix).
+    Raises InvalidConfigError with the key, which may have a prefix in the user's file.
     """
     for key in client:
         if key.startswith(_SECURITY_PREFIXES) and key not in _KNOWN:
@@ -100,7 +100,7 @@ def _tls(client: Mapping[str, str]) -> TlsSettings:
 
 def _sasl(client: Mapping[str, str]) -> SaslSettings:
     key = next((name for name in _MECHANISM_KEYS if name in client), _MECHANISM_KEYS[0])
-    mechanism = client.get(key, "GSSAPI").upper()  # librdkafka's default, which we lack
+    mechanism = client.get(key, "GSSAPI").upper()  # librdkafka's default, unsupported here
     if mechanism not in _MECHANISMS:
         raise _invalid(key, mechanism, _MECHANISMS)
     for needed in (_USERNAME, _PASSWORD):

@@ -1,4 +1,4 @@
-"""TLS towards brokers, from settings to what Python's ssl takes. Reads files, holds no socket."""
+"""Create Python's TLS context towards brokers from settings. Reads files, opens no socket."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from rsm.segment.errors import InvalidConfigError
 
 
 def client_context(tls: TlsSettings) -> ssl.SSLContext:
-    """The context of connections to brokers: their certificates are always verified.
+    """Create the context of connections to brokers; it always verifies their certificates.
 
-    Raises InvalidConfigError where a certificate, key or CA file cannot be used; its keys are
+    Raises InvalidConfigError if a certificate, key or CA file is unusable; its keys are
     librdkafka's.
     """
     context = _trusting(tls.ca_path)
     context.check_hostname = tls.check_host_name
     if tls.certificate_path is not None:
         try:
-            # A key without its password must fail, not ask the terminal for it.
+            # A key without its password must fail, and not prompt on the terminal.
             context.load_cert_chain(
                 tls.certificate_path, tls.key_path, password=tls.key_password or ""
             )
@@ -36,7 +36,7 @@ def _trusting(ca_path: str | None) -> ssl.SSLContext:
     try:
         if ca_path is None:
             return ssl.create_default_context()
-        if Path(ca_path).is_dir():  # either, as librdkafka takes it
+        if Path(ca_path).is_dir():  # file or directory, as in librdkafka
             return ssl.create_default_context(capath=ca_path)
         return ssl.create_default_context(cafile=ca_path)
     except OSError as error:
