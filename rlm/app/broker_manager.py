@@ -105,7 +105,7 @@ class BrokerManager:
         stopping: Event,
         resources: ExitStack,
     ) -> None:
-        """Take `stopping`, which ends copies, and `resources`, which `stop` closes last."""
+        """`stopping` ends copies; `stop` closes `resources` last."""
         self._work = work
         self._metrics = metrics
         self._clock = clock

@@ -34,7 +34,7 @@ def manager_address(
     towards_broker: str,
     others: Sequence[OtherHost],
 ) -> ManagerAddress:
-    """Decide which address a manager registers that listens at `bound`.
+    """Decide the registered address of a manager that listens at `bound`.
 
     `advertised` is the setting and takes precedence. `towards_broker` is the IP address by which
     this host reaches its broker, and replaces a wildcard. `others` are the cluster's other hosts.

@@ -41,7 +41,7 @@ class ManagerGauges:
         self._metrics.copies_hanging.set(self._hanging_copies())
 
     def _show_failing(self, reports: Sequence[PartitionReport]) -> None:
-        """Show the causes of failing copies; remove those that ended, so that alarms end."""
+        """Show the causes of failing copies, without ended ones, so that alarms end."""
         failing = failing_copies(reports)
         for cause in self._shown_causes - failing.keys():
             self._metrics.copy_failing_partitions.remove(cause)

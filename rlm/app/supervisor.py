@@ -1,7 +1,7 @@
 """Compose `rlm run`: checks, sockets, lock, children, and one HTTP server for all of them.
 
-Steps that leave no trace run first: it reads files and binds addresses before it creates the state
-directory. It binds the listening sockets once, so that a restarted child inherits its address.
+Reads files and binds addresses before it creates the state directory, because their failure leaves
+no trace. Binds the listening sockets once, so that a restarted child inherits its address.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def supervise_host(config_path: Path) -> int:
     state_dir = config.host.state_dir
     with ExitStack() as stack:
         stack.enter_context(restricted_umask())
-        # If another supervisor runs here, report that, not that its addresses are in use.
+        # Report a lock of another supervisor first: its addresses are in use too.
         is_locked = has_lock(state_dir)
         if is_locked:
             stack.enter_context(locked_state_dir(state_dir))
@@ -108,8 +108,8 @@ def supervise(
 ) -> int:
     """Step the supervisor until it has ended; a stop signal stops it, a second one kills it.
 
-    `stepped` receives all processes after each step. A step does not restart a process that ended
-    in the same step.
+    `stepped` receives all processes after each `step`. A `step` that finds a process ended does not
+    restart it.
     """
     while True:
         for event in supervisor.step(clock.monotonic_ms()):

@@ -2,7 +2,7 @@
 
 A copy fetches offsets before its first and after its last byte, and a response must not be older
 than its request. Many copies at once would queue for one connection, with three requests each. So
-a caller that finds the connection busy joins the next request, with all others that wait.
+a caller that finds the connection busy joins the next request with all other waiting callers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SharedOffsets:
     """Thread-safe. Memory: the partitions that callers request at one moment."""
 
     def __init__(self, put: Callable[[Callable[[], _Epochs]], _Offsets]) -> None:
-        """Take `put`, which waits for the connection, then calls its argument and requests that."""
+        """`put` waits for the connection, then requests what its argument returns."""
         self._put = put
         self._lock = Lock()
         self._open: _Question | None = None

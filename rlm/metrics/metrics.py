@@ -161,7 +161,7 @@ class Metrics:
         self.bucket_accessible = self._gauge(
             "rlm_bucket_accessible",
             "1 if the store could be used as it is configured when last tried, else 0.",
-            ("task",),  # so that only a process that checks exports it
+            ("task",),  # so that only checking processes export it
         )
 
         self.disk_cache_results = self._counter(

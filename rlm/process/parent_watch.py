@@ -25,7 +25,7 @@ def watch_parent(
     """Call `on_gone` when the pipe at `descriptor` ends, and `exit_now(1)` after `clean_stop_ms`.
 
     `on_gone` requests the clean stop. It runs in its own thread, so it may hang. Returns the
-    watching thread, a daemon, which does not delay the end of a process that stopped cleanly.
+    watching thread, a daemon, which does not delay a clean end of the process.
     """
     watcher = threading.Thread(
         target=_watch,

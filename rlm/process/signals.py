@@ -1,4 +1,4 @@
-"""Collect signals as values that a loop waits for, instead of handlers that run anywhere."""
+"""Collect signals as values that a loop waits for, instead of running handlers anywhere."""
 
 from __future__ import annotations
 

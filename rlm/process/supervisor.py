@@ -4,7 +4,7 @@
                        RUNNING --exit--> ENDED                       once stopping
     stop(): SIGTERM to all; after `kill_after_ms`, or a second stop(), SIGKILL to the rest
 
-Exit code 2 means that a child's configuration is wrong, which no restart repairs. The supervisor
+Exit code 2 of a child means a wrong configuration, which no restart repairs. The supervisor
 then stops the others and exits with 2 itself. `step` does what is due and returns the events; the
 loop waits, takes signals and logs (rlm.app.supervisor).
 """
@@ -24,7 +24,7 @@ KILL_AFTER_MS = 15_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildStatus:
-    """Represents a child at the last step; `pid` is None while it is not running."""
+    """Represents a child after the last `step`; `pid` is None while it is not running."""
 
     spec: ChildSpec
     pid: int | None
@@ -68,7 +68,7 @@ class Supervisor:
         *,
         kill_after_ms: int = KILL_AFTER_MS,
     ) -> None:
-        """Supervise `specs`; the first step starts them."""
+        """Supervise `specs`; the first `step` starts them."""
         self._slots = tuple(_Slot(spec, new_backoff()) for spec in specs)
         self._spawner = spawner
         self._kill_after_ms = kill_after_ms
@@ -93,7 +93,7 @@ class Supervisor:
         return self._exit_code
 
     def statuses(self) -> tuple[ChildStatus, ...]:
-        """Return all children as of the last step. Thread-safe."""
+        """Return all children as of the last `step`. Thread-safe."""
         return self._statuses
 
     def step(self, now_ms: int) -> tuple[ProcessEvent, ...]:
@@ -107,7 +107,7 @@ class Supervisor:
         return tuple(events)
 
     def stop(self, now_ms: int) -> None:
-        """Send SIGTERM to the children; a second call has the next step kill them."""
+        """Send SIGTERM to the children; after a second call, the next `step` kills them."""
         if self._stop_asked:
             self._kill_at_ms = now_ms
         self._stop_asked = True

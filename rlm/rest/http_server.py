@@ -1,8 +1,8 @@
 """Serve an ASGI application on a bound socket, in its own thread.
 
 Limits the concurrent connections, the time of each request, response and idle connection, and the
-time of a stop. Sockets are bound first and served later, so that the supervisor can bind for a
-child that restarts.
+time of a stop. Sockets are bound first and served later, so that the supervisor can bind for
+restarted children.
 """
 
 from __future__ import annotations

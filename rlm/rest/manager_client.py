@@ -72,7 +72,7 @@ class ManagerClient:
         return self._rows(manager, "partitions", params)
 
     def retention(self, manager: ProcessRegistered, topic: str) -> Sequence[Mapping[str, object]]:
-        """Fetch what retention would do now to each partition of a topic that it leads."""
+        """Fetch what retention would do now to the manager's led partitions of a topic."""
         return self._rows(manager, "retention", {"topic": topic})
 
     def explanation(

@@ -2,8 +2,8 @@
 
 The file stays open by descriptor, so a rename or deletion by the broker (retention) does no harm.
 A follower's truncation and append may leave the inode and even the size equal. The file's times and
-the batches reveal it. The active segment's file grows. A copy reads only committed data below its
-end, which is not rewritten while this broker leads; the copier confirms that it still leads.
+the batches reveal it. The active segment's file grows. A copy reads only its committed data, which
+is not rewritten while this broker leads. The copier confirms the leadership.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class LogFile:
 
     @contextmanager
     def blaming_writers(self) -> Iterator[None]:
-        """Turn a CorruptError into a RetriableError if the file has changed since it was opened.
+        """Convert CorruptError to RetriableError if the file has changed since it was opened.
 
         Content that is being truncated and rewritten says nothing about the disk.
         """

@@ -7,8 +7,8 @@ and deletes meanwhile:
 2. One listing, which must show the segment as rolled, with the expected end.
 3. Indexes, transactions and producer snapshot.
 4. The log file must still have its name. The broker renames a segment's log before its indexes,
-   and earlier segments before later ones. So an index that step 3 did not find is absent, and not
-   just deleted.
+   and earlier segments before later ones. So an index that 3 did not find is absent, and not just
+   deleted.
 
 After the last byte, `verify_unchanged` repeats 2 and 4; a deletion does no harm then.
 """
@@ -182,7 +182,7 @@ def _require_end(next_base_offset: int | None, segment: LocalSegment, directory:
 
 @contextmanager
 def _unreadable_is_retriable(directory: Path) -> Iterator[None]:
-    """Turn an OSError into RetriableError: the log dir fails, or the directory was moved."""
+    """Convert OSError to RetriableError: the log dir fails, or the directory was moved."""
     try:
         yield
     except OSError as error:

@@ -1,6 +1,6 @@
 """Identify the broker of log dirs by their `meta.properties`.
 
-Decides which log dirs must have the file, and that they agree; `rsm.segment.checkpoints` parses it.
+Decides which log dirs must have the file, and compares them; `rsm.segment.checkpoints` parses it.
 """
 
 from __future__ import annotations

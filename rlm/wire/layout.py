@@ -1,6 +1,6 @@
-"""Plan one version of a message as a list of steps, from which decoder and encoder are compiled.
+"""Plan one version of a message as `steps`, from which decoder and encoder are compiled.
 
-Adjacent fields of fixed width form one step, because a single struct call reads them all.
+Adjacent fields of fixed width are one of `steps`, because a single struct call reads them all.
 """
 
 from __future__ import annotations

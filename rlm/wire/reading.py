@@ -9,7 +9,7 @@ Defines the byte forms that compiled decoders consist of:
     unsigned varint  7 bits a byte, least significant first, at most 5 bytes
     tags             varint count, then (varint tag, varint size, size bytes) by ascending tag
 
-A read past the end raises struct.error or IndexError; the codec turns both into CorruptError.
+A read past the end raises struct.error or IndexError; the codec converts both to CorruptError.
 Source: Kafka's protocol guide, KIP-482, org.apache.kafka.common.utils.ByteUtils.
 """
 

@@ -1,6 +1,6 @@
 """Write one primitive: the counterpart of rlm.wire.reading, which defines the byte forms.
 
-A value that does not fit its width raises struct.error; the codec turns it into ValueError.
+A value that does not fit its width raises struct.error; the codec converts it to ValueError.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ from rsm.storage.wrappers.rehearsal import rehearsed
 from rsm.system_clock import SystemClock
 from rsm.transfer import ReadBack
 
-# To the broker's first response: the delay that a host costs which is down or frozen.
+# To the broker's first response: the delay that a stopped or frozen host causes.
 _CONNECT_TIMEOUT_MS = 5_000
 _REQUEST_TIMEOUT_MS = 30_000
 # Kafka's default for consumers, and a short wait so that a command reads an empty topic at once.

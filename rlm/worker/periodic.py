@@ -1,4 +1,4 @@
-"""Run a step repeatedly in one thread, and survive what the step raises."""
+"""Call `step` repeatedly in one thread, and survive what it raises."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"\d+")
 class Periodic:
     """Runs `step` every `interval_ms`, first at once, and within a second after a failure.
 
-    A step's TieredStorageError is passed to `failed`, and `problem` returns it until a step
+    A TieredStorageError of `step` is passed to `failed`, and `problem` returns it until `step`
     succeeds. It is logged unless an equal one was logged since the last success; numbers do not
     count, because errors can alternate and differ in a count or a time. A host's processes start
     together, so a RetriableError before the first success is no warning within 10 s of the start.
@@ -57,21 +57,21 @@ class Periodic:
         self._thread.start()
 
     def problem(self) -> Exception | None:
-        """Return what the newest step raised; None if it succeeded, or none has ended yet."""
+        """Return what the last `step` raised; None if it succeeded, or none has ended yet."""
         with self._lock:
             return self._problem
 
     def wake(self) -> None:
-        """Start the next step at once, or as soon as the running one ends."""
+        """Call `step` at once, or as soon as the running call ends."""
         self._woken.set()
 
     def stop(self) -> None:
-        """Start no further step; returns at once. Idempotent."""
+        """Start no further `step`; returns at once. Idempotent."""
         self._stopping.set()
         self._woken.set()
 
     def join(self, timeout_ms: int) -> bool:
-        """Wait for the running step; false if it did not end in time. Only after `start`."""
+        """Wait for the running `step`; false if it did not end in time. Only after `start`."""
         self._thread.join(max(0, timeout_ms) / 1000)
         return not self._thread.is_alive()
 
@@ -93,7 +93,7 @@ class Periodic:
         except TieredStorageError as error:
             problem = error
             self._log(error)
-        except Exception as error:  # noqa: BLE001 - the loop must survive a bug in a step
+        except Exception as error:  # noqa: BLE001 - the loop must survive a bug in `step`
             problem = error
             _log.exception("step failed", extra={"task": self._name})
         if problem is not None:

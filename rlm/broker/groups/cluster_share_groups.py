@@ -46,7 +46,10 @@ class ClusterShareGroups(ShareGroups):
     """Fetches from a real cluster, on one connection for each coordinator, several at once."""
 
     def __init__(self, bootstrap: Bootstrap, clock: Clock, *, accepts_hidden: bool = False) -> None:
-        """`accepts_hidden`: take the listed groups for all, whatever the user's rights."""
+        """`accepts_hidden` takes the listed groups for all.
+
+        **Data loss:** trims can then remove records that hidden groups have not read.
+        """
         self._bootstrap = bootstrap
         self._clock = clock
         self._accepts_hidden = accepts_hidden

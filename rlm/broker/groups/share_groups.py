@@ -1,6 +1,7 @@
 """ShareGroups: the progress of the cluster's share groups (KIP-932) in their partitions.
 
-A broker silently moves a share group up to its own log start, so a trim must know these groups.
+**Data loss:** a broker silently moves a share group up to its own log start, and the group never
+reads the records below. So a trim must know these groups.
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ from rlm.wire.error_codes import ErrorCode
 def find_deleted_topics(
     bootstrap: Bootstrap, topics: Mapping[UUID, str], *, cluster_id: str
 ) -> frozenset[UUID]:
-    """Return those of `topics` (names by id) that no live broker has under that id.
+    """Return those of `topics` (names by id) without a topic of that id on any live broker.
 
-    Asks one broker, and all others about what that one misses. Raises RetriableError if one of
-    them is unreachable, ForeignClusterError if another cluster answers.
+    Asks one broker, and all others about topics that it does not have. Raises RetriableError if one
+    of them is unreachable, ForeignClusterError if another cluster answers.
     """
     if not topics:
         return frozenset()

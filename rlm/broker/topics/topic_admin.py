@@ -85,7 +85,7 @@ class TopicAdmin(ABC):
 
     @abstractmethod
     def alter(self, topic: str, changes: Mapping[str, str | None]) -> None:
-        """Set the topic's own values, and delete those with None; all or none; idempotent."""
+        """Set the topic's own values, and delete those with None; all or none. Idempotent."""
 
     @abstractmethod
     def log_spans(self, topic: TopicView, since_ms: int) -> Mapping[TopicIdPartition, LogSpan]:

@@ -76,7 +76,7 @@ class EpochEndOffset(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderIdAndEpoch(Message):
-    """The leader that a broker knows which is not the leader itself (KIP-951)."""
+    """The leader known to the responding broker, which is another one (KIP-951)."""
 
     leader_id: int = wire(WireType.INT32, "12+", default=-1)
     leader_epoch: int = wire(WireType.INT32, "12+", default=-1)

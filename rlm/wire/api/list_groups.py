@@ -30,7 +30,7 @@ class ListedGroup(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroupsResponse(Message):
-    """The groups that the user may see; if that is none, there is no error."""
+    """The groups that the user may see; no error if there are none."""
 
     throttle_time_ms: int = wire(WireType.INT32, "1+")
     error_code: int = wire(WireType.INT16, "0+")

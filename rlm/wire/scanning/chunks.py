@@ -1,9 +1,9 @@
 """Read a frame that passes by in chunks: read its units, and skip the bytes between.
 
-A grammar is a set of steps. A step reads one unit, which is a few fields read together, from `data`
-at `position`, and returns the position after it. If the data ends within the unit, the step raises
-IncompleteUnit before it changes anything. It stores the next step in `ChunkReader.step` (None: the
-message has ended), and the number of bytes to skip after the unit in `skip_bytes`. It may change
+A grammar is a set of `Step` functions. Each reads one unit, a few fields together, from `data` at
+`position`, and returns the position after it. If the data ends within the unit, it raises
+IncompleteUnit before it changes anything. It stores the next function in `ChunkReader.step` (None:
+the message has ended), and how many bytes to skip after the unit in `skip_bytes`. It may change
 bytes of its unit in place.
 
     data = reader.feed(chunk)        bytes to relay now, in order
@@ -26,9 +26,9 @@ _STRIDE_BYTES = 64
 
 
 class ChunkReader:
-    """Runs the steps of one frame. Not thread-safe.
+    """Runs each `Step` of one frame. Not thread-safe.
 
-    `base_position` is the position of a step's data within the frame.
+    `base_position` is the position of the current `Step`'s data within the frame.
     """
 
     __slots__ = ("_buffered", "_left_bytes", "_position", "base_position", "skip_bytes", "step")
@@ -85,7 +85,7 @@ class ChunkReader:
             raise CorruptError("frame ends within its message", position=self._position)
 
     def _run(self, data: memoryview, position: int) -> int:
-        """Run steps until the data ends; return the position after the last whole unit."""
+        """Run each `Step` until the data ends; return the position after the last whole unit."""
         end = len(data)
         while True:
             if self.skip_bytes:

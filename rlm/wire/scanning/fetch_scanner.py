@@ -11,9 +11,9 @@ with tags after each structure from version 12 on. A change keeps each field's w
 size stays correct while it is streamed. The scanner skips records and never reads them. It buffers
 at most one partition's fixed fields or one topic's name.
 
-Addresses have no fixed width. So the scanner turns the leaders' addresses at the end of versions 16
-and up into an unknown tagged field. The client then connects to that leader at its address from
-Metadata, as it does with older versions.
+Addresses have no fixed width. So the scanner hides the leaders' addresses of versions 16 and up in
+an unknown tagged field. The client then connects to that leader at its address from Metadata, as it
+does with older versions.
 
 Source: FetchResponse.json of kafka-clients, KIP-227, KIP-482, KIP-516, KIP-951.
 """

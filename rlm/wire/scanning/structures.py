@@ -11,9 +11,9 @@ UNKNOWN_TAG = 0x7F  # of one byte, and far above the assigned tags
 
 
 class StructureScanner:
-    """Relays one message in any chunks; a grammar adds its steps. Not thread-safe.
+    """Relays one message in any chunks; a grammar adds each `Step`. Not thread-safe.
 
-    Each step reads first, then changes, because IncompleteUnit must leave everything unchanged.
+    A `Step` reads first, then changes, because IncompleteUnit must leave everything unchanged.
     """
 
     def __init__(self, first: Step, after_tags: Callable[[], None], *, frame_bytes: int) -> None:

@@ -1,4 +1,4 @@
-"""Read one field of data that may end within the field, for frames that arrive in chunks.
+"""Read one field of a frame that arrives in chunks; the data may end within the field.
 
 As rlm.wire.reading, which defines the byte forms. But every function raises IncompleteUnit if the
 data ends before the field, and returns the field with the position after it. CorruptError is for

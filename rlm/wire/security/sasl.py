@@ -61,7 +61,7 @@ class PlainExchange:
 
 
 class ScramExchange:
-    """SCRAM: both sides prove that they know the password, which is never sent.
+    """SCRAM: both sides prove knowledge of the password, which is never sent.
 
     `nonce` must be fresh and unpredictable, printable and without a comma.
     """
