@@ -304,7 +304,7 @@ class BrokerManager:
         return self._knows_store.is_set() and self._store.problem() is None
 
     def _require_ready(self) -> None:
-        """Wait a moment for the metadata, because it is late at a start; else RetriableError."""
+        """Wait a moment for the metadata, which a start delays; then raise RetriableError."""
         if not self._metadata_started.wait(_READY_WAIT_MS / 1000):
             raise RetriableError("the cluster has not been reached yet")
         metadata = self._work.await_ready(_READY_WAIT_MS)

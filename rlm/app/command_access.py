@@ -20,10 +20,7 @@ from rsm.segment.clock import Clock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandAccess:
-    """Represents the access to one run of a manager. One thread calls `refresh`.
-
-    Everything else is thread-safe.
-    """
+    """Represents access to one run of a manager. Thread-safe; only one thread calls `refresh`."""
 
     address: RegisteredAddress
     authority: MetadataAuthority

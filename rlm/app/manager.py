@@ -268,7 +268,7 @@ def _expirer(config: Config, ports: Ports, metrics: Metrics) -> Expirer:
 
 
 def _closing(ports: Ports, metadata: TopicBasedRemoteLogMetadataManager) -> ExitStack:
-    """Close in this order: first the broker and the rest that act, last the metadata."""
+    """Close the broker first, then dead letters and store, and the metadata last."""
     resources = ExitStack()
     resources.callback(metadata.close)
     resources.callback(ports.storage.close)

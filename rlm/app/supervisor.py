@@ -106,7 +106,7 @@ def supervise(
     *,
     stepped: Callable[[Sequence[ChildStatus]], None] = lambda _statuses: None,
 ) -> int:
-    """Step the supervisor until it has ended; a stop signal stops it, a second one kills it.
+    """Call `step` until the supervisor has ended; a stop signal stops it, a second one kills.
 
     `stepped` receives all processes after each `step`. A `step` that finds a process ended does not
     restart it.

@@ -1,7 +1,7 @@
 """Broker: the SPI of the one broker on this process's host.
 
-The implementation is rlm.broker.own_broker. Every request for a leader carries the
-caller's leader epoch, and a deposed leader refuses it.
+The implementation is rlm.broker.own_broker. Every request for a leader carries the caller's
+leader epoch, and a deposed leader refuses it.
 """
 
 from __future__ import annotations

@@ -17,8 +17,7 @@ _OTHERS = 0o027
 def restricted_umask() -> Iterator[None]:
     """Create files with 0640 and directories with 0750 at most, until the block ends.
 
-    A stricter umask stays. Applies to the whole process: only the main thread may use it, before
-    other threads start.
+    A stricter umask stays. Affects the whole process: main thread only, before others start.
     """
     before = os.umask(_OTHERS)
     os.umask(before | _OTHERS)

@@ -151,7 +151,7 @@ def own_topics(metadata: MetadataConfig, manager: ManagerConfig) -> frozenset[st
 
 
 def open_chunk_storage(config: StorageConfig) -> ChunkStorage:
-    """Open the configured store, with the faults of a rehearsal if configured."""
+    """Open the store, with the delays, limits and faults of a rehearsal if configured."""
     return rehearsed(open_storage(config.store()), config.rehearsal(), SystemClock())
 
 

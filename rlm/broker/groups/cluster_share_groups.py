@@ -46,7 +46,7 @@ class ClusterShareGroups(ShareGroups):
     """Fetches from a real cluster, on one connection for each coordinator, several at once."""
 
     def __init__(self, bootstrap: Bootstrap, clock: Clock, *, accepts_hidden: bool = False) -> None:
-        """`accepts_hidden` takes the listed groups for all.
+        """`accepts_hidden` assumes that brokers list all groups.
 
         **Data loss:** trims can then remove records that hidden groups have not read.
         """

@@ -32,7 +32,7 @@ class CanaryWritten:
 class CanaryRead:
     """Represents records by partition and offset, and the server's earliest offsets.
 
-    `problem` says why the read ended early and where the server redirects clients, else empty.
+    `problem` says why the read ended early and which addresses the server gives, else empty.
     """
 
     found: Mapping[tuple[int, int], bytes]
@@ -41,10 +41,7 @@ class CanaryRead:
 
 
 class CanaryTopics(ABC):
-    """Represents canary topics of one cluster. One thread uses it.
-
-    Each call ends within its `timeout_ms`.
-    """
+    """Represents a cluster's canary topics. One thread uses it; `timeout_ms` bounds each call."""
 
     @abstractmethod
     def names(self, timeout_ms: int) -> Sequence[str]:

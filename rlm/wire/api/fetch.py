@@ -76,7 +76,7 @@ class EpochEndOffset(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderIdAndEpoch(Message):
-    """The leader known to the responding broker, which is another one (KIP-951)."""
+    """The leader, if the responding broker knows that another one leads (KIP-951)."""
 
     leader_id: int = wire(WireType.INT32, "12+", default=-1)
     leader_epoch: int = wire(WireType.INT32, "12+", default=-1)
