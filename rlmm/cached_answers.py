@@ -1,8 +1,7 @@
-"""The reading half of a metadata manager: the SPI's questions, answered from the cache.
+"""The queries of a metadata manager, answered from the cache.
 
-A question is answered only while the metadata partition that it is about is followed and caught up
-with, and only if that was so all the time while the answer was found: what is just being dropped
-or read again must not look like nothing.
+A query needs the metadata partition that it concerns to be followed and caught up from its start
+to its end. Otherwise, metadata that is being dropped or reread would look like no metadata.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ T = TypeVar("T")
 
 
 class CachedAnswers(RemoteLogMetadataManager):
-    """Thread-safe. What is written and waited for is a subclass's matter."""
+    """The queries of the SPI. Thread-safe. A subclass implements publishing and waiting."""
 
     def __init__(self, cache: MetadataCache, follower: Follower) -> None:
-        """`follower` is what feeds the cache."""
+        """`follower` is the one that feeds the cache."""
         self._cache = cache
         self._follower = follower
 
@@ -153,7 +152,7 @@ class CachedAnswers(RemoteLogMetadataManager):
         return self._answer(None, self._cache.registrations)
 
     def _answer(self, about: TopicIdPartition | None, ask: Callable[[], T]) -> T:
-        """What the cache says of a partition, None: of the cluster. RetriableError if not whole."""
+        """Return `ask()` about a partition, or the cluster if None. RetriableError unless whole."""
         identity = self._follower.identity
         if identity is None:
             raise RetriableError("the metadata is not ready", reason=self.readiness().reason)
@@ -167,7 +166,7 @@ class CachedAnswers(RemoteLogMetadataManager):
         return found
 
     def _catching_up(self, partition: int) -> int:
-        """Which catching up with a metadata partition holds now. RetriableError if none does."""
+        """Return the number of the partition's catch-up; RetriableError if it is not caught up."""
         number = self._follower.caught_up.get(partition)
         if number is None:
             raise RetriableError(

@@ -1,7 +1,7 @@
-"""Events as records of the metadata topic with keys, both ways. Pure.
+"""Encodes events as records of the metadata topic, with keys, and decodes them. Pure.
 
-What is broken is CorruptError. What only a newer version understands (a kind of record or of
-event, an enum value, a higher `min_fold_version`) is UnsupportedError: skipped, never guessed.
+Broken records raise CorruptError. Records that only a newer version can read (by their kind, event,
+enum value or `min_fold_version`) raise UnsupportedError: they are skipped, never guessed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from rlmm.record_keys import RecordKind, parse_record_key
 from rsm.segment.errors import CorruptError, UnsupportedError
 
 FOLD_VERSION = 4
-"""The newest rules of folding that this version knows; a record that needs newer ones says so."""
+"""The newest fold rules that this version knows; a record that needs newer ones says so."""
 
 SEGMENT_FIELD = "segment"
 _EVENT_FIELDS: Mapping[RecordKind, tuple[str, ...]] = {
@@ -80,13 +80,13 @@ class EncodedRecord:
 
 
 def encode(event: Event) -> EncodedRecord:
-    """Write an event as a record."""
+    """Encode an event as a record."""
     message = event_to_message(event)
     return EncodedRecord(key=record_key(event), value=message.SerializeToString())
 
 
 def decode(key: bytes, value: bytes) -> Event:
-    """Read a record that is not a tombstone. CorruptError, UnsupportedError."""
+    """Decode a record that is not a tombstone. Raises CorruptError or UnsupportedError."""
     kind = parse_record_key(key).kind
     message = _parse_envelope(kind, value)
     event = event_from_message(kind, message)
@@ -96,7 +96,7 @@ def decode(key: bytes, value: bytes) -> Event:
 
 
 def record_key(event: Event) -> bytes:  # noqa: PLR0911 - one key for each kind
-    """The key under which an event is written."""
+    """Return the key that an event's record has."""
     event_id = event.event_id
     match event:
         case SegmentEvent():
@@ -123,7 +123,7 @@ def record_key(event: Event) -> bytes:  # noqa: PLR0911 - one key for each kind
 
 
 def needed_fold_version(value: bytes) -> int:
-    """The rules that a record's value needs, whatever its kind; 0 if it cannot be told."""
+    """Return the fold version that a record's value needs; 0 if the value is not readable."""
     try:
         return pb.MetadataEvent.FromString(value).min_fold_version
     except DecodeError:
@@ -131,7 +131,7 @@ def needed_fold_version(value: bytes) -> int:
 
 
 def parse_value(value: bytes) -> pb.MetadataEvent:
-    """Read a record's value as a message, whatever it says. CorruptError."""
+    """Parse a record's value as a message, without checking its content. CorruptError."""
     try:
         return pb.MetadataEvent.FromString(value)
     except DecodeError as error:

@@ -1,7 +1,7 @@
-"""MetadataConsumer: the metadata topic as typed events, for whoever wants to know what happens.
+"""MetadataConsumer: reads the metadata topic as typed events, for monitoring and other programs.
 
-Every record is handed over as it stands in the log, refused ones and tombstones included: what was
-accepted is what a fold says (rlmm/fold/rules.py), and a RemoteLogMetadataManager answers from that.
+It returns every record as it is in the log, including refused ones and tombstones. The fold
+(rlmm/fold/rules.py) decides which are accepted; use a RemoteLogMetadataManager for the outcome.
 
     reader = KafkaTopicReader({"bootstrap.servers": "broker:9092"}, "__remote_log_segment_metadata")
     consumer = MetadataConsumer(reader, Start.NOW)
@@ -40,14 +40,14 @@ _TOPIC_ID_BYTES = 16
 
 
 class Start(Enum):
-    """Where to begin; a mapping of partitions to offsets is the third way."""
+    """Where to begin; alternatively pass a mapping of partitions to offsets."""
 
     BEGINNING = "beginning"
     NOW = "now"
 
 
 class TopicReader(Protocol):
-    """What is needed of the topic; rlmm.topic.kafka_reader has it."""
+    """The topic as a consumer needs it; implemented by rlmm.topic.kafka_reader."""
 
     def partitions(self, timeout_ms: int) -> Sequence[int]: ...
 
@@ -62,7 +62,7 @@ class TopicReader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumedRecord:
-    """One record. `event` None: a tombstone, which removes the record with this key."""
+    """One record; `event` None is a tombstone, which removes the record with this key."""
 
     position: MetadataPosition
     append_time_ms: int
@@ -71,13 +71,12 @@ class ConsumedRecord:
 
 
 class MetadataConsumer:
-    """Follows all partitions of the topic from a start of one's choice. One thread's.
+    """Reads all partitions of the topic from a chosen start. Not thread-safe.
 
-    With `topic` only what concerns user topics of that name is handed over; a tombstone does once
-    the topic's id has been seen. A record that cannot be read is counted by reason and left out,
-    logged once per reason. Raises NotFoundError where there is no metadata topic or it does not
-    hold a position any more, RetriableError where it cannot be read now: call again. Memory: the
-    records of one `poll`.
+    With `topic`, it returns only records about user topics of that name, and tombstones once it has
+    seen the topic's id. It skips unreadable records, counts them by reason and logs each reason
+    once. Raises NotFoundError if the topic does not exist or no longer has a position. Raises
+    RetriableError if the topic cannot be read now; call again. Memory: the records of one `poll`.
     """
 
     def __init__(
@@ -88,7 +87,7 @@ class MetadataConsumer:
         topic: str | None = None,
         timeout_ms: int = 10_000,
     ) -> None:
-        """`start` as positions: the next offset of each partition to be read; others are not."""
+        """`start` as a mapping: the next offset to read of each partition; no other is read."""
         self._reader = reader
         self._topic = topic
         self._topic_ids: set[bytes] = set()
@@ -96,16 +95,16 @@ class MetadataConsumer:
         reader.assign(_start_positions(reader, start, timeout_ms))
 
     def poll(self, *, timeout_ms: int = 1_000, max_records: int = 1_000) -> list[ConsumedRecord]:
-        """The next records, waited for at most so long; those of a partition are in order."""
+        """Return the next records after waiting up to `timeout_ms`; in order per partition."""
         records = self._reader.poll(max_records=max_records, timeout_ms=timeout_ms)
         return [taken for record in records if (taken := self._taken(record)) is not None]
 
     def positions(self) -> Mapping[int, int]:
-        """The next offset of each partition: where another consumer would go on."""
+        """Return the next offset of each partition, from which another consumer can continue."""
         return self._reader.positions()
 
     def skipped(self) -> Mapping[str, int]:
-        """How many records could not be read, by reason."""
+        """Return how many records could not be read, by reason."""
         return dict(self._skipped)
 
     def _taken(self, record: TopicRecord) -> ConsumedRecord | None:
@@ -152,7 +151,7 @@ class MetadataConsumer:
 
 
 def topic_of(event: Event) -> str | None:
-    """The name of the user topic that an event is about, None if it is of the cluster."""
+    """Return the name of the user topic that an event is about; None for a cluster event."""
     match event:
         case ProcessRegistered() | ClusterSecretSet():
             return None

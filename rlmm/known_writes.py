@@ -1,12 +1,11 @@
-"""Writes to the metadata topic, of which nothing is repeated before the first result is known.
+"""Writes to the metadata topic; no write follows one of unknown result in its partition.
 
-A delivery timeout leaves open whether the record was written: a broker may have appended it without
-an answer, above the high watermark too, where no end offset shows it. So the next write to that
-partition is a barrier, a tombstone of a key that no record has. Once the barrier was read back, all
-that the leader appended before it was read, too: by then it is known what came of the open writes.
-Nothing else is written to the partition until then.
+After a delivery timeout, a broker may have appended the record above the high watermark, so that no
+end offset shows it. So the next write to that partition is a barrier: a tombstone of a key without
+a record. Reading the barrier back also reads all that the leader appended before it, which gives
+the result of each open write. Nothing else is written to the partition until then.
 
-A network may deliver a request even after the barrier. The rules of the fold bear that: see "When a
+A network may deliver a request even after the barrier. The fold rules cover that case: see "When a
 write's result is unknown" in docs/metadata.md.
 """
 
@@ -32,16 +31,16 @@ _NOBODY = UUID(int=0).bytes
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _OpenWrite:
-    """The newest write to a partition whose result is not known; compared by identity."""
+    """The newest write to a partition with an unknown result; compared by identity."""
 
     key: bytes
 
 
 class KnownWrites:
-    """Writes to one topic. Thread-safe. Memory: one key for each metadata partition at most."""
+    """Writes to one topic. Thread-safe. Memory: at most one key per metadata partition."""
 
     def __init__(self, topic: EventTopic, read_past: Callable[[PublishedPosition], bool]) -> None:
-        """`read_past` waits until a record was read back and applied; false if not in time."""
+        """`read_past` waits until a record is read back and applied; False on timeout."""
         self._topic = topic
         self._read_past = read_past
         self._open: dict[int, _OpenWrite] = {}
@@ -50,9 +49,9 @@ class KnownWrites:
     def write(
         self, partition: int, key: bytes, value: bytes | None, was_read: Callable[[], bool]
     ) -> PublishedPosition | None:
-        """Write one record; None if its answer was lost and `was_read` says that it was written.
+        """Write one record; return None if its ack was lost but `was_read` finds it written.
 
-        Raises RetriableError if it was not written, UnknownResultError if that is not known.
+        Raises RetriableError if it was not written, UnknownResultError if that is unknown.
         """
         self.settle(partition)
         try:
@@ -69,12 +68,12 @@ class KnownWrites:
             ) from error
 
     def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
-        """Write one record. RetriableError if it was not written; UnknownResultError."""
+        """Write one record. RetriableError if it was not written, else UnknownResultError."""
         self.settle(partition)
         return self._publish(partition, key, value)
 
     def settle(self, partition: int) -> None:
-        """Read the partition past each write whose result is not known. UnknownResultError."""
+        """Read the partition past each write with an unknown result. UnknownResultError."""
         with self._lock:
             opened = self._open.get(partition)
         if opened is None:
@@ -111,9 +110,9 @@ class KnownWrites:
 
 
 def barrier_key(key: bytes) -> bytes:
-    """A key on the same metadata partition, of a record that nobody writes.
+    """Return a key on the same metadata partition that no process writes a record under.
 
-    Every version folds a tombstone of it into nothing, and compaction keeps one of them at most.
+    The fold of every version ignores its tombstone. Compaction keeps at most one such tombstone.
     """
     written = parse_record_key(key)
     if written.kind in CLUSTER_KINDS:

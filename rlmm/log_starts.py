@@ -1,15 +1,15 @@
-"""Where a partition's log is to start, by its owners or by requests of clients.
+"""Log starts of a partition, decided by its owners or requested by clients. Pure.
 
-Each holds as far as the leader epoch that it was decided in: where a later epoch has begun below,
-an unclean election has cut off what it was decided of, and what is written from there on is new.
+Each is valid within the leader epoch that it was decided in. If a later epoch begins below it, an
+unclean election has cut off the log that it was decided for, and the records from there on are new.
 
-They are kept as they were decided, and how far they reach is asked of a lineage: a second election
-may bring back the history that the first had cut off. One start covers another if its offset is as
-high and its epoch as late: then it reaches as far in every lineage. So what is covered can be
-forgotten, sooner or later or never, and compaction may have taken any of it.
+The decisions are kept unchanged and applied to a lineage on each query, because a second election
+may restore the history that the first one cut off. One start covers another if neither its offset
+nor its epoch is lower. Then it reaches as far in every lineage. So the covered one can be removed
+at any time, by compaction too.
 
-What a deposed leader took in an earlier epoch, and an unclean election brings to life afterwards,
-is not told from what a start was decided of. Pure.
+Records that a deposed leader appended in an earlier epoch may become live by an unclean election. A
+log start cannot distinguish them from those that it was decided for.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class LogStart(NamedTuple):
         return self.offset >= other.offset and self.leader_epoch >= other.leader_epoch
 
     def within(self, lineage: Lineage) -> int:
-        """How far it reaches in a log of this lineage."""
+        """Return the log start that this makes in a log of this lineage."""
         later = (e.start_offset for e in lineage.entries if e.epoch > self.leader_epoch)
         return min([self.offset, *later])
 
@@ -38,7 +38,7 @@ class LogStart(NamedTuple):
 def uncovered(
     starts: Iterable[LogStart], covering: Sequence[LogStart] = ()
 ) -> tuple[LogStart, ...]:
-    """Those that neither another one nor any of `covering` covers, descending by offset."""
+    """Return the starts that neither another one nor `covering` covers, descending by offset."""
     kept: list[LogStart] = []
     for start in sorted(starts, reverse=True):
         if not any(each.covers(start) for each in (*kept, *covering)):

@@ -1,11 +1,11 @@
-"""Where an offset is stored: the segment that answers for it, or why none does.
+"""Finds the stored segment to read an offset from, or why there is none.
 
-As Kafka's RemoteLogManager reads: the leader epoch that wrote the offset, by the log's lineage,
-then the finished segment of that epoch. A segment answers only as far as the lineage agrees with
-it, and from the log start on. An offset that nothing answers for is never stepped over: it lies
-below the log start, in a hole, or behind all that is stored, and the three mean different things
-to a reader. A recorded gap is one that readers step over: what lay there is lost, and that is on
-record. Owns this look-up only; must not know objects, indexes or brokers.
+As in Kafka's RemoteLogManager, the log's lineage gives the leader epoch that wrote the offset, and
+that epoch gives the finished segment. Only the part that agrees with the lineage, at or above the
+log start, is served. An offset that no segment serves is below the log start, in a hole, or beyond
+all stored offsets. Readers must never skip it, because the three cases need different responses.
+They skip only recorded gaps, whose loss is known. This module does not access objects, indexes or
+brokers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rsm.segment.ranges import OffsetRange
 
 
 class Absence(Enum):
-    """Why no stored segment answers for an offset."""
+    """Why no stored segment serves an offset."""
 
     BELOW_LOG_START = "below the log start"
     HOLE = "in a hole of what is stored"
@@ -35,10 +35,10 @@ class Absence(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotStored:
-    """No stored segment answers for `offset`.
+    """No stored segment serves `offset`.
 
-    `until_offset` is the next one that is stored: the log start, or the hole's end; None beyond all
-    that is stored. For a recorded gap, the next one to look for.
+    `until_offset` is the next stored offset: the log start, or the hole's end. It is None beyond
+    all stored offsets. For a recorded gap, it is the next offset to look up.
     """
 
     topic_id_partition: TopicIdPartition
@@ -47,7 +47,7 @@ class NotStored:
     until_offset: int | None = None
 
     def error(self) -> NotFoundError:
-        """This as an error, for a reader that has nowhere else to look."""
+        """Return this as an error, for a reader without another source."""
         return NotFoundError(
             f"offset is {self.absence.value}",
             partition=self.topic_id_partition,
@@ -63,10 +63,10 @@ def locate_around(
     offset: int,
     failed: Collection[UUID],
 ) -> StoredRange | NotStored:
-    """As `locate_in`; of several segments, one that is not known to be damaged.
+    """Return what `locate_in` does, but prefer a segment that is not known to be damaged.
 
-    `failed` are those that could not be read just now. An anomaly on record is only a report: a
-    segment that has one answers where no other does.
+    `failed` are segments that could not be read just now. A recorded anomaly is only a report, so
+    a segment with one is still returned if there is no other.
     """
     stored = locate_in(state, metadata, topic_id_partition, offset)
     damaged = {*failed, *(anomaly.segment for anomaly in state.anomalies)}
@@ -84,7 +84,7 @@ def locate_sound(
     offset: int,
     damaged: Collection[UUID],
 ) -> StoredRange | None:
-    """A segment that holds `offset` and is none of `damaged`; None if there is no such one."""
+    """Return a segment that holds `offset` and is not in `damaged`, or None."""
     ranges = readable_ranges(metadata, topic_id_partition, offset)
     holding = [r for r in ranges if offset in r.offsets and r.metadata.segment_id.id not in damaged]
     return max(holding, key=lambda r: r.offsets.end_offset, default=None)
@@ -93,10 +93,10 @@ def locate_sound(
 def locate(
     metadata: RemoteLogMetadataManager, topic_id_partition: TopicIdPartition, offset: int
 ) -> StoredRange | NotStored:
-    """The segment to read `offset` from, with the part of it that may be served.
+    """Return the segment to read `offset` from, with the part of it that may be served.
 
-    Of segments that overlap, the one that reaches furthest in the offset's epoch. Whether the
-    answer is complete is for the caller to know (`RemoteLogMetadataManager.caught_up`).
+    Of segments that overlap, the one with the highest end in the offset's epoch wins. The caller
+    must know whether the metadata is complete (`RemoteLogMetadataManager.caught_up`).
     """
     state = metadata.partition_state(topic_id_partition)
     return locate_in(state, metadata, topic_id_partition, offset)
@@ -108,7 +108,7 @@ def locate_in(
     topic_id_partition: TopicIdPartition,
     offset: int,
 ) -> StoredRange | NotStored:
-    """As `locate`, by what the metadata just said of the partition."""
+    """Return what `locate` does, given the partition's current state."""
     first_offset = state.first_readable_offset
     if first_offset is not None and offset < first_offset:
         return NotStored(
@@ -129,7 +129,7 @@ def locate_in(
 def readable_ranges(
     metadata: RemoteLogMetadataManager, topic_id_partition: TopicIdPartition, from_offset: int = 0
 ) -> tuple[StoredRange, ...]:
-    """All that may be served above `from_offset`, ascending by start; ranges may overlap."""
+    """Return all ranges to serve above `from_offset`, ascending by start; they may overlap."""
     state = metadata.partition_state(topic_id_partition)
     first_offset = max(from_offset, state.first_readable_offset or 0)
     records = metadata.list_remote_log_segments(
@@ -146,10 +146,10 @@ def log_start_offset(
     topic_id_partition: TopicIdPartition,
     local_start_offset: int,
 ) -> int:
-    """The first offset of the log over both tiers, given the broker's own log start.
+    """Return the first offset of the log over both tiers, given the broker's own log start.
 
-    As recorded by a leader or requested by a client; where neither was, the lowest that either
-    tier has. Where nothing is stored any more, the broker may have moved on by itself.
+    This is the offset that a leader recorded or a client requested, else the lowest of either
+    tier. If nothing is stored, the broker's own start may be higher.
     """
     return log_start_of(
         local_start_offset,
@@ -161,7 +161,7 @@ def log_start_offset(
 def log_start_of(
     local_start_offset: int, *, recorded_offset: int | None, first_stored_offset: int | None
 ) -> int:
-    """As `log_start_offset`, by what the metadata says: None, what it does not have."""
+    """Return what `log_start_offset` does, given the metadata; None: the metadata has no value."""
     if first_stored_offset is None:
         return max(local_start_offset, recorded_offset or 0)
     if recorded_offset is not None:
@@ -172,7 +172,7 @@ def log_start_of(
 def _search(
     metadata: RemoteLogMetadataManager, tip: TopicIdPartition, offset: int, state: PartitionState
 ) -> StoredRange | NotStored:
-    """What the look-up by epoch does not find: another segment that has it, or what is around."""
+    """Return another segment with the offset, or its absence, when the look-up by epoch fails."""
     above = readable_ranges(metadata, tip, offset)
     holding = [r for r in above if offset in r.offsets]
     if holding:
@@ -200,7 +200,7 @@ def _search(
 
 
 def _from_log_start(stored: StoredRange, state: PartitionState) -> StoredRange:
-    """What of a segment is not below the log start."""
+    """Return the part of a stored range at or above the log start."""
     start = state.first_readable_offset
     if start is None or start <= stored.offsets.start_offset:
         return stored

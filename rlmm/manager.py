@@ -1,10 +1,10 @@
 """TopicBasedRemoteLogMetadataManager: publish to the topic, answer from the cache (KIP-405).
 
-`start` lets a thread of its own follow the topic. A program that only reads once, or a simulation,
-may leave it: then whoever waits drives the following itself, on one thread.
+`start` follows the topic on a thread. A program that reads only once, or a simulation, need not
+call it: then each waiting call runs the follower itself, and all calls must be on one thread.
 
-The owner's tombstones are written here and nowhere else: those of a superseded trim or log start
-when its successor came back accepted, those of a deleted segment by `write_tombstones`.
+Only this module writes the owner's tombstones. It removes a superseded trim or log start once the
+successor is read back as accepted. `write_tombstones` removes a deleted segment's records.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ _BUG_PAUSE_MS = 1000
 class ManagerSettings:
     """Bounds of the manager.
 
-    `consume_wait_ms`: how long a published event, or the end of the topic, may take to be applied
-    (Kafka's remote.log.metadata.consume.wait.ms). `tombstone_grace_ms`: how long after a segment's
-    deletion, and after its last attempt's deadline, its records are kept. `follows_all`: all
-    metadata, whatever the process hosts.
+    `consume_wait_ms`: how long applying a published event, or reaching the topic's end, may take
+    (Kafka's remote.log.metadata.consume.wait.ms). `tombstone_grace_ms`: how long a segment's
+    records are kept after its deletion and after its last copy deadline. `follows_all`: follow all
+    metadata, not only that of hosted partitions.
     """
 
     follows_all: bool = True
@@ -96,7 +96,7 @@ class ManagerSettings:
 
 
 class TopicBasedRemoteLogMetadataManager(CachedAnswers):
-    """Takes over topic and cache and closes them. Thread-safe once started."""
+    """Owns topic and cache, and closes them. Thread-safe once started."""
 
     def __init__(
         self,
@@ -121,17 +121,17 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         self._closed = False
 
     def start(self) -> None:
-        """Follow the topic on a thread of its own until `close`. Once at most."""
+        """Follow the topic on a thread until `close`. Call this at most once."""
         self._thread = Thread(target=self._follow, name="rlmm-follower", daemon=True)
         self._thread.start()
 
     def wait_ready(self, timeout_ms: int) -> Readiness:
-        """Wait until ready, at most so long, and say whether it is."""
+        """Wait up to `timeout_ms` until ready, and return the readiness."""
         self._wait(lambda: self._follower.readiness.ready, timeout_ms)
         return self._follower.readiness
 
     def metrics(self) -> MetadataMetrics:
-        """Counters and positions as of now. Thread-safe."""
+        """Return the current counters and positions. Thread-safe."""
         size = self._cache.size()
         found = self._follower.metrics()
         try:
@@ -193,7 +193,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         last_ms = max(entry.changed_ms, entry.copy_deadline_ms)
         if entry.state and self.broker_time_ms() < last_ms + self._settings.tombstone_grace_ms:
             raise RetriableError("late records of the segment may still come", segment=segment_id)
-        # What an earlier one, which ended half-way, has left shows in no list of segments any more.
+        # No list of segments shows those whose tombstones an earlier call wrote only in part.
         purged = dict(self._cache.partly_tombstoned(segment_id.topic_id_partition))
         purged[segment_subject(segment_id)] = entry
         for key in _segment_keys(purged):
@@ -211,7 +211,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
                 raise RetriableError("segments are left", partition=topic_id_partition)
             left[subject] = entry
         keys = list(_segment_keys(left))
-        # Claims go last: whoever sees what is left of the rest refuses nothing that was accepted.
+        # Claims come last: without them, a fold of the other records would refuse accepted events.
         keys += [
             key
             for kind in (*_REMEMBERED_KINDS, RecordKind.CLAIM)
@@ -259,7 +259,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         return frozenset(tip for tip, partition in followed.items() if reached(partition))
 
     def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
-        super().partitions_of(topic_id, topic)  # raises at once where not all is followed
+        super().partitions_of(topic_id, topic)  # raises at once unless all metadata is followed
         every = frozenset(range(self._partition_count()))
         ends = self._ends_of(every, _WHOLE_WAIT_MS)
         if not self._wait_applied(lambda: self._progress.reached(ends), _WHOLE_WAIT_MS):
@@ -282,21 +282,21 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         self._cache.close()
 
     def _partition_count(self) -> int:
-        """RetriableError unless ready: nothing is written before all that came before is known."""
+        """Return the partition count; RetriableError until ready, to prevent writes before that."""
         readiness, identity = self._follower.readiness, self._follower.identity
         if not readiness.ready or identity is None:
             raise RetriableError("the metadata is not ready", reason=readiness.reason)
         return identity.partition_count
 
     def _followed(self, partitions: Iterable[TopicIdPartition]) -> dict[TopicIdPartition, int]:
-        """Those whose metadata is followed here, each with its metadata partition."""
+        """Return the partitions whose metadata is followed here, with their metadata partition."""
         count = self._partition_count()
         wanted = self._assignment.wanted(count, self._progress.positions)
         followed = {tip: metadata_partition(tip, count) for tip in partitions}
         return {tip: partition for tip, partition in followed.items() if partition in wanted}
 
     def _ends_of(self, partitions: frozenset[int], timeout_ms: int) -> Mapping[int, int]:
-        """The topic's ends as of now or later. Without a thread to follow it nobody shares."""
+        """Return the topic's ends, asked for now or later. Without a thread, no callers share."""
         if not partitions:
             return {}
         if self._thread is None:
@@ -304,16 +304,16 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         return self._ends.of(partitions, timeout_ms)
 
     def _writable(self, topic_id_partition: TopicIdPartition) -> int:
-        """The metadata partition to write to. RetriableError unless caught up with."""
+        """Return the metadata partition to write to. RetriableError unless it is caught up."""
         partition = metadata_partition(topic_id_partition, self._partition_count())
         self._catching_up(partition)
         return partition
 
     def _remove_superseded(self, event: Event, written: PublishedPosition) -> None:
-        """Tombstone what the event just accepted has superseded: trims, log starts, gaps, requests.
+        """Write tombstones for records that the accepted event supersedes, and for expired leases.
 
-        Only those: a newer one may have come in behind it, and must stay. Read leases of the
-        partition that have expired go by the way.
+        It covers trims, log starts, gaps and requests at lower offsets of the metadata topic only:
+        a newer record may follow the event, and must stay.
         """
         match event:
             case LocalLogTrimmed():
@@ -347,7 +347,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             logger.info("superseded records stay until the next time error=%s", error)
 
     def _expired_leases(self, topic_id_partition: TopicIdPartition) -> list[RecordKey]:
-        """Those that nobody can have renewed in time: clocks of brokers differ by less."""
+        """Return keys of leases that nobody can renew in time: brokers' clocks differ by less."""
         before_ms = self.broker_time_ms() - READ_LEASE_MAX_MS
         subject = partition_subject(topic_id_partition)
         return [
@@ -363,7 +363,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         )
 
     def _wait_applied(self, predicate: Callable[[], bool], timeout_ms: int) -> bool:
-        """False if not in time, or if nothing can be applied any more for now."""
+        """Wait for the predicate; False on timeout, or if nothing can be applied at present."""
         self._wait(lambda: predicate() or not self._follower.readiness.ready, timeout_ms)
         return predicate()
 
@@ -382,7 +382,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         while not self._stop.is_set():
             try:
                 pause_ms = self._follower.step()
-            except Exception:  # the loop outlives a bug: the cache goes on answering
+            except Exception:  # the loop survives a bug, so that the cache still serves queries
                 logger.exception("following the metadata topic failed")
                 pause_ms = _BUG_PAUSE_MS
             if pause_ms:
@@ -390,10 +390,10 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
 
 
 def _segment_keys(entries: Mapping[bytes, SegmentEntry]) -> Iterator[RecordKey]:
-    """The keys of all records that are left of these, by subject, in the order of their removal.
+    """Yield the keys of all remaining records of these segments, by subject, in removal order.
 
-    If that ends half-way, what is left must not look like a living segment to a process that never
-    sees what was removed: refused records go first, then the story from its beginning.
+    If the removal ends early, the rest must not look like a live segment to a process that never
+    reads the removed records. So refused records come first, then accepted ones in log order.
     """
     for subject, entry in entries.items():
         for event_id in (*entry.event_ids(accepted=False), *entry.event_ids(accepted=True)):

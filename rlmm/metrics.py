@@ -1,4 +1,4 @@
-"""What the metadata side counts, as plain numbers; the process exports them."""
+"""The counters of the metadata side as plain numbers; the process exports them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataMetrics:
-    """Counters since the process began, and where it is now.
+    """Counters since the process started, and current values.
 
-    `refused_events_count` and `skipped_events_count` are by reason, `positions` are next offsets by
-    metadata partition. `lag_events_count` is against the ends as they were last asked for,
-    `missing_events_count` against those that were there when following began.
-    `newer_records_count` are those that only a newer version can fold. `not_ready` says why it is
-    not ready, empty if it is. Of the partitions followed, `catching_up_count` do not answer yet.
-    What the cache takes: `segments_count` and `rows_count` are estimates.
+    `refused_events_count` and `skipped_events_count` are by reason. `positions` are next offsets by
+    metadata partition. `lag_events_count` counts to the ends that were last fetched,
+    `missing_events_count` to the ends at the start of following. `newer_records_count` are records
+    that only a newer version can fold. `not_ready` is the reason, empty if ready.
+    `catching_up_count` are followed partitions that do not answer queries yet. `segments_count` and
+    `rows_count` of the cache are estimates.
     """
 
     ready: bool

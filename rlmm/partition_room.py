@@ -1,4 +1,4 @@
-"""How many read leases and anomalies of one partition may be on record. Pure."""
+"""Limits the read leases and anomalies that are recorded of one partition. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from rsm.segment.errors import RetriableError
 
 
 class NoAnomalyRoomError(RetriableError):
-    """The partition has as many anomalies on record as it may; those of others can be recorded."""
+    """The partition has its maximum of recorded anomalies; other partitions are unaffected."""
 
 
 def require_room(
     event: ReadLeaseTaken | AnomalyReported, state: PartitionState, broker_time_ms: int
 ) -> None:
-    """Raise if the partition has as many as it may; a renewal always has room.
+    """Raise if the partition has reached its limit; a renewal is always accepted.
 
     NoAnomalyRoomError for an anomaly, RetriableError for a read lease.
     """

@@ -1,4 +1,4 @@
-"""What the metadata says of one partition as a whole."""
+"""The metadata of one partition as a whole."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rsm.segment.ranges import OffsetRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLease:
-    """Somebody reads what is stored of `offsets`: nothing of it is deleted before `expires_ms`.
+    """A job reads the stored data of `offsets`; none of it is deleted before `expires_ms`.
 
-    That is by the brokers' clock. One that has expired stays known until it is cleared away.
+    The brokers' clock decides. An expired lease stays known until its tombstone is applied.
     """
 
     lease_id: UUID
@@ -28,20 +28,18 @@ class ReadLease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """What the metadata says of one partition as a whole.
+    """The metadata of one partition as a whole.
 
-    `owner` made the newest claim of the highest epoch. `lineage` is the newest claim's or trim's.
-    `log_starts` are the owners' and `log_start_requests` the clients', as rlmm/log_starts.py keeps
-    them, and so are `trims`: up to where the local log was, or is about to be, trimmed by us. How
-    far they reach in this lineage `log_start_offset` and its like say. `read_leases` ascend by id.
-    `recorded_gaps` ascend, `gaps_epoch` is the leader epoch that recorded them, and
-    `gaps` is what counts of them.
-    `accepted_loss_epoch` and `accepted_start_offset` are what an operator has accepted as
-    lost (LossAccepted). `offload_requested_offset`: segments wholly before are to be stored now.
-    `anomalies` are reports of damaged objects, ascending by id; one of a segment that is not
-    finished any more says nothing.
-    `deletion`: how far deleting all that is stored has come; None if it is not to be deleted. Once
-    that has finished nothing else is known of the partition.
+    `owner` made the newest claim of the highest epoch. `lineage` comes from the newest claim or
+    trim. `log_starts` are the owners' decisions, `log_start_requests` the clients' requests, and
+    `trims` are where the owners trimmed the local log to, or are about to. All three are as in
+    rlmm/log_starts.py; properties such as `log_start_offset` apply them to this lineage.
+    `read_leases` and `anomalies` ascend by id. An anomaly of an unfinished segment has no effect.
+    `recorded_gaps` ascend, and `gaps_epoch` is the leader epoch that recorded them; `gaps` are
+    those that still apply. `accepted_loss_epoch` and `accepted_start_offset` are an operator's
+    LossAccepted. `offload_requested_offset`: copy segments that end at or below it now.
+    `deletion` is the progress of deleting all stored data; None if none is planned. Once it has
+    finished, the other fields are empty.
     """
 
     owner: Writer | None = None
@@ -60,12 +58,12 @@ class PartitionState:
 
     @property
     def log_start_offset(self) -> int | None:
-        """Nothing below is readable; None until a log start was recorded."""
+        """The first readable offset; None until a log start is recorded."""
         return self._furthest(self.log_starts)
 
     @property
     def log_start_requested_offset(self) -> int | None:
-        """A client wants the log to start there; None once it does."""
+        """The log start that a client requests; None once the log starts there."""
         requested = self._furthest(self.log_start_requests)
         start = self.log_start_offset
         is_met = requested is not None and start is not None and requested <= start
@@ -73,18 +71,18 @@ class PartitionState:
 
     @property
     def trimmed_offset(self) -> int | None:
-        """The local log begins there, or is about to, if nobody else moves it; None: never cut."""
+        """The local start that the owners' trims make, unless others move it; None: no trim."""
         return self._furthest(self.trims)
 
     def has_covered(self, request: LogStart) -> bool:
-        """Whether what is known already says as much as a client's `request` would."""
+        """Return whether a known log start or request already covers a client's `request`."""
         return any(each.covers(request) for each in (*self.log_starts, *self.log_start_requests))
 
     @property
     def gaps(self) -> tuple[RecordedGap, ...]:
-        """What of them lies in the log as it was when they were recorded, above the log start.
+        """The recorded gaps above the log start and within the log that they were recorded of.
 
-        What a later leader has written where an unclean election cut that log off is no gap.
+        Where an unclean election cut off that log, a later leader's records are no gap.
         """
         if not self.recorded_gaps:
             return ()
@@ -98,12 +96,12 @@ class PartitionState:
 
     @property
     def first_readable_offset(self) -> int | None:
-        """Nothing below is readable, by the log start or by a client's request of one."""
+        """The first readable offset, by the log start or by a client's request of one."""
         starts = (self.log_start_offset, self.log_start_requested_offset)
         return max((start for start in starts if start is not None), default=None)
 
     def active_leases(self, broker_time_ms: int) -> tuple[ReadLease, ...]:
-        """The leases that have not expired at `broker_time_ms`."""
+        """Return the leases that have not expired at `broker_time_ms`."""
         return tuple(lease for lease in self.read_leases if lease.expires_ms > broker_time_ms)
 
     def _furthest(self, starts: tuple[LogStart, ...]) -> int | None:

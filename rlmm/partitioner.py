@@ -1,6 +1,6 @@
-"""Which partition of the metadata topic carries the records of a subject.
+"""Maps a subject to the partition of the metadata topic that carries its records.
 
-The rule never changes: a record on another partition loses its order among those of its subject.
+The mapping must never change: records of one subject on two partitions have no order.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from rlmm.record_keys import (
 from rsm.segment.ids import TopicIdPartition
 
 CLUSTER_PARTITION = 0
-"""Carries what is not of one user partition (policies, pauses, registrations); all read it."""
+"""Carries records without a user partition (policies, pauses, registrations); all read it."""
 
 _PARTITION_KINDS = frozenset(RecordKind) - CLUSTER_KINDS
 _SUBJECT_END = 1 + PARTITION_SUBJECT_BYTES
 
 
 def metadata_partition(value: TopicIdPartition, partition_count: int) -> int:
-    """CRC32C of the topic id (16 bytes) and the partition (u32, big endian), modulo the count."""
+    """Return CRC32C of the topic id (16 bytes) and partition (u32, big endian), modulo count."""
     return subject_partition(partition_subject(value), partition_count)
 
 
 def subject_partition(subject: bytes, partition_count: int) -> int:
-    """`metadata_partition` of a partition subject (rlmm/record_keys.py)."""
+    """Return `metadata_partition` of a partition subject (rlmm/record_keys.py)."""
     return crc32c(subject) % partition_count
 
 
 def event_partition(event: Event, partition_count: int) -> int:
-    """The metadata partition that an event is written to."""
+    """Return the metadata partition that an event is written to."""
     match event:
         case TopicPolicyChanged() | TopicPaused() | ProcessRegistered() | ClusterSecretSet():
             return CLUSTER_PARTITION
@@ -55,9 +55,9 @@ def event_partition(event: Event, partition_count: int) -> int:
 
 
 def is_misplaced(key: bytes, partition: int, partition_count: int) -> bool:
-    """Whether a record is on another metadata partition than its key belongs to.
+    """Return whether a record is on another metadata partition than its key belongs to.
 
-    False for a key of an unknown kind, and for one too short to say.
+    False for a key that is of an unknown kind or too short.
     """
     if len(key) < _SUBJECT_END:
         return bool(key) and key[0] in CLUSTER_KINDS and partition != CLUSTER_PARTITION

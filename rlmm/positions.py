@@ -1,4 +1,4 @@
-"""What was read, of which metadata topic, and how far: what topic and cache both speak of."""
+"""Positions and identity of the metadata topic, as topic and cache share them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPosition:
-    """The next offset to read, and leader epoch and broker time of the record read before it.
+    """The next offset to read, and leader epoch and broker time of the record before it.
 
-    -1 and 0 where none was. The epoch lets the broker tell a log that was cut and grew again.
+    -1 and 0 if no record was read. By the epoch, the broker detects a truncated log.
     """
 
     offset: int
@@ -22,7 +22,7 @@ class ReadPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicIdentity:
-    """Which topic of which cluster: a checkpoint of another one must never be merged."""
+    """A topic of a cluster; a checkpoint of another topic must never be merged with it."""
 
     cluster_id: str
     topic_id: str
@@ -32,7 +32,7 @@ class TopicIdentity:
 class TopicRecord(NamedTuple):
     """One record as read. `value` None is a tombstone; `append_time_ms` is the broker's clock.
 
-    `leader_epoch` is the epoch of the topic partition's leader that wrote it, -1 if unknown.
+    `leader_epoch` is that of the leader that appended it, -1 if unknown.
     """
 
     partition: int
@@ -45,4 +45,4 @@ class TopicRecord(NamedTuple):
 
 new_record: Callable[[tuple[int, int, int, bytes, bytes | None, int]], TopicRecord]
 new_record = partial(tuple.__new__, TopicRecord)
-"""A record of all its fields in order, as the class makes it, but in half the time."""
+"""Builds a record from all its fields in order, in half the time that the class takes."""

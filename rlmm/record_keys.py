@@ -1,4 +1,4 @@
-"""Keys of the metadata topic's records, and the subjects that they and the cache are sorted by.
+"""Keys of the metadata topic's records, and the subjects that order them and the cache's rows.
 
 | kind | byte | rest |
 |---|---|---|
@@ -18,9 +18,9 @@
 | topic paused | 0x12 | topic id (16) |
 | cluster secret set | 0x13 | nothing |
 
-A partition subject is the topic id (16) and the partition as u32, big endian; a segment subject is
-that and the segment id. A key tells by itself what it is about, so a tombstone does too. Kinds
-whose acceptance depends on order carry the event's own id: none of their records replaces another.
+A partition subject is the topic id (16) and the partition as u32, big endian. A segment subject is
+that and the segment id. The key alone names a record's subject, so it does for a tombstone too.
+Kinds whose acceptance depends on order carry the event's id, so that no record replaces another.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ _SUBJECT_BYTES = {
 CLUSTER_KINDS = frozenset(
     {RecordKind.POLICY, RecordKind.REGISTRATION, RecordKind.PAUSE, RecordKind.CLUSTER_SECRET}
 )
-"""Those that are not of one user partition; behind the kind their keys are the subject alone."""
+"""Kinds that concern no single user partition; after the kind, their keys are only the subject."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordKey:
-    """A key taken apart. `event_id` is a lease's or an anomaly's own id, or empty."""
+    """A parsed key; `event_id` is empty, or the id of the event, lease or anomaly."""
 
     kind: RecordKind
     subject: bytes
@@ -95,7 +95,7 @@ class RecordKey:
 
 
 def parse_record_key(key: bytes) -> RecordKey:
-    """Take a key apart. UnsupportedError for an unknown kind, CorruptError for a wrong length."""
+    """Parse a key. UnsupportedError for an unknown kind, CorruptError for a wrong length."""
     if not key:
         raise CorruptError("a record without a key")
     try:
@@ -110,35 +110,35 @@ def parse_record_key(key: bytes) -> RecordKey:
 
 
 def partition_subject(value: TopicIdPartition) -> bytes:
-    """What all keys about one topic-id-partition begin with, after the kind."""
+    """Return the bytes that follow the kind in every key about one topic-id-partition."""
     return _PARTITION.pack(value.topic_id.bytes, value.partition)
 
 
 def subject_partition_number(subject: bytes) -> int:
-    """The number of the partition that a subject begins with."""
+    """Return the number of the partition that a subject begins with."""
     number: int = _PARTITION.unpack_from(subject)[1]
     return number
 
 
 def segment_subject(value: RemoteLogSegmentId) -> bytes:
-    """What all keys about one segment begin with, after the kind."""
+    """Return the bytes that follow the kind in every key about one segment."""
     return partition_subject(value.topic_id_partition) + value.id.bytes
 
 
 def segment_key(segment: RemoteLogSegmentId, event_id: UUID) -> bytes:
-    """The key of an event of a segment."""
+    """Return the key of a segment's event."""
     return bytes((RecordKind.SEGMENT,)) + segment_subject(segment) + event_id.bytes
 
 
 def partition_key(kind: RecordKind, value: TopicIdPartition, event_id: UUID) -> bytes:
-    """The key of what is said of a partition; `event_id` may be a lease's or an anomaly's id."""
+    """Return the key of a partition's event; `event_id` may be a lease's or an anomaly's id."""
     return bytes((kind,)) + partition_subject(value) + event_id.bytes
 
 
 def record_scope(key: bytes) -> bytes:
-    """What a record concerns, by a key of any version: a partition subject, a topic id, or all.
+    """Return what a key of any version concerns: a partition subject, a topic id, or all (empty).
 
-    Empty means all: the key of a kind that is not known here, or of a process.
+    Keys of unknown kinds and of processes concern all.
     """
     try:
         parsed = parse_record_key(key)
@@ -150,20 +150,20 @@ def record_scope(key: bytes) -> bytes:
 
 
 def policy_key(topic_id: UUID) -> bytes:
-    """The one key of a topic id's policy."""
+    """Return the only key of a topic id's policy."""
     return bytes((RecordKind.POLICY,)) + topic_id.bytes
 
 
 def pause_key(topic_id: UUID) -> bytes:
-    """The one key of what is paused of a topic id."""
+    """Return the only key of a topic id's pauses."""
     return bytes((RecordKind.PAUSE,)) + topic_id.bytes
 
 
 def registration_key(process_id: UUID) -> bytes:
-    """The one key of a process's registration."""
+    """Return the only key of a process's registration."""
     return bytes((RecordKind.REGISTRATION,)) + process_id.bytes
 
 
 def cluster_secret_key() -> bytes:
-    """The one key of the cluster's secret."""
+    """Return the only key of the cluster's secret."""
     return bytes((RecordKind.CLUSTER_SECRET,))

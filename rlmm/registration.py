@@ -1,10 +1,10 @@
-"""Which registered processes are live: the one rule, and the time to judge it by.
+"""Decides which registered processes are live, and by which clock. Pure.
 
-A manager is live until it has missed three heartbeats, a gateway as long as its lease holds.
+A manager is live until it misses three heartbeats, a gateway until its lease expires.
 
-Managers and gateways judge by the brokers' clock, so that a replayed registration does not revive
-the dead. A command that reads the metadata once sees that clock stand still while nobody writes:
-`now_of` gives it the time. Pure.
+Managers and gateways use the brokers' clock, so that a replayed registration does not revive a dead
+process. A command that reads the metadata once sees that clock stop while no process writes;
+`now_of` then returns its own time.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from rlmm.events.processes import ProcessRegistered, ProcessRole
 from rlmm.spi import Registration
 
 LEASE_MS = 15_000
-"""Of a gateway."""
+"""How long a gateway's heartbeat counts."""
 
 MISSED_HEARTBEATS = 3
-"""Of a manager, each after its own interval."""
+"""The heartbeats that a manager may miss, each after its own interval."""
 
 SILENCE_MS = 90_000
-"""The brokers' clock is taken for stopped if the newest record is older than this."""
+"""The brokers' clock counts as stopped if the newest record is older than this."""
 
 
 def is_live(registration: Registration, now_ms: int) -> bool:
-    """Whether a process's last heartbeat is young enough."""
+    """Return whether a process's last heartbeat is recent enough."""
     process = registration.process
     if process.role is ProcessRole.GATEWAY:
         allowed_ms = LEASE_MS
@@ -37,7 +37,7 @@ def is_live(registration: Registration, now_ms: int) -> bool:
 def live_processes(
     registrations: Iterable[Registration], role: ProcessRole, now_ms: int
 ) -> tuple[ProcessRegistered, ...]:
-    """The live processes of a role."""
+    """Return the live processes of a role."""
     return tuple(
         found.process
         for found in registrations
@@ -46,5 +46,5 @@ def live_processes(
 
 
 def now_of(broker_time_ms: int, wall_ms: int) -> int:
-    """The time by which a command judges: its own clock's if the brokers' has stopped."""
+    """Return the time for a command's decisions: its own clock's if the brokers' has stopped."""
     return wall_ms if wall_ms - broker_time_ms > SILENCE_MS else broker_time_ms

@@ -1,8 +1,8 @@
 """RemoteLogMetadataManager (KIP-405): strongly consistent metadata of stored segments.
 
-One way in: an event is published to the metadata topic, and `publish` returns when this process
-has itself read it back and folded it; so whoever published reads its own writes, and knows whether
-it was accepted. No side effect may follow a refusal.
+All changes are events in the metadata topic. `publish` returns after this process has read its
+event back and folded it. So a caller reads its own writes and knows whether the event was accepted.
+After a refusal a caller must not carry out the side effect that it announced.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishResult:
-    """What became of a published event. `refusal` is None if it was accepted, else why not.
+    """The outcome of a published event; `refusal` is None if it was accepted, else the reason.
 
-    `append_time_ms` is the broker's time of the record: deadlines count from it.
+    `append_time_ms` is the record's LogAppendTime; deadlines count from it.
     """
 
     refusal: str | None
@@ -39,7 +39,7 @@ class PublishResult:
 
 
 class MetadataPosition(NamedTuple):
-    """Where a record stands in the metadata topic."""
+    """The position of a record in the metadata topic."""
 
     partition: int
     offset: int
@@ -47,12 +47,12 @@ class MetadataPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentRecord:
-    """A segment's current metadata and the log-append times of its life that decisions need.
+    """A segment's current metadata, with the log-append times that decisions need.
 
-    `copy_deadline_ms` is when its copy attempt ends by the broker's clock (0: unknown); a
-    COPY_SEGMENT_STARTED past it is dangling. `changed_ms` is when the current state was written.
-    `dead_lettered`: its deletion is a repair job's matter now. `changed_at` is where the record of
-    the current state stands; None only where a test does not care.
+    `copy_deadline_ms` is the end of its copy attempt by the broker's clock, or 0 if unknown. A
+    COPY_SEGMENT_STARTED past its deadline is dangling. `changed_ms` is the LogAppendTime of the
+    current state. If `dead_lettered`, only a repair job still deletes it. `changed_at` is the
+    position of the current state's record; it is None only in tests.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -64,7 +64,7 @@ class SegmentRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewerRecord:
-    """A record that needs newer rules of folding than this process has; 0: no rules read it."""
+    """A record that this process's fold cannot read; `needs_fold_version` 0: no version can."""
 
     needs_fold_version: int
     position: MetadataPosition
@@ -79,7 +79,7 @@ class Registration:
 
 
 class PartitionKey(NamedTuple):
-    """A partition by its topic's id alone."""
+    """A partition, identified by its topic's id alone."""
 
     topic_id: UUID
     partition: int
@@ -87,14 +87,14 @@ class PartitionKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedPartitions:
-    """The partitions of which anything changed up to `count`; None: it may be any."""
+    """The partitions that changed up to `count`; `partition_keys` None: any may have changed."""
 
     count: int
     partition_keys: frozenset[PartitionKey] | None
 
 
 class UnreadyReason(Enum):
-    """What keeps the metadata from being ready; the value is its name in metrics."""
+    """Why the metadata is not ready; the value is the reason's name in metrics."""
 
     UNREACHABLE = "topic_unreachable"
     GONE = "topic_gone"
@@ -105,7 +105,7 @@ class UnreadyReason(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
-    """Whether answers are complete as of the start; `reason` says what is missing, else empty."""
+    """Whether the records from before the start are applied; `reason` is empty if they are."""
 
     ready: bool
     reason: str = ""
@@ -115,101 +115,101 @@ class Readiness:
 class RemoteLogMetadataManager(ABC):
     """Metadata of the partitions that this process hosts, or of all. All methods are thread-safe.
 
-    Questions and events about a partition raise RetriableError where its metadata is not followed,
-    or was not caught up with since it is; those about the cluster (policies, registrations) before
-    the process is ready for the first time.
+    Queries and events about a partition raise RetriableError unless its metadata is followed and
+    caught up. Those about the cluster (policies, registrations) raise it until the process has
+    been ready once.
     """
 
     @abstractmethod
     def readiness(self) -> Readiness:
-        """Ready when the ends seen at start have been applied; no decision before that.
+        """Return whether all records up to the ends seen at the start are applied.
 
-        Of a process that follows what it hosts, this is about the cluster, and about what its cache
-        held at the start; partitions that were added later are ready each by itself.
+        No decision may precede that. If only hosted partitions are followed, this covers the
+        cluster's records and the partitions that were cached at the start. Partitions that are
+        added later become ready one by one.
         """
 
     @property
     @abstractmethod
     def identity(self) -> TopicIdentity | None:
-        """The metadata topic that positions are of; None before one was followed."""
+        """The metadata topic that positions refer to; None before the first one is followed."""
 
     @abstractmethod
     def on_partition_leadership_changes(
         self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
     ) -> None:
-        """The broker leads and follows these partitions (KIP-405); idempotent, does not wait.
+        """Follow the metadata of the partitions that the broker leads and follows (KIP-405).
 
-        Their metadata is followed from now on, and answers once it was caught up with. The first
-        call names all that the broker hosts: metadata of others that an earlier run has left is
-        dropped. Does nothing where all metadata is followed.
+        Idempotent; does not wait. Queries about a partition work once its metadata is caught up.
+        The first call must name all partitions that the broker hosts: it drops the metadata of
+        others that an earlier run left. Does nothing if all metadata is followed.
         """
 
     @abstractmethod
     def on_stop_partitions(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """The broker hosts these partitions no longer (KIP-405); idempotent, does not wait.
+        """Drop the metadata of partitions that the broker no longer hosts (KIP-405).
 
-        What is known of them is dropped from this process.
+        Idempotent; does not wait.
         """
 
     @abstractmethod
     def follow_topics(self, topic_ids: Iterable[UUID]) -> None:
-        """Follow all that is said of these topics, wherever they are hosted; does not wait.
+        """Follow all metadata partitions that may carry records of these topics; does not wait.
 
-        For topics that were deleted: nobody hosts them any more, and which partitions they had is
-        known by their records alone. Holds until the next call; none ends it.
+        This is for deleted topics: no broker hosts them, and only their records name their
+        partitions. Each call replaces the topics of the previous call.
         """
 
     @abstractmethod
     def publish(self, event: Event) -> PublishResult:
-        """Write an event, wait until it was applied here, and say whether it was accepted.
+        """Write an event, wait until it is applied here, and return whether it was accepted.
 
-        Raises RetriableError if it was not written, or that is not known within the deadline: then
-        the event may still come through, and nothing may be concluded. Never writes an event twice,
-        nor another one to its metadata partition before it is known. A read lease beyond
-        READ_LEASES_MAX_COUNT unexpired ones of its partition is not written: RetriableError. Nor
-        is an anomaly beyond ANOMALIES_MAX_COUNT.
+        Raises RetriableError if the event was not written, or if the result is not known within the
+        deadline. In the second case the event may still be appended later; conclude nothing. An
+        event is never written twice. No other event is written to its metadata partition before
+        the result is known. A read lease beyond READ_LEASES_MAX_COUNT unexpired ones of its
+        partition, or an anomaly beyond ANOMALIES_MAX_COUNT, raises RetriableError unwritten.
         """
 
     @abstractmethod
     def write_tombstones(self, segment_id: RemoteLogSegmentId) -> None:
         """Write tombstones for all records of a segment in DELETE_SEGMENT_FINISHED.
 
-        Only its partition's owner may, and only when no late record of it can come any more.
+        Only the partition's owner may call this. Raises RetriableError while late records of the
+        segment may still be appended.
         """
 
     @abstractmethod
     def write_partition_tombstones(self, topic_id_partition: TopicIdPartition) -> None:
-        """Write tombstones for all that was said of a partition in DELETE_PARTITION_FINISHED.
+        """Write tombstones for the records of a partition in DELETE_PARTITION_FINISHED.
 
-        Its deletion's own records stay for ever: by them late copies are refused. Anyone may.
-        Does nothing in another state. RetriableError while records of its segments are left, but
-        for refused ones of segments that never were.
+        The records of its deletion are never removed, because they make the fold refuse late
+        copies. Any process may call this. Does nothing in another state. Raises RetriableError
+        while records of its segments are left, except refused ones of segments that never existed.
         """
 
     @abstractmethod
     def write_policy_tombstones(self, topic_id: UUID) -> None:
-        """Write tombstones for the policy of a topic id of which nothing is stored any more.
-
-        And for what was paused of it.
-        """
+        """Write tombstones for a topic id's policy and pauses, once nothing of it is stored."""
 
     @abstractmethod
     def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
-        """End a lease of one's own before it expires; nothing happens if it is not known."""
+        """End this process's own lease before it expires; do nothing if the lease is unknown."""
 
     @abstractmethod
     def clear_anomaly(self, topic_id_partition: TopicIdPartition, anomaly_id: UUID) -> None:
-        """End an anomaly, after a read or a look at the object that succeeded; else never.
+        """End an anomaly; call this only after a read or a check of the object has succeeded.
 
-        Anyone may; nothing happens if it is not known. Does not wait until it is applied.
+        Any process may call this. Does nothing if the anomaly is unknown. Does not wait until the
+        tombstone is applied.
         """
 
     def caught_up(
         self, topic_id_partition: TopicIdPartition, *, timeout_ms: int | None = None
     ) -> bool:
-        """Ask the topic for its end now, wait until it is applied; False if not in time.
+        """Ask the topic for its end and wait until it is applied; return False on timeout.
 
-        Waits for `timeout_ms` at most, or as long as the manager waits for what it published.
+        The default of `timeout_ms` is the manager's limit for its own published events.
         """
         return bool(self.those_caught_up((topic_id_partition,), timeout_ms=timeout_ms))
 
@@ -217,58 +217,58 @@ class RemoteLogMetadataManager(ABC):
     def those_caught_up(
         self, partitions: Iterable[TopicIdPartition], *, timeout_ms: int | None = None
     ) -> frozenset[TopicIdPartition]:
-        """As `caught_up` for many with one question: those for which it holds in time."""
+        """Return the partitions that `caught_up` holds for, with one request for all ends."""
 
     @abstractmethod
     def broker_time_ms(self) -> int:
-        """A lower bound of the broker's clock: the newest LogAppendTime applied. 0 if none."""
+        """Return a lower bound of the broker's clock: the newest LogAppendTime applied, or 0."""
 
     @abstractmethod
     def changed_partitions(self, since_count: int) -> ChangedPartitions:
-        """What changed since an earlier answer's count, 0 for the first time; never waits.
+        """Return the partitions that changed since the `count` of an earlier result; never waits.
 
-        What was looked up behind an answer of this, and is not in the next, is still so.
+        Pass 0 at first. A value that you query after one result is still current if the next
+        result does not name its partition.
         """
 
     @abstractmethod
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
-        """The partition's claims, lineage, log start, trims, leases; empty if nothing is known."""
+        """Return the partition's claims, lineage, log start, trims and leases; empty if unknown."""
 
     @abstractmethod
     def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
-        """The partitions of a topic id of which anything is known, ascending; `topic` names them.
+        """Return the known partitions of a topic id, ascending; `topic` is their topic's name.
 
-        Whole where all metadata is followed, or `follow_topics` named the topic: all that the
-        metadata topic holds now is known. RetriableError if that is not so in a moment.
+        The result is complete if all metadata is followed or `follow_topics` named the topic: all
+        current records of the metadata topic are applied. RetriableError after a short wait.
         """
 
     @abstractmethod
     def newer_record(self, topic_id_partition: TopicIdPartition) -> NewerRecord | None:
-        """A record about this partition, or about all, that only a newer version can fold.
+        """Return a record about this partition, or about all, that only a newer version can fold.
 
-        While there is one, what is known is served, but nothing may be copied, trimmed or deleted:
-        it may say that this must not be.
+        While there is one, queries work, but nothing may be copied, trimmed or deleted: the record
+        may forbid it.
         """
 
     @abstractmethod
     def remote_log_segment_metadata(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:
-        """The COPY_SEGMENT_FINISHED segment that holds `offset` as `leader_epoch` wrote it.
+        """Return the COPY_SEGMENT_FINISHED segment that holds `offset` as `leader_epoch` wrote it.
 
-        Of several, the one that reaches furthest in that epoch; of those that reach equally far
-        the one that begins last; of those the greatest id. A pure function of the set of finished
-        segments. Kafka's RemoteLogLeaderEpochState answers with the floor of the start offsets
-        that are still referenced, and drops a start from them when a segment arrives that begins
-        no later and reaches the epoch's end so far: so for duplicates, for one that contains
-        another and for a longer one of the same start the answers are the same, but Kafka's depends
-        on the order of arrival, and where two overlap in part it may have none though one of them
-        holds the offset.
+        Of several segments, the one with the highest end in that epoch wins, then the one with the
+        highest start, then the greatest id. The result depends only on the set of finished
+        segments. Kafka's RemoteLogLeaderEpochState depends on the order of arrival: it takes the
+        floor of the start offsets that it still references. It drops a start offset when a segment
+        arrives that begins no later and reaches the epoch's end so far. For duplicates, contained
+        segments and longer segments with the same start, both return the same segment. Where two
+        segments overlap in part, Kafka may find none although one of them holds the offset.
         """
 
     @abstractmethod
     def segment(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
-        """One segment by its id, in any state."""
+        """Return one segment by its id, in any state."""
 
     @abstractmethod
     def list_remote_log_segments(
@@ -279,72 +279,72 @@ class RemoteLogMetadataManager(ABC):
         from_offset: int = 0,
         leader_epoch: int | None = None,
     ) -> Iterator[SegmentRecord]:
-        """Segments that end above `from_offset`, ascending by base offset; a consistent snapshot.
+        """Return segments that end above `from_offset`, by ascending base offset; a snapshot.
 
-        Without `states` all but DELETE_SEGMENT_FINISHED, as KIP-405 lists them. With `leader_epoch`
-        only those that hold records of that epoch, of the log's lineage or not.
+        Without `states`, it omits only DELETE_SEGMENT_FINISHED, as in KIP-405. With `leader_epoch`,
+        it returns only segments with records of that epoch, in the log's lineage or not.
         """
 
     @abstractmethod
     def highest_offset_for_epoch(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int
     ) -> int | None:
-        """The last stored offset of an epoch over its finished segments (KIP-405), or None.
+        """Return the last stored offset of an epoch over its finished segments (KIP-405), or None.
 
-        Kafka's remembers segments that were deleted since; this one does not.
+        Unlike Kafka's implementation, it ignores segments that were deleted since.
         """
 
     @abstractmethod
     def earliest_log_offset(self, topic_id_partition: TopicIdPartition) -> int | None:
-        """The first offset that is stored, in the log's lineage and readable; None if none is.
+        """Return the first readable offset that is stored in the log's lineage; None if none is.
 
-        KIP-405's earliestLogOffset; as released, RemoteLogManager takes the start of the first
-        segment of the lineage's first epoch that has one. Not below the log start.
+        This is KIP-405's earliestLogOffset, never below the log start. In released versions of
+        Kafka, RemoteLogManager takes the first segment's start in the first epoch that has one.
         """
 
     @abstractmethod
     def next_segment_with_txn_index(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:
-        """The first segment with a transaction index, from the one that holds `offset` on.
+        """Return the first segment with a transaction index, from the one that holds `offset` on.
 
-        As repeated look-ups would find it, each at the end of the segment before, within one epoch;
-        None at a hole and at the epoch's end (KIP-1058).
+        The search looks up each next segment at the end of the previous one, within one epoch. It
+        returns None at a hole and at the epoch's end (KIP-1058).
         """
 
     @abstractmethod
     def remote_log_size_bytes(
         self, topic_id_partition: TopicIdPartition, *, leader_epoch: int | None = None
     ) -> int:
-        """Bytes of the finished segments that hold records of an epoch (KIP-852's remoteLogSize).
+        """Return the bytes of the finished segments with records of an epoch (KIP-852).
 
-        A segment counts whole in each of its epochs. Without `leader_epoch`, of those that begin in
-        the log's lineage, each once.
+        A segment counts in full in each of its epochs. Without `leader_epoch`, each segment that
+        begins in the log's lineage counts once.
         """
 
     @abstractmethod
     def topic_policies(self) -> tuple[TopicPolicy, ...]:
-        """The newest policy of each topic id, in no order."""
+        """Return the newest policy of each topic id, in no order."""
 
     @abstractmethod
     def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
-        """The newest policy of one topic id."""
+        """Return the newest policy of one topic id."""
 
     @abstractmethod
     def topic_policy_position(self, topic_id: UUID) -> MetadataPosition | None:
-        """Where the record of that policy stands; None if it is not known (an older cache)."""
+        """Return the position of that policy's record; None if unknown (an older cache)."""
 
     @abstractmethod
     def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
-        """What is paused of one topic id now."""
+        """Return the tasks of one topic id that are paused now."""
 
     @abstractmethod
     def cluster_secret(self) -> ClusterSecret | None:
-        """What HTTP requests are signed with; None before any was set. Never to be shown."""
+        """Return the secret that signs HTTP requests; None before one is set. Never show it."""
 
     @abstractmethod
     def registrations(self) -> tuple[Registration, ...]:
-        """All processes that ever registered and were not removed; judge life by heartbeat."""
+        """Return all registrations that were not removed; heartbeats show which ones are live."""
 
     @abstractmethod
     def close(self) -> None:
