@@ -1,9 +1,9 @@
 """Dead letters: segments whose deletion keeps failing, as values and as records. Pure.
 
-A letter tells all that a repair needs without the metadata topic: the segment whole, the objects
-that may still be there, and where the accepted DELETE_SEGMENT_STARTED stands, so that "it is gone
-from the metadata" counts as proof only for a reader that has come that far. Its key is the
-segment's subject (rlmm/record_keys.py): a later letter of the same segment replaces the earlier.
+A dead letter contains all that a repair needs without the metadata topic: the segment, the objects
+that may still exist, and the position of the accepted DELETE_SEGMENT_STARTED. Only a reader that
+has read past that position may conclude that the segment is gone from the metadata. The key is the
+segment's subject (rlmm/record_keys.py), so a later dead letter of the segment replaces the earlier.
 """
 
 from __future__ import annotations
@@ -25,17 +25,15 @@ from rsm.segment.metadata_codec import metadata_from_message, metadata_to_messag
 from rsm.segment.proto import segment_pb2 as segment_pb
 
 _FORMAT_VERSION = 1
-_SEGMENT_EVENT_VERSION = 1  # of the rules of folding
+_SEGMENT_EVENT_VERSION = 1  # of the fold rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
     """A deletion that failed `attempts` times, `repair_attempts` of them after it was given up.
 
-    Times are wall clock.
-
-    `delete_started` is where the accepted DELETE_SEGMENT_STARTED stands, None if unknown, and
-    `metadata_topic_id` the id of the topic that this is a position of, empty if unknown.
+    Times are wall clock. `delete_started` is the position of the accepted DELETE_SEGMENT_STARTED,
+    None if unknown. `metadata_topic_id` is the id of that position's topic, empty if unknown.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -54,7 +52,7 @@ class DeadLetter:
 
 
 def encode(dead_letter: DeadLetter) -> EncodedRecord:
-    """Write a letter as a record of the dead-letter topic."""
+    """Encode a dead letter as a record of the dead-letter topic."""
     position = dead_letter.delete_started
     message = pb.DeadLetter(
         min_fold_version=_FORMAT_VERSION,
@@ -76,9 +74,9 @@ def encode(dead_letter: DeadLetter) -> EncodedRecord:
 def end_of_deletion(
     dead_letter: DeadLetter, value: bytes, *, event_id: UUID, event_timestamp_ms: int
 ) -> EncodedRecord:
-    """The record by which a letter's segment comes to DELETE_SEGMENT_FINISHED.
+    """Return the record that moves a dead letter's segment to DELETE_SEGMENT_FINISHED.
 
-    `value` is what the letter was read from: for jobs that end many, from message to message.
+    `value` is the dead letter's encoded form; copying from it is faster for many dead letters.
     """
     event = events_pb.MetadataEvent(
         min_fold_version=_SEGMENT_EVENT_VERSION, event_id=event_id.bytes
@@ -92,7 +90,7 @@ def end_of_deletion(
 
 
 def topic_configs(replication_factor: int) -> Mapping[str, str]:
-    """The configs that a topic of letters is created with: none expires."""
+    """Return the configs that a dead-letter topic is created with; its records never expire."""
     return {
         "cleanup.policy": "delete",
         "min.insync.replicas": str(min(2, replication_factor)),
@@ -102,7 +100,7 @@ def topic_configs(replication_factor: int) -> Mapping[str, str]:
 
 
 def decode(value: bytes) -> DeadLetter:
-    """Read a letter. CorruptError, or UnsupportedError for one of a newer version."""
+    """Decode a dead letter. CorruptError, or UnsupportedError for one of a newer version."""
     try:
         message = pb.DeadLetter.FromString(value)
     except DecodeError as error:

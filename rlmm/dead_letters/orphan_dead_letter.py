@@ -1,8 +1,8 @@
-"""Letters about orphans, objects in the store that no metadata names: values and records. Pure.
+"""Dead letters about orphans, objects in the store that no record names. Pure.
 
-They go to the dead-letter topic beside those of failed deletions, with a version of their own: who
-does not know them leaves them alone. A letter is no proof. It says which object was seen, twice,
-and up to where the metadata was read in between; whoever acts on it looks at all of that again.
+They share the dead-letter topic with failed deletions, but have their own version, so that a reader
+that does not know them ignores them. A dead letter is no proof. It names an object that was seen
+twice, and how far the metadata was read in between. A repair must check all of that again.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from rsm.segment.errors import CorruptError, UnsupportedError
 
 _FORMAT_VERSION = 2
 KEY_PREFIX = b"orphan:"
-"""What the key of every record about an orphan begins with."""
+"""The prefix of the key of every record about an orphan."""
 
 
 class OrphanTreatment(Enum):
-    """What is to become of the object; the value is its name on command lines."""
+    """How a repair treats the object; the value is the treatment's name on command lines."""
 
     DELETE = "delete"
     QUARANTINE = "quarantine"
-    """It is moved to where nobody looks for it."""
+    """The object moves to the quarantine, which no reader reads."""
 
 
 _TREATMENTS = {
@@ -39,11 +39,11 @@ _BY_NUMBER = {number: treatment for treatment, number in _TREATMENTS.items()}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanDeadLetter:
-    """An object as the store showed it; `last_modified_ms` by the store's clock.
+    """An object as the store listed it; `last_modified_ms` is by the store's clock.
 
-    The other times are wall clock: of the two sightings, and of the last attempt, 0 if there was
-    none. `read_to` is the next offset of the metadata partition that would name the object, in the
-    topic of `metadata_topic_id`.
+    The other times are wall clock: the two sightings, and the last attempt (0 if none). `read_to`
+    is the next offset of the metadata partition that would name the object. `metadata_topic_id` is
+    the id of that topic.
     """
 
     object_key: str
@@ -60,7 +60,7 @@ class OrphanDeadLetter:
 
 
 def encode(dead_letter: OrphanDeadLetter) -> EncodedRecord:
-    """Write a letter as a record; a later letter about the same object replaces it."""
+    """Encode a dead letter as a record; a later one about the same object replaces it."""
     message = pb.DeadLetter(
         min_fold_version=_FORMAT_VERSION,
         object_keys=[dead_letter.object_key],
@@ -84,7 +84,7 @@ def encode(dead_letter: OrphanDeadLetter) -> EncodedRecord:
 
 
 def decode(value: bytes) -> OrphanDeadLetter:
-    """Read a letter. CorruptError, or UnsupportedError for another kind or a newer version."""
+    """Decode a dead letter. CorruptError, or UnsupportedError for another kind or newer version."""
     try:
         message = pb.DeadLetter.FromString(value)
     except DecodeError as error:

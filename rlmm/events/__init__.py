@@ -1,1 +1,1 @@
-"""Events as values and as protobuf messages, and the values that they carry."""
+"""Events as values and as protobuf messages, with their field types."""
