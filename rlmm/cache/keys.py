@@ -20,11 +20,10 @@
 | cluster | `newer` + length of the scope (u8), scope, record's key | NewerRecord |
 | cluster | `unreadable` + key of a record that newer rules cannot read either | NewerRecord |
 
-A segment stands where it begins, so that a lookup and a listing find it whole with one seek; of one
-of which no record was accepted that is offset 0. Unfinished are all in another state than
-COPY_SEGMENT_FINISHED. Bounds are never drawn closer: a span (end minus base offset) says how far
-back a segment that covers an offset can begin, and an epoch's base offsets where to look for the
-segments that hold records of it.
+A segment's key is its base offset, so that a look-up or listing finds it with one seek; without an
+accepted record it is 0. A segment is unfinished in each state except COPY_SEGMENT_FINISHED. Bounds
+never become narrower. A span (end minus base offset) limits how far below an offset a segment that
+covers it can begin. An epoch's base offsets limit the search for segments with its records.
 """
 
 from __future__ import annotations
@@ -54,17 +53,17 @@ MAX_OFFSET = (1 << 63) - 1
 
 _OFFSET_START = PARTITION_SUBJECT_BYTES
 OFFSET_KEY_ID = _OFFSET_START + _U64.size
-"""Where the segment's id begins in an `offset_key`."""
+"""The position of the segment's id in an `offset_key`."""
 
 
 class EpochBases(NamedTuple):
-    """Between which base offsets, both included, all segments with records of an epoch begin."""
+    """The lowest and highest base offset, inclusive, of all segments with records of an epoch."""
 
     least_offset: int
     greatest_offset: int
 
     def joined(self, other: EpochBases) -> EpochBases:
-        """These and those."""
+        """Return the range that covers both."""
         return EpochBases(
             min(self.least_offset, other.least_offset),
             max(self.greatest_offset, other.greatest_offset),
@@ -72,77 +71,77 @@ class EpochBases(NamedTuple):
 
 
 def offset_key(partition: bytes, base_offset: int, segment_id: bytes = b"") -> bytes:
-    """In `segments`: a segment, or with no id the place before all of that offset."""
+    """Return the key of a segment in `segments`; with no id, the lower bound for that offset."""
     return partition + pack_number(base_offset) + segment_id
 
 
 def offset_key_parts(key: bytes) -> tuple[int, bytes]:
-    """Base offset and segment id of an `offset_key`."""
+    """Return base offset and segment id of an `offset_key`."""
     return _U64.unpack_from(key, _OFFSET_START)[0], key[OFFSET_KEY_ID:]
 
 
 def subject_key(subject: bytes, base_offset: bytes) -> bytes:
-    """In `segments`: the segment of a subject, by its value in `segment offsets`."""
+    """Return a segment's key in `segments`, given its value in `segment offsets`."""
     return subject[:_OFFSET_START] + base_offset + subject[_OFFSET_START:]
 
 
 def offset_key_subject(key: bytes) -> bytes:
-    """The segment subject that an `offset_key` tells."""
+    """Return the segment subject of an `offset_key`."""
     return key[:_OFFSET_START] + key[OFFSET_KEY_ID:]
 
 
 def epoch_key(partition: bytes, epoch: int) -> bytes:
-    """In `bounds`: an epoch's base offsets."""
+    """Return the key of an epoch's base offsets in `bounds`."""
     return partition + pack_covered_epoch(epoch)
 
 
 def pack_epoch_bases(bases: EpochBases) -> bytes:
-    """An epoch's base offsets as a value."""
+    """Encode an epoch's base offsets as a value."""
     return _EPOCH_BASES.pack(*bases)
 
 
 def unpack_epoch_bases(value: bytes) -> EpochBases:
-    """Read what `pack_epoch_bases` wrote."""
+    """Decode a value of `pack_epoch_bases`."""
     return EpochBases._make(_EPOCH_BASES.unpack(value))
 
 
 def newer_prefix(scope: bytes) -> bytes:
-    """In `cluster`: what all newer records of a scope begin with; the record's key follows."""
+    """Return the prefix of a scope's newer records in `cluster`; the record's key follows."""
     return NEWER_PREFIX + bytes((len(scope),)) + scope
 
 
 def deletion_key(partition: bytes) -> bytes:
-    """In `partitions`: how far a partition's deletion has come."""
+    """Return the key of a partition's deletion state in `partitions`."""
     return partition + DELETION_SUFFIX
 
 
 def record_key_prefix(partition: bytes, kind: RecordKind) -> bytes:
-    """In `record keys`: what all keys of a kind begin with; the event id follows."""
+    """Return the prefix of a kind's keys in `record keys`; the event id follows."""
     return partition + bytes((kind,))
 
 
 def position_key(metadata_partition: int) -> bytes:
-    """In `checkpoint`: a metadata partition's position."""
+    """Return the key of a metadata partition's position in `checkpoint`."""
     return POSITION_PREFIX + _U32.pack(metadata_partition)
 
 
 def position_key_partition(key: bytes) -> int:
-    """The metadata partition of a `position_key`."""
+    """Return the metadata partition of a `position_key`."""
     partition: int = _U32.unpack_from(key, len(POSITION_PREFIX))[0]
     return partition
 
 
 def after(prefix: bytes) -> bytes:
-    """The end of the range of all keys that begin with `prefix`; it must not be all 0xff."""
+    """Return the end of the range of keys with this `prefix`, which must not be all 0xff."""
     stem = prefix.rstrip(b"\xff")
     return stem[:-1] + bytes((stem[-1] + 1,))
 
 
 pack_number = _U64.pack
-"""A number as a value."""
+"""Encodes a number as a value."""
 
 
 def unpack_number(value: bytes) -> int:
-    """Read what `pack_number` wrote."""
+    """Decode a value of `pack_number`."""
     number: int = _U64.unpack(value)[0]
     return number

@@ -1,6 +1,6 @@
 """OrderedStore in memory: for tests, and for programs that read the metadata topic once.
 
-A view holds the store's lock, so a writer waits for it. Memory: all that was written.
+A view locks the store, so writers wait for it. Memory: all data written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SORT_AT_ONCE_COUNT = 64
 
 
 class _SortedTable:
-    """A dict and its keys in order. New keys of a large batch are sorted in together."""
+    """A dict and its sorted keys. A large batch's new keys are sorted together."""
 
     def __init__(self) -> None:
         self.values: dict[bytes, bytes] = {}
@@ -98,7 +98,7 @@ class _MemoryReader(StoreReader):
 
 
 class MemoryStore(OrderedStore):
-    """Tables in sorted lists. `close` keeps what was written, so that it can be looked at."""
+    """Tables as sorted lists. `close` keeps the data, so that tests can inspect it."""
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -130,13 +130,13 @@ class MemoryStore(OrderedStore):
         return StoreSize(entry_counts=counts)
 
     def expect(self, *, much_is_written: bool) -> None:
-        """All is in order at once."""
+        """Do nothing: all tables are always sorted."""
 
     def failure(self) -> str:
         return ""
 
     def reopen(self, before_restart: Callable[[], None] = lambda: None) -> None:
-        """Nothing can fail."""
+        """Do nothing: this store cannot fail."""
 
     def set_aside(self, topic_id: str) -> str:
         with self._lock:
@@ -144,4 +144,4 @@ class MemoryStore(OrderedStore):
         return ""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to release."""

@@ -1,7 +1,7 @@
-"""MetadataCache: everything folded so far, as typed answers over an ordered store.
+"""MetadataCache: the folded state as typed queries over an ordered store.
 
-Owns which topic the cache belongs to, how far it was read, and the queries. Knows no topic: who
-feeds it decides whether what is stored may be used (rlmm/follow/checkpoint.py).
+It records which topic it belongs to and how far that was read. It does not access the topic; the
+follower decides whether the stored state may be used (rlmm/follow/checkpoint.py).
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ _LISTED_STATES = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED
 
 
 class MetadataCache:
-    """Thread-safe for reading; what changes it, an overlay's writes included, is one thread's.
+    """The folded metadata. Reads are thread-safe; only one thread may change it, by overlays too.
 
-    Raises CorruptError where the store is damaged, RetriableError where its disk refuses.
+    Raises CorruptError if the store is damaged, RetriableError if its disk fails.
     """
 
     def __init__(self, store: OrderedStore) -> None:
@@ -71,12 +71,12 @@ class MetadataCache:
         self.changes = PartitionChanges()
 
     def identity(self) -> TopicIdentity | None:
-        """Which topic this was folded from; None if new or of another schema."""
+        """Return the topic that this was folded from; None if new or of another schema."""
         value = self._store.get(Table.CHECKPOINT, IDENTITY)
         return None if value is None else values.identity_from_bytes(value)
 
     def positions(self) -> Mapping[int, ReadPosition]:
-        """How far each metadata partition was read; those never read are missing."""
+        """Return how far each metadata partition was read; those never read are missing."""
         with self._store.read(Table.CHECKPOINT) as reader:
             rows = reader.ascending(Table.CHECKPOINT, POSITION_PREFIX, POSITION_END)
             return {
@@ -85,7 +85,7 @@ class MetadataCache:
             }
 
     def reset(self, identity: TopicIdentity) -> None:
-        """Forget everything, and belong to this topic from now on; atomic."""
+        """Remove everything and belong to this topic from then on; atomic."""
         batch = self._store.batch()
         batch.clear_tables()
         batch.put(Table.CHECKPOINT, IDENTITY, values.identity_to_bytes(identity))
@@ -93,56 +93,55 @@ class MetadataCache:
         self.changes.all_changed()
 
     def drop(self, metadata_partitions: Collection[int], partition_count: int) -> None:
-        """Forget some metadata partitions of the topic, as if they had never been read; atomic."""
+        """Remove some metadata partitions, as if they had never been read; atomic."""
         drop_partitions(self._store, metadata_partitions, partition_count)
         self.changes.all_changed()
 
     def set_aside(self, stored: TopicIdentity) -> str:
-        """Forget everything, as if new. Returns where it is kept; empty if it is not kept."""
+        """Start again, empty. Returns where the old data is; "" if it is not kept."""
         kept = self._store.set_aside(stored.topic_id)
         self.changes.all_changed()
         return kept
 
     def size(self) -> StoreSize:
-        """What the cache takes on disk and in memory, and how many rows it has."""
+        """Return the cache's disk and memory use and its numbers of rows."""
         return self._store.size()
 
     def failure(self) -> str:
-        """Why the cache cannot be used, until `recover` succeeds; empty while it can."""
+        """Return why the cache cannot be used until `recover` succeeds; empty while it can be."""
         return self._store.failure()
 
     def recover(self, before_restart: Callable[[], None]) -> None:
         """Open the store again if it failed. RetriableError.
 
-        What was written is kept; but what is damaged is begun again, after `before_restart` was
-        called.
+        Written data is kept, but a damaged store starts again, empty, after `before_restart`.
         """
         if self._store.failure():
             self._store.reopen(before_restart)
             self.changes.all_changed()
 
     def expect(self, *, much_is_written: bool) -> None:
-        """Tell that much is folded before much is asked, or that this is over."""
+        """Optimize the store for many writes before the first queries, or end that."""
         self._store.expect(much_is_written=much_is_written)
 
     def overlay(self) -> Overlay:
-        """A view for folding a batch of records into this cache."""
+        """Return a view for folding a batch of records into this cache."""
         return Overlay(self._store, self.changes)
 
     def segment_entry(self, segment_id: RemoteLogSegmentId) -> SegmentEntry | None:
-        """What is kept of a segment, its records' ids included."""
+        """Return a segment's stored entry, including the ids of its records."""
         with self._store.read(Table.SEGMENT_OFFSETS, Table.SEGMENTS) as reader:
             return stored_entry(reader.get, segment_subject(segment_id))
 
     def segment(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:
-        """A segment in any state; None if no record of it was accepted, or it was erased."""
+        """Return a segment in any state; None if none of its records was accepted, or if erased."""
         entry = self.segment_entry(segment_id)
         if entry is None or entry.state is None:
             return None
         return values.segment_record(entry)
 
     def segment_states(self, subjects: Iterable[bytes]) -> dict[bytes, SegmentState | None]:
-        """The state of each by its subject; None for those that `segment` has none of."""
+        """Return each segment's state by its subject; None if `segment` would return None."""
         with self._store.read(Table.SEGMENT_OFFSETS, Table.SEGMENTS) as reader:
             found = {subject: stored_data(reader.get, subject) for subject in subjects}
         return {
@@ -150,7 +149,7 @@ class MetadataCache:
         }
 
     def objects_named(self, subjects: Iterable[bytes]) -> Iterator[tuple[bytes, NamedObjects]]:
-        """What the segments with these subjects name; nothing of those `segment` has none of."""
+        """Yield the object names of the segments with these subjects, if `segment` knows them."""
         with self._store.read(Table.SEGMENT_OFFSETS, Table.SEGMENTS) as reader:
             for subject in subjects:
                 data = stored_data(reader.get, subject)
@@ -158,7 +157,7 @@ class MetadataCache:
                     yield subject, values.objects_named(entry_value(data))
 
     def partition_state(self, topic_id_partition: TopicIdPartition) -> PartitionState:
-        """A partition's claims, lineage, log start and trims."""
+        """Return a partition's claims, lineage, log start and trims."""
         subject = partition_subject(topic_id_partition)
         data = self._store.get(Table.PARTITIONS, subject)
         state = PartitionState() if data is None else values.partition_from_bytes(data)
@@ -168,7 +167,7 @@ class MetadataCache:
         return replace(state, deletion=values.deletion_from_bytes(deletion))
 
     def newer_record(self, topic_id_partition: TopicIdPartition) -> NewerRecord | None:
-        """A record about this partition, its topic or all that needs newer rules, or None."""
+        """Return a record about this partition, its topic or all that needs newer rules."""
         subject = partition_subject(topic_id_partition)
         with self._store.read(Table.CLUSTER) as reader:
             for scope in (subject, topic_id_partition.topic_id.bytes, b""):
@@ -178,11 +177,11 @@ class MetadataCache:
         return None
 
     def newer_records_count(self) -> int:
-        """How many records need newer rules."""
+        """Return how many records need newer rules."""
         return self._count(NEWER_PREFIX)
 
     def unreadable_records_count(self) -> int:
-        """How many records of the topic say nothing, here or by newer rules."""
+        """Return how many records no version can read."""
         return self._count(UNREADABLE_PREFIX)
 
     def _count(self, prefix: bytes) -> int:
@@ -192,7 +191,7 @@ class MetadataCache:
     def finished_segment(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:
-        """The finished segment that holds an offset as an epoch wrote it."""
+        """Return the finished segment that holds an offset as an epoch wrote it."""
         with self._store.read(Table.SEGMENTS) as reader:
             view = self._view(reader, topic_id_partition)
             value = view.find_finished(leader_epoch, offset)
@@ -201,14 +200,14 @@ class MetadataCache:
     def next_transactional_segment(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
     ) -> RemoteLogSegmentMetadata | None:
-        """The first finished segment with a transaction index, walking an epoch from an offset."""
+        """Return an epoch's first finished segment with a transaction index, from an offset."""
         with self._store.read(Table.SEGMENTS) as reader:
             view = self._view(reader, topic_id_partition)
             entry = view.find_transactional(leader_epoch, offset)
         return None if entry is None else values.segment_metadata(entry)
 
     def earliest_log_offset(self, topic_id_partition: TopicIdPartition) -> int | None:
-        """The first offset that is stored, in the lineage, and not below the log start."""
+        """Return the first stored offset in the lineage that is not below the log start."""
         state = self.partition_state(topic_id_partition)
         first_offset = state.first_readable_offset or 0
         with self._store.read(Table.SEGMENTS) as reader:
@@ -222,7 +221,7 @@ class MetadataCache:
     def size_bytes(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int | None = None
     ) -> int:
-        """Bytes of the finished segments of an epoch; without one, of the lineage."""
+        """Return the bytes of the finished segments of an epoch; without one, of the lineage."""
         lineage = self.partition_state(topic_id_partition).lineage
         with self._store.read(Table.SEGMENTS) as reader:
             view = self._view(reader, topic_id_partition)
@@ -233,7 +232,7 @@ class MetadataCache:
     def highest_end_offset(
         self, topic_id_partition: TopicIdPartition, leader_epoch: int
     ) -> int | None:
-        """The end of what the finished segments hold of an epoch, or None."""
+        """Return the end of the stored offsets of an epoch in finished segments, or None."""
         with self._store.read(Table.SEGMENTS) as reader:
             return self._view(reader, topic_id_partition).highest_end_offset(leader_epoch)
 
@@ -245,10 +244,10 @@ class MetadataCache:
         from_offset: int = 0,
         leader_epoch: int | None = None,
     ) -> list[SegmentRecord]:
-        """Segments that end above `from_offset`, ascending by base offset; one point in time.
+        """Return segments that end above `from_offset`, by ascending base offset; a snapshot.
 
-        Without `states` all but DELETE_SEGMENT_FINISHED. With `leader_epoch` only those that hold
-        records of that epoch. Work: what is unfinished, and what is finished if that is wanted.
+        Without `states`, it omits only DELETE_SEGMENT_FINISHED. With `leader_epoch`, it returns
+        only segments with records of that epoch. It reads finished segments only if wanted.
         """
         wanted = _LISTED_STATES if states is None else frozenset(states)
         with self._store.read(Table.SEGMENTS, Table.UNFINISHED_BY_OFFSET) as reader:
@@ -259,17 +258,17 @@ class MetadataCache:
         return [values.segment_record(entry) for entry in entries]
 
     def entries(self, topic_id_partition: TopicIdPartition) -> Iterator[tuple[bytes, SegmentEntry]]:
-        """All segments of which any record is left, refused ones too, each with its subject."""
+        """Yield all segments with any record left, also refused ones, each with its subject."""
         with self._store.read(Table.SEGMENTS) as reader:
             yield from self._view(reader, topic_id_partition).entries()
 
     def partly_tombstoned(
         self, topic_id_partition: TopicIdPartition
     ) -> Iterator[tuple[bytes, SegmentEntry]]:
-        """Segments erased by the first of their tombstones whose other records are left.
+        """Yield segments with accepted records left after their first tombstone erased them.
 
-        Each with its subject. Not those of which no record was ever accepted. All without a state
-        stand at offset 0, so not much is looked through.
+        Each comes with its subject. All segments without a state are at offset 0, so this reads few
+        rows.
         """
         with self._store.read(Table.SEGMENTS) as reader:
             for subject, entry in self._view(reader, topic_id_partition).entries(1):
@@ -277,7 +276,7 @@ class MetadataCache:
                     yield subject, entry
 
     def every_segment(self) -> Iterator[SegmentRecord]:
-        """All segments in any state, ascending by topic id and partition; one point in time."""
+        """Yield all segments in any state, ascending by topic id and partition; a snapshot."""
         with self._store.read(Table.SEGMENTS) as reader:
             for _, data in reader.ascending(Table.SEGMENTS, b"", _AFTER_PARTITIONS):
                 entry = SegmentEntry.from_bytes(data)
@@ -285,7 +284,7 @@ class MetadataCache:
                     yield values.segment_record(entry)
 
     def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
-        """The partitions of a topic id that anything is known of, ascending."""
+        """Return the known partitions of a topic id, ascending."""
         numbers = partition_numbers(self._store, topic_id.bytes)
         return tuple(
             TopicIdPartition(topic_id=topic_id, topic=topic, partition=number) for number in numbers
@@ -294,7 +293,7 @@ class MetadataCache:
     def superseded_keys(
         self, topic_id_partition: TopicIdPartition, kind: RecordKind, before_offset: int
     ) -> list[RecordKey]:
-        """Keys of trims or log starts whose records stand below an offset of the metadata topic."""
+        """Return keys of a kind with records below an offset of the metadata topic."""
         subject = partition_subject(topic_id_partition)
         prefix = record_key_prefix(subject, kind)
         with self._store.read(Table.RECORD_KEYS) as reader:
@@ -305,36 +304,36 @@ class MetadataCache:
             ]
 
     def topic_policies(self) -> tuple[TopicPolicy, ...]:
-        """The newest policy of each topic id."""
+        """Return the newest policy of each topic id."""
         with self._store.read(Table.CLUSTER) as reader:
             rows = list(reader.ascending(Table.CLUSTER, POLICY_PREFIX, after(POLICY_PREFIX)))
         skip = len(POLICY_PREFIX)
         return tuple(values.policy_from_bytes(key[skip:], value).policy for key, value in rows)
 
     def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
-        """What is paused of one topic id."""
+        """Return the paused tasks of one topic id."""
         data = self._store.get(Table.CLUSTER, PAUSE_PREFIX + topic_id.bytes)
         if data is None:
             return frozenset()
         return values.pause_from_bytes(topic_id.bytes, data).tasks
 
     def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
-        """The newest policy of one topic id."""
+        """Return the newest policy of one topic id."""
         value = self._store.get(Table.CLUSTER, POLICY_PREFIX + topic_id.bytes)
         return None if value is None else values.policy_from_bytes(topic_id.bytes, value).policy
 
     def topic_policy_offset(self, topic_id: UUID) -> int | None:
-        """Where the record of that policy stands; None if that is not known, or there is none."""
+        """Return the offset of that policy's record; None if unknown or without a policy."""
         value = self._store.get(Table.CLUSTER, POLICY_OFFSET_PREFIX + topic_id.bytes)
         return None if value is None else unpack_number(value)
 
     def cluster_secret(self) -> ClusterSecret | None:
-        """The secret of the cluster, None if none was set."""
+        """Return the cluster's secret; None if none was set."""
         value = self._store.get(Table.CLUSTER, SECRET_KEY)
         return None if value is None else values.secret_from_bytes(value)
 
     def registrations(self) -> tuple[Registration, ...]:
-        """All registered processes."""
+        """Return all registered processes."""
         with self._store.read(Table.CLUSTER) as reader:
             rows = list(reader.ascending(Table.CLUSTER, PROCESS_PREFIX, after(PROCESS_PREFIX)))
         skip = len(PROCESS_PREFIX)

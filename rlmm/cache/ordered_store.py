@@ -1,4 +1,4 @@
-"""OrderedStore: tables of bytes in key order, written in atomic batches. No events here."""
+"""OrderedStore: tables of bytes in key order, written in atomic batches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class Table(Enum):
-    """The tables; the value is the name on disk. Layouts are in rlmm/cache/keys.py."""
+    """The tables; the value is the name on disk. rlmm/cache/keys.py lists their layouts."""
 
     CHECKPOINT = "checkpoint"
     SEGMENTS = "segments"
@@ -21,13 +21,13 @@ class Table(Enum):
     RECORD_KEYS = "record_keys"
     CLUSTER = "cluster"
 
-    # Tables are looked up at each access, and Enum's own hash is that of a name.
+    # Each access looks up a table, and Enum's own hash would hash the name.
     __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSize:
-    """What a store takes. `entry_counts` may be estimates; memory is what is held as of now."""
+    """The current disk and memory use of a store; `entry_counts` may be estimates."""
 
     disk_bytes: int = 0
     block_cache_bytes: int = 0
@@ -36,23 +36,23 @@ class StoreSize:
 
 
 class StoreReader(ABC):
-    """One consistent view of some tables. One thread's; ends with its context."""
+    """One consistent view of some tables. For one thread; it ends with its context."""
 
     @abstractmethod
     def get(self, table: Table, key: bytes) -> bytes | None:
-        """The value of a key."""
+        """Return the value of a key."""
 
     @abstractmethod
     def ascending(self, table: Table, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Keys and values in [start, end), smallest key first."""
+        """Yield keys and values in [start, end), smallest key first."""
 
     @abstractmethod
     def descending(self, table: Table, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Keys and values in [start, end), greatest key first."""
+        """Yield keys and values in [start, end), greatest key first."""
 
 
 class StoreBatch(ABC):
-    """Changes to be written together; the last one to a key holds. One thread's."""
+    """Changes to write together; the last change of a key wins. For one thread."""
 
     @abstractmethod
     def put(self, table: Table, key: bytes, value: bytes) -> None:
@@ -60,76 +60,76 @@ class StoreBatch(ABC):
 
     @abstractmethod
     def delete(self, table: Table, key: bytes) -> None:
-        """Remove a key; nothing happens if it is not there."""
+        """Remove a key; do nothing if it does not exist."""
 
     @abstractmethod
     def delete_range(self, table: Table, start: bytes, end: bytes) -> None:
         """Remove the keys in [start, end) that were written before this batch.
 
-        Nothing that this batch puts may lie in it.
+        This batch must not put keys in that range.
         """
 
     @abstractmethod
     def clear_tables(self) -> None:
-        """Remove all keys of all tables, those put earlier in this batch included."""
+        """Remove all keys of all tables, including those put earlier in this batch."""
 
 
 class OrderedStore(ABC):
-    """All methods are thread-safe; batches are written one after another.
+    """An ordered store. All methods are thread-safe; it applies batches one after another.
 
-    Raises CorruptError where what was stored cannot be read, RetriableError where the disk refuses.
+    Raises CorruptError if stored data cannot be read, RetriableError if the disk fails.
     """
 
     @abstractmethod
     def get(self, table: Table, key: bytes) -> bytes | None:
-        """The value of a key as of now."""
+        """Return the current value of a key."""
 
     @abstractmethod
     def batch(self) -> StoreBatch:
-        """An empty batch."""
+        """Return an empty batch."""
 
     @abstractmethod
     def write(self, batch: StoreBatch) -> None:
-        """Apply a batch of this store: wholly or, after a crash too, not at all."""
+        """Apply a batch of this store: completely or not at all, even after a crash."""
 
     @abstractmethod
     def read(self, *tables: Table) -> AbstractContextManager[StoreReader]:
-        """A consistent view of these tables as of now. Writers may wait for it: close it soon."""
+        """Return a consistent view of these tables. Writers may wait for it: close it soon."""
 
     @abstractmethod
     def size(self) -> StoreSize:
-        """What the store takes now; nothing while it cannot be used. Cheap enough to be scraped."""
+        """Return the store's size; zeros while it cannot be used. Cheap enough for each scrape."""
 
     @abstractmethod
     def expect(self, *, much_is_written: bool) -> None:
-        """Tell what comes: much is written and little read, or, as at first, the other way round.
+        """Optimize for many writes and few reads, or for the opposite, which is the default.
 
-        Costs and speed change by that, answers don't. Opening again forgets it.
+        This changes cost and speed, never results. `reopen` restores the default.
         """
 
     @abstractmethod
     def failure(self) -> str:
-        """Why the store cannot be used, until `reopen` succeeds; empty while it can.
+        """Return why the store cannot be used until `reopen` succeeds; empty while it can be used.
 
-        Whatever call found that out: what a read has found damaged is not written either.
+        Any call may detect the failure. A store whose read found damage rejects writes too.
         """
 
     @abstractmethod
     def reopen(self, before_restart: Callable[[], None] = lambda: None) -> None:
-        """Close and open again, with all that was written: a failure lasts until then.
+        """Close and open again with all written data, which ends a failure.
 
-        Whoever reads meanwhile gets RetriableError. What is damaged is begun again instead, empty:
-        `before_restart` is called then, before anybody can read that.
+        Reads raise RetriableError meanwhile. A damaged store starts again, empty; it first calls
+        `before_restart`, before any reader can see the empty store.
         """
 
     @abstractmethod
     def set_aside(self, topic_id: str) -> str:
-        """Begin again, empty. Returns under which name what was there is kept; empty if it is not.
+        """Start again, empty. Returns the name of the old data, or "" if it is not kept.
 
-        At most one is kept: the last. Its name ends with `topic_id`, 22 characters of either of
-        base64's alphabets, in that of file names.
+        Only the last one is kept. Its name ends with `topic_id`, which is 22 characters of base64
+        in either alphabet, written in the alphabet for file names.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Release everything; idempotent. No call may follow."""
+        """Release everything; idempotent. Call no method afterwards."""

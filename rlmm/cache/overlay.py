@@ -1,7 +1,7 @@
-"""Overlay: the changes of one batch of records over the cache, readable before they are written.
+"""Overlay: one batch of records' changes to the cache, readable before they are written.
 
-One thread's. A segment that changes several times within a batch is written once, and its index
-rows are what its last state asks for.
+A segment that changes several times within a batch is written once, with the index rows of its last
+state.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 
 
 class Overlay:
-    """A FoldState over a store. Memory: the segments and partitions of one batch."""
+    """A FoldState over a store. For one thread. Memory: the segments and partitions of a batch."""
 
     def __init__(self, store: OrderedStore, changes: PartitionChanges) -> None:
-        """`changes` is told what a commit has changed."""
+        """`changes` receives the partitions that a commit changes."""
         self._store = store
         self._changes = changes
         self._stored: dict[bytes, SegmentEntry | None] = {}
@@ -71,7 +71,7 @@ class Overlay:
         return entry
 
     def put_segment(self, subject: bytes, entry: SegmentEntry | None) -> None:
-        """`segment_entry` was asked for it before."""
+        """The caller must have called `segment_entry` for it before."""
         self._segments[subject] = entry
 
     def partition_state(self, subject: bytes) -> PartitionState:
@@ -88,7 +88,7 @@ class Overlay:
         self._touched.add(subject)
 
     def partition_deletion(self, subject: bytes) -> RemotePartitionDeleteState | None:
-        # Asked once for each new segment: kept apart, a partition that lives costs next to nothing.
+        # Read once per new segment. As a separate row, it costs little for a live partition.
         if subject not in self._deletions:
             data = self._store.get(Table.PARTITIONS, deletion_key(subject))
             self._deletions[subject] = values.deletion_from_bytes(data)
@@ -130,10 +130,10 @@ class Overlay:
         self._others[Table.CLUSTER, PROCESS_PREFIX + process_id] = value
 
     def commit(self, positions: Mapping[int, ReadPosition]) -> None:
-        """Write all changes and how far the topic was read, together."""
+        """Write all changes and the new positions of the topic in one batch."""
         batch = self._store.batch()
         segments = _SegmentWrites(batch)
-        for subject in sorted(self._segments):  # RocksDB inserts faster beside what came before
+        for subject in sorted(self._segments):  # RocksDB inserts faster next to the previous key
             before, entry = self._stored[subject], self._segments[subject]
             if entry is not before:
                 segments.put(subject, before, entry)
@@ -166,7 +166,7 @@ class Overlay:
 
 
 class _SegmentWrites:
-    """Segments and their index rows on the way into a batch, and the bounds that those need."""
+    """Adds segments and their index rows to a batch, and collects the bounds that they need."""
 
     def __init__(self, batch: StoreBatch) -> None:
         self._batch = batch
@@ -176,7 +176,7 @@ class _SegmentWrites:
         self.greatest_bases: dict[bytes, int] = {}
 
     def put(self, subject: bytes, before: SegmentEntry | None, after: SegmentEntry | None) -> None:
-        """Replace what is stored of a segment."""
+        """Replace a segment's rows."""
         batch = self._batch
         partition, segment_id = subject[:PARTITION_SUBJECT_BYTES], subject[PARTITION_SUBJECT_BYTES:]
         new_key = None
@@ -215,13 +215,13 @@ class _SegmentWrites:
 def stored_entry(
     get: Callable[[Table, bytes], bytes | None], subject: bytes
 ) -> SegmentEntry | None:
-    """What a store keeps of a segment; `get` reads one that no batch changes meanwhile."""
+    """Return a store's entry of a segment; no batch may change `get`'s store meanwhile."""
     data = stored_data(get, subject)
     return None if data is None else SegmentEntry.from_bytes(data)
 
 
 def stored_data(get: Callable[[Table, bytes], bytes | None], subject: bytes) -> bytes | None:
-    """The same as bytes."""
+    """Return `stored_entry` as bytes."""
     base_offset = get(Table.SEGMENT_OFFSETS, subject)
     if base_offset is None:
         return None

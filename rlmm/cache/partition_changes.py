@@ -1,6 +1,6 @@
-"""PartitionChanges: whose metadata changed lately, for who keeps what was made of it.
+"""PartitionChanges: which partitions changed recently, for callers that cache derived data.
 
-Owns no metadata: whoever changes the cache tells it, after the change can be read.
+The writer of the cache reports a change here once readers can see it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ID_BYTES = 16
 
 
 class PartitionChanges:
-    """Thread-safe. Memory: the last `remembered_count` changes."""
+    """Recent changes. Thread-safe. Memory: the last `remembered_count` changes."""
 
     def __init__(self, remembered_count: int = _REMEMBERED_COUNT) -> None:
         self._lock = Lock()
@@ -27,20 +27,20 @@ class PartitionChanges:
         self._last: deque[bytes] = deque(maxlen=remembered_count)
 
     def changed(self, subjects: Iterable[bytes]) -> None:
-        """These partitions' subjects (rlmm/record_keys.py) changed."""
+        """Record that the partitions with these subjects (rlmm/record_keys.py) changed."""
         with self._lock:
             for subject in subjects:
                 self._last.append(subject)
                 self._count += 1
 
     def all_changed(self) -> None:
-        """Anything may have changed."""
+        """Record that anything may have changed."""
         with self._lock:
             self._last.clear()
             self._count += 1
 
     def since(self, count: int) -> ChangedPartitions:
-        """What changed since `count` was the answer's count."""
+        """Return the changes since a result with this `count`."""
         with self._lock:
             new_count = self._count - count
             if new_count > len(self._last):

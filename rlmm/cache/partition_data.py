@@ -1,6 +1,6 @@
-"""What the cache holds of single partitions: of a topic, or of a metadata partition to drop.
+"""The cache's rows of single user partitions: those of a topic, or of a dropped metadata partition.
 
-Every row but the cluster's begins with a partition subject, and that tells the metadata partition.
+Each row except the cluster's begins with a partition subject, which gives the metadata partition.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _LAST_KEY = b"\xff" * (PARTITION_SUBJECT_BYTES + 1)
 def drop_partitions(
     store: OrderedStore, metadata_partitions: Collection[int], partition_count: int
 ) -> None:
-    """Forget all that was folded from some metadata partitions, and that they were ever read.
+    """Remove the positions of some metadata partitions and all rows that were folded from them.
 
-    Atomic: there is never data without its position. One range is written for each user partition
-    and table, however many segments it has; memory is those ranges. What is of the cluster as a
-    whole is folded from the cluster partition alone, which is never dropped.
+    It is atomic, so data never lacks its position. It writes one range for each user partition and
+    table, regardless of the number of segments; these ranges are the memory it needs. The cluster's
+    rows come from the cluster partition alone, which is never dropped.
     """
     batch = store.batch()
     for table in _BY_SUBJECT:
@@ -43,7 +43,7 @@ def drop_partitions(
 
 
 def partition_numbers(store: OrderedStore, topic_id: bytes) -> tuple[int, ...]:
-    """The partitions of a topic id that anything is known of, ascending; a few seeks for each."""
+    """Return the known partitions of a topic id, ascending; it needs a few seeks for each."""
     numbers: set[int] = set()
     for table in _BY_SUBJECT:
         with store.read(table) as reader:
@@ -52,7 +52,7 @@ def partition_numbers(store: OrderedStore, topic_id: bytes) -> tuple[int, ...]:
 
 
 def _subjects(reader: StoreReader, table: Table, topic_id: bytes = b"") -> Iterator[bytes]:
-    """The user partitions, of one topic id or of all, that a table has rows of; a seek for each."""
+    """Yield the user partitions, of one topic id or all, with rows in a table; one seek each."""
     start, end = topic_id, after(topic_id) if topic_id else _LAST_KEY
     while (found := next(reader.ascending(table, start, end), None)) is not None:
         subject = found[0][:PARTITION_SUBJECT_BYTES]

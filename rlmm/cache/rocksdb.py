@@ -1,13 +1,13 @@
-"""OrderedStore in RocksDB: one column family per table. The only module that knows rocksdict.
+"""OrderedStore in RocksDB: one column family per table.
 
-A directory that RocksDB calls corrupt is removed and begun again, for the topic holds all that was
-in it; one that is locked or that the disk refuses is left alone, and can be opened later. What is
-found corrupt while running, by whatever call, is a failure until the directory is opened again, and
-leaves a mark, so that it is begun again then, also by another process. After a failed write RocksDB
-refuses all further ones, also when there is space again, until the directory is opened again.
+The topic has all data, so a directory that RocksDB calls corrupt is removed and created again. A
+directory that is locked or that the disk cannot read is left unchanged, to be opened later. Damage
+that a call finds at run time is a failure until the directory is opened again. It also leaves a
+mark, so that the next opening, by any process, starts with an empty directory. After a failed
+write, RocksDB rejects all writes until the directory is opened again, even once there is space.
 
-Memory: block cache + write buffers, both settings, + about 1 MiB for open files and indexes
-(index and filter blocks are in the block cache).
+Memory: block cache and write buffers (both are settings), and about 1 MiB for open files and
+indexes. Index and filter blocks are in the block cache.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _CORRUPT_PHRASES = (
     "Corruption",
     "No such file or directory",
     "No such column family",
-    "Column families not opened",  # of a version with other tables
+    "Column families not opened",  # by a version with other tables
 )
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
@@ -80,9 +80,9 @@ class _RocksDbBatch(StoreBatch):
 
 
 class _ErrorMap:
-    """A context that turns RocksDB's errors into ours. Thread-safe.
+    """A context that converts RocksDB's errors to those of OrderedStore. Thread-safe.
 
-    `damage` is what was found damaged last; empty if nothing was.
+    `damage` is the last damage found; empty if there was none.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -90,7 +90,7 @@ class _ErrorMap:
         self.damage = ""
 
     def __enter__(self) -> None:
-        """Nothing to do before."""
+        """Do nothing before."""
 
     def __exit__(
         self,
@@ -102,9 +102,9 @@ class _ErrorMap:
             raise self.ours(error) from error
 
     def ours(self, error: Exception) -> TieredStorageError:
-        """What to raise instead of an error of RocksDB."""
+        """Return the error to raise instead of one of RocksDB."""
         text = str(error)
-        # A table that is missing is one of a store that another thread is just opening again.
+        # Another thread is opening the store again if a table is missing.
         if isinstance(error, DbClosedError | KeyError):
             return RetriableError("the cache is closed")
         if not any(phrase in text for phrase in _CORRUPT_PHRASES):
@@ -116,7 +116,7 @@ class _ErrorMap:
 
 
 class _RocksDbReader(StoreReader):
-    """Reads through iterators: each sees its table as of when it was made. A context of its own."""
+    """Reads with iterators; each sees its table as it was at the iterator's creation."""
 
     def __init__(self, iterators: dict[Table, RdictIter], errors: _ErrorMap) -> None:
         self._iterators = iterators
@@ -126,7 +126,7 @@ class _RocksDbReader(StoreReader):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._iterators.clear()  # one that is left would hold RocksDB's lock
+        self._iterators.clear()  # an iterator that is left keeps RocksDB's lock
 
     def get(self, table: Table, key: bytes) -> bytes | None:
         iterator = self._iterators[table]
@@ -161,18 +161,18 @@ class _RocksDbReader(StoreReader):
         self._ended(iterator)
 
     def _ended(self, iterator: RdictIter) -> None:
-        """Raise where an error ended the iteration, not the last key."""
+        """Raise if an error, not the last key, ended the iteration."""
         with self._errors:
             iterator.status()
 
 
 class RocksDbStore(OrderedStore):
-    """One directory, one process. `damage` tells why the directory was begun again, if it was."""
+    """One directory, used by one process; `damage` is why the directory was last emptied, or ""."""
 
     def __init__(self, directory: Path, settings: RocksDbSettings | None = None) -> None:
-        """Open the directory, or make it. Other users cannot search it: it holds the secrets.
+        """Open or create the directory. Other users cannot enter it, because it has the secrets.
 
-        If it is locked or the disk refuses, `failure` says so until `reopen` succeeds.
+        If it is locked or the disk fails, `failure` returns that until `reopen` succeeds.
         """
         self._directory = directory
         self._settings = settings or RocksDbSettings()
@@ -212,7 +212,7 @@ class RocksDbStore(OrderedStore):
             if len(tables) == 1:  # it sees whole batches
                 iterators = {tables[0]: self._families[tables[0]].iter()}
             else:
-                with self._write_lock:  # made between two batches, all see the same ones
+                with self._write_lock:  # so that all iterators see the same batches
                     iterators = {table: self._families[table].iter() for table in tables}
         except Exception as error:
             raise self._errors.ours(error) from error
@@ -226,7 +226,7 @@ class RocksDbStore(OrderedStore):
             }
             disk_bytes = sum(each.stat().st_size for each in self._directory.iterdir())
         except (DbClosedError, OSError):
-            return StoreSize()  # it is just being opened again, or a file was just removed
+            return StoreSize()  # the store is being opened again, or a file was just removed
         return StoreSize(
             disk_bytes=disk_bytes,
             block_cache_bytes=self._block_cache.get_usage(),
@@ -250,7 +250,7 @@ class RocksDbStore(OrderedStore):
             self._failure = ""
 
     def set_aside(self, topic_id: str) -> str:
-        # Kafka's tools print ids so; the client gives them with characters no name may have.
+        # Kafka's tools print ids like this; a client's id has characters that file names cannot.
         name = topic_id.replace("+", "-").replace("/", "_")
         kept = self._directory.with_name(f"{self._directory.name}.{name}")
         with self._failing_until_opened(), self._write_lock:
@@ -277,7 +277,7 @@ class RocksDbStore(OrderedStore):
             raise
 
     def _close(self) -> None:
-        # RocksDB keeps its lock while any of these is referred to.
+        # RocksDB keeps its lock while a reference to any of these exists.
         self._handles.clear()
         closing = [*self._families.values(), *([self._db] if self._db is not None else [])]
         self._families.clear()
@@ -292,7 +292,7 @@ class RocksDbStore(OrderedStore):
             logger.info("cache was closed without a flush error=%s", errors[0])
 
     def _remove_kept_but(self, kept: Path) -> None:
-        """Only what was set aside here: what the user moved has another name."""
+        """Remove other directories that were set aside; a user's copies have other names."""
         prefix = f"{self._directory.name}."
         for other in self._directory.parent.glob(f"{prefix}*"):
             if other != kept and _TOPIC_ID.fullmatch(other.name.removeprefix(prefix)):
@@ -316,7 +316,7 @@ class RocksDbStore(OrderedStore):
         options = database_options(self._settings, self._block_cache, self._write_buffers)
         with self._errors:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with suppress(PermissionError):  # another user's, who has given this one access
+            with suppress(PermissionError):  # the directory of another user who shares it
                 self._directory.chmod(0o700)
             db = Rdict(str(self._directory), options, column_families=families)
             self._families = {table: db.get_column_family(table.value) for table in Table}

@@ -1,8 +1,8 @@
-"""A copy of a cache that another process may be writing: as of one moment, with its positions.
+"""Copies a cache that another process may be writing: a snapshot with its positions.
 
-The other is not disturbed. What is copied is whatever that process had written, wholly or not at
-all, record batch by record batch; where in the topic that is stands in the copy. RocksDB's
-secondary instances do that: they read the other's files and its log, and write elsewhere.
+The other process is not disturbed. The copy contains each record batch that it wrote completely or
+not at all, and the positions up to the last one. A RocksDB secondary instance reads the other
+process's files and log, and writes to its own directory.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from rlmm.cache.ordered_store import OrderedStore, Table
 from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
 
 _ROWS_AT_ONCE = 10_000
-# Without a checkpoint a cache counts as empty: half a copy is never taken for one.
+# A cache without a checkpoint counts as empty, so a partial copy is never taken for complete.
 _ORDER = (*(table for table in Table if table is not Table.CHECKPOINT), Table.CHECKPOINT)
 
 
 def require_cache(directory: Path) -> None:
-    """InvalidConfigError if there is no cache in a directory."""
+    """Raise InvalidConfigError if the directory has no cache."""
     if not (directory / "CURRENT").is_file():
         raise InvalidConfigError("not a directory of a metadata cache", found=directory)
 
 
 def copy_cache(source: Path, target: OrderedStore, scratch: Path) -> None:
-    """Fill `target`, which is empty, with what is in the directory `source`.
+    """Fill `target`, which is empty, from the cache in the directory `source`.
 
-    `scratch` is an empty directory for RocksDB's own files. InvalidConfigError if there is no cache
-    of ours in `source`, RetriableError if it cannot be read now.
+    `scratch` is an empty directory for RocksDB's files. Raises InvalidConfigError if `source` has
+    no cache of this version, RetriableError if it cannot be read now.
     """
     require_cache(source)
     with _secondary(source, scratch) as database:
@@ -63,7 +63,7 @@ def _secondary(source: Path, scratch: Path) -> Iterator[Rdict]:
 
 @contextmanager
 def _errors() -> Iterator[None]:
-    """RocksDB's errors, which have no class of their own, as ours."""
+    """Convert RocksDB's errors, which have no class of their own, to RetriableError."""
     try:
         yield
     except TieredStorageError:

@@ -1,10 +1,9 @@
-"""How RocksDB is set up for the cache's tables: bounds of its memory, filters, compactions.
+"""RocksDB's options for the cache's tables: memory limits, filters and compaction.
 
-While much is written at once and little is read, as when a topic is read from its beginning, files
-of the two large tables are left unmerged for longer: at ten million segments merging them would
-otherwise take more time than all else. Meanwhile a merge may need as much disk again as the tables
-take. A search must look into each unmerged file, so merging begins when questions are about to be
-answered; until it ends each of them takes several times as long.
+While a topic is read from its beginning, the two large tables keep more files unmerged: with ten
+million segments, merging would take more time than all other work. Meanwhile, a merge may double
+the tables' disk usage. A search reads each unmerged file, so merging starts just before the first
+queries. Until it ends, each query takes several times as long.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ from rlmm.cache.ordered_store import Table
 _BLOOM_BITS_PER_KEY = 10
 _MEMTABLE_BLOOM_RATIO = 0.02  # of a write buffer
 _UNMERGED_FILES = 4
-# That a segment is new is asked of the offsets, so their files are looked into meanwhile too.
+# The fold checks in the offsets whether a segment is new, so it also searches their files.
 _UNMERGED_FILES_MEANWHILE = {Table.SEGMENTS: 64, Table.SEGMENT_OFFSETS: 8}
 _SLOW_DOWN_FILES, _STOP_FILES = 128, 192
 _FIRST_LEVEL_BYTES = 256 * 1024 * 1024
-_FIRST_LEVEL_BYTES_MEANWHILE = 4 * 1024 * 1024 * 1024  # one level, so each merge writes once
+_FIRST_LEVEL_BYTES_MEANWHILE = 4 * 1024 * 1024 * 1024  # a single level: each merge writes once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RocksDbSettings:
-    """Bounds of what RocksDB keeps in memory and open."""
+    """Limits of RocksDB's memory and open files."""
 
     block_cache_bytes: int = 128 * 1024 * 1024
     write_buffer_bytes: int = 64 * 1024 * 1024
@@ -45,7 +44,7 @@ class RocksDbSettings:
 def database_options(
     settings: RocksDbSettings, cache: Cache, buffers: WriteBufferManager
 ) -> Options:
-    """What holds for the whole directory."""
+    """Return the options of the whole directory."""
     options = _basic_options(settings, _block_options(cache))
     options.create_if_missing(True)  # noqa: FBT003 - positional only
     options.create_missing_column_families(True)  # noqa: FBT003 - positional only
@@ -57,20 +56,20 @@ def database_options(
 
 
 def table_options(table: Table, settings: RocksDbSettings, cache: Cache) -> Options:
-    """What holds for one table. Merging begins as when little is written."""
+    """Return the options of one table, initially for few writes."""
     blocks = _block_options(cache)
-    # Most segments that a fold asks for are new, or in one of many files: a filter says so without
-    # a search.
+    # A fold mostly looks up segments that are new, or in one of many files: a filter saves the
+    # search.
     blocks.set_bloom_filter(_BLOOM_BITS_PER_KEY, block_based=False)
     options = _basic_options(settings, blocks)
-    if table is not Table.SEGMENTS:  # of which those that are new are asked for in another table
+    if table is not Table.SEGMENTS:  # another table shows whether a segment is new
         options.set_memtable_prefix_bloom_ratio(_MEMTABLE_BLOOM_RATIO)
         options.set_memtable_whole_key_filtering(True)
     return options
 
 
 def merge_options(*, much_is_written: bool) -> Mapping[Table, Mapping[str, str]]:
-    """What to change, by RocksDB's names, when much is about to be written and when it was."""
+    """Return the options to change before and after many writes, by RocksDB's names."""
     first_level_bytes = _FIRST_LEVEL_BYTES_MEANWHILE if much_is_written else _FIRST_LEVEL_BYTES
     return {
         table: {
@@ -87,7 +86,7 @@ def _block_options(cache: Cache) -> BlockBasedOptions:
     blocks = BlockBasedOptions()
     blocks.set_block_cache(cache)
     blocks.set_cache_index_and_filter_blocks(True)
-    # Whole ones are a megabyte for each file, which at a lookup would push each other out.
+    # Each file's whole index and filter take a megabyte, so look-ups would evict one another's.
     blocks.set_index_type(BlockBasedIndexType.two_level_index_search())
     blocks.set_partition_filters(True)
     blocks.set_pin_top_level_index_and_filter(True)
@@ -100,7 +99,7 @@ def _basic_options(settings: RocksDbSettings, blocks: BlockBasedOptions) -> Opti
     options.set_block_based_table_factory(blocks)
     options.set_write_buffer_size(settings.write_buffer_bytes // 4)
     options.set_max_write_buffer_number(2)
-    # A look-up of what is not in the block cache unpacks a block or two.
+    # A look-up outside the block cache decompresses only a block or two.
     options.set_compression_type(DBCompressionType.lz4())
     options.set_level_zero_file_num_compaction_trigger(_UNMERGED_FILES)
     options.set_level_zero_slowdown_writes_trigger(_SLOW_DOWN_FILES)

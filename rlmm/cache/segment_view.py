@@ -1,7 +1,7 @@
-"""SegmentView: searches among one partition's segments, by (epoch, offset) and by offset range.
+"""SegmentView: searches one partition's segments by (epoch, offset) and by offset range.
 
-Each answer is a function of the set of segments alone: bounds only say how far to look. They are
-read after the view was made, and never drawn closer, so they hold for all that it shows.
+Each result depends only on the set of segments; the bounds only limit the search. The view reads
+them after its snapshot. Bounds never become narrower, so they cover the whole snapshot.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
 
 
 class EpochPart(NamedTuple):
-    """What one epoch wrote of a finished segment; `data` is the segment's entry as bytes.
+    """The part of a finished segment that one epoch wrote; `data` is the segment's entry as bytes.
 
-    In the order of these fields the parts of an epoch are walked.
+    The order of the fields is the order of parts within an epoch.
     """
 
     start_offset: int
@@ -43,10 +43,10 @@ class EpochPart(NamedTuple):
 
 
 class SegmentView:
-    """One thread's; ends with its reader, which must show SEGMENTS."""
+    """The segments of one partition. For one thread; it ends with its reader of SEGMENTS."""
 
     def __init__(self, store: OrderedStore, reader: StoreReader, partition: bytes) -> None:
-        """`partition` is a partition subject; `store` is what `reader` reads."""
+        """`partition` is a partition subject; `store` is the store of `reader`."""
         self._store = store
         self._reader = reader
         self._partition = partition
@@ -54,10 +54,10 @@ class SegmentView:
         self._span = 0 if span is None else unpack_number(span)
 
     def find_finished(self, leader_epoch: int, offset: int) -> bytes | None:
-        """The record's value of the segment that holds `offset` as `leader_epoch` wrote it.
+        """Return the record value of the segment that holds `offset` as `leader_epoch` wrote it.
 
-        Of several the one that reaches furthest in that epoch; of those that reach equally far the
-        one that begins last in it; of those the greatest id.
+        Of several segments, the one with the highest end in that epoch wins, then the one with the
+        highest start in it, then the greatest id.
         """
         if leader_epoch < 0 or offset < 0:
             return None
@@ -65,16 +65,16 @@ class SegmentView:
         for key, data in self._rows(self._covering(offset), offset + 1):
             part = finished_part(data, leader_epoch)
             if part is not None and part[0] <= offset < part[1]:
-                # Of those that begin and end alike in the epoch, keys are not in the ids' order.
+                # Keys of parts with equal starts and ends may not be in the order of their ids.
                 found = (part[1], part[0], key[OFFSET_KEY_ID:], data)
                 best = found if best is None or found > best else best
         return None if best is None else entry_value(best[3])
 
     def find_transactional(self, leader_epoch: int, offset: int) -> SegmentEntry | None:
-        """The first finished segment with a transaction index from `offset` on.
+        """Return the first finished segment with a transaction index from `offset` on.
 
-        The one that `find_finished` would come to, asked at the end of each segment it found
-        before; in one pass over the segments up to there.
+        The result is the same as calling `find_finished` at the end of each found segment, but
+        needs only one pass over the segments.
         """
         if leader_epoch < 0 or offset < 0:
             return None
@@ -83,7 +83,7 @@ class SegmentView:
             if part.start_offset > offset:
                 if best is None or best[3].has_transaction_index:
                     break
-                # None before reaches further, so the next look-up is answered from here on.
+                # No earlier part reaches further, so the next look-up starts at this offset.
                 offset, best = best[0], None
                 if part.start_offset > offset:
                     break
@@ -94,7 +94,7 @@ class SegmentView:
         return best[3] if best is not None and best[3].has_transaction_index else None
 
     def highest_end_offset(self, leader_epoch: int) -> int | None:
-        """The end of what an epoch's finished segments reach, or None if there are none."""
+        """Return the highest end offset of an epoch in its finished segments; None if none."""
         begin, end = self._where_epoch_is(leader_epoch, 0, MAX_OFFSET + 1)
         begin_key, end_key = offset_key(self._partition, begin), offset_key(self._partition, end)
         highest: int | None = None
@@ -109,9 +109,9 @@ class SegmentView:
     def of_lineage(
         self, lineage: Lineage, from_offset: int
     ) -> Iterator[tuple[EpochPart, SegmentEntry]]:
-        """Finished segments that hold offsets above `from_offset` in an epoch of the lineage.
+        """Yield finished segments with offsets above `from_offset` in an epoch of the lineage.
 
-        Ascending by where they begin in that epoch; one stands in each of its epochs.
+        They ascend by their start in that epoch; a segment appears once in each of its epochs.
         """
         for entry, own_end in _open_ended(lineage):
             if own_end <= from_offset:
@@ -123,12 +123,12 @@ class SegmentView:
                     yield part, SegmentEntry.from_bytes(part.data)
 
     def of_epoch(self, leader_epoch: int) -> Iterator[SegmentEntry]:
-        """The finished segments that hold records of an epoch."""
+        """Yield the finished segments with records of an epoch."""
         for part in self._of_epoch(leader_epoch, 0, MAX_OFFSET + 1):
             yield SegmentEntry.from_bytes(part.data)
 
     def lineage_size_bytes(self, lineage: Lineage) -> int:
-        """Bytes of the finished segments that begin in the lineage, each once."""
+        """Return the bytes of the finished segments that begin in the lineage, each once."""
         ranges = {entry.epoch: (entry.start_offset, end) for entry, end in _open_ended(lineage)}
         total_bytes = 0
         for entry in self.from_offset(0) if ranges else ():
@@ -141,10 +141,10 @@ class SegmentView:
     def from_offset(
         self, from_offset: int, leader_epoch: int | None = None, *, unfinished: bool = False
     ) -> Iterator[SegmentEntry]:
-        """The segments that end above `from_offset`, ascending by base offset and id.
+        """Yield the segments that end above `from_offset`, ascending by base offset and id.
 
-        With `leader_epoch` only those that hold records of that epoch. With `unfinished` only
-        those that are not finished; the reader must then show UNFINISHED_BY_OFFSET.
+        With `leader_epoch`, it yields only segments with records of that epoch. With `unfinished`,
+        it yields only unfinished segments; then the reader must include UNFINISHED_BY_OFFSET.
         """
         begin, end = self._covering(from_offset), MAX_OFFSET + 1
         epoch = b""
@@ -157,16 +157,16 @@ class SegmentView:
                 yield entry
 
     def entries(self, end: int = MAX_OFFSET + 1) -> Iterator[tuple[bytes, SegmentEntry]]:
-        """All of which any record is left and that stand below `end`, each with its subject."""
+        """Yield all segments with any record left and a base offset below `end`, with subjects."""
         for key, data in self._rows(0, end):
             yield offset_key_subject(key), SegmentEntry.from_bytes(data)
 
     def _of_epoch(self, leader_epoch: int, begin: int, end: int) -> Iterator[EpochPart]:
-        """Parts of finished segments whose base offset is in [begin, end), in their order."""
+        """Yield parts of finished segments with a base offset in [begin, end), in part order."""
         waiting: list[EpochPart] = []
         for key, data in self._rows(*self._where_epoch_is(leader_epoch, begin, end)):
             base_offset, segment_id = offset_key_parts(key)
-            # No part of what follows begins below its segment does.
+            # No part begins below the base offset of its segment.
             while waiting and waiting[0].start_offset < base_offset:
                 yield heappop(waiting)
             part = finished_part(data, leader_epoch)
@@ -188,11 +188,11 @@ class SegmentView:
                 yield key, data
 
     def _covering(self, offset: int) -> int:
-        """The least base offset of a segment that can reach above `offset`."""
+        """Return the lowest base offset that a segment reaching above `offset` can have."""
         return max(0, offset - self._span + 1)
 
     def _where_epoch_is(self, leader_epoch: int, begin: int, end: int) -> tuple[int, int]:
-        """What of the base offsets in [begin, end) an epoch's segments may have."""
+        """Return the range within [begin, end) that the epoch's base offsets may be in."""
         value = None
         if leader_epoch >= 0:
             value = self._store.get(Table.BOUNDS, epoch_key(self._partition, leader_epoch))
@@ -208,7 +208,7 @@ def _reach(found: tuple[int, int, bytes, object]) -> tuple[int, int, bytes]:
 
 
 def _open_ended(lineage: Lineage) -> Iterator[tuple[EpochEntry, int]]:
-    """Each epoch with its end; the last one's is above all offsets."""
+    """Return each epoch with its end; the last epoch's end is above all offsets."""
     end_offset = MAX_OFFSET + 1
     found = []
     for entry in reversed(lineage.entries):

@@ -1,4 +1,4 @@
-"""Values of the cache's small tables as bytes, and entries as what the SPI answers with."""
+"""Encodes the values of the cache's small tables, and converts entries to the SPI's values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from rsm.segment.metadata_codec import (
 from rsm.segment.ranges import OffsetRange
 
 SCHEMA_VERSION = 11
-"""Raised with every change of a layout, and of which records are folded at all.
+"""Raised with every change of a layout, or of which records are folded.
 
 A cache of another version is rebuilt.
 """
@@ -52,7 +52,7 @@ _NEWER = Struct(">qiq")
 
 
 def identity_to_bytes(identity: TopicIdentity) -> bytes:
-    """Write which topic a cache was folded from, and by which schema."""
+    """Encode the topic that a cache was folded from, with the schema's version."""
     return pb.CacheIdentity(
         schema_version=SCHEMA_VERSION,
         cluster_id=identity.cluster_id,
@@ -63,7 +63,7 @@ def identity_to_bytes(identity: TopicIdentity) -> bytes:
 
 
 def identity_from_bytes(value: bytes) -> TopicIdentity | None:
-    """Read it; None if the cache has another schema, or was folded by other rules."""
+    """Decode it; None if the cache has another schema or was folded by other rules."""
     try:
         message = pb.CacheIdentity.FromString(value)
     except DecodeError:
@@ -78,18 +78,18 @@ def identity_from_bytes(value: bytes) -> TopicIdentity | None:
 
 
 def position_to_bytes(position: ReadPosition) -> bytes:
-    """Write how far a metadata partition was read."""
+    """Encode how far a metadata partition was read."""
     return _POSITION.pack(position.offset, position.leader_epoch, position.append_time_ms)
 
 
 def position_from_bytes(value: bytes) -> ReadPosition:
-    """Read it."""
+    """Decode it."""
     offset, leader_epoch, append_time_ms = _POSITION.unpack(value)
     return ReadPosition(offset=offset, leader_epoch=leader_epoch, append_time_ms=append_time_ms)
 
 
 def partition_to_bytes(state: PartitionState) -> bytes:
-    """Write a partition's state, but for its deletion; empty if nothing is known."""
+    """Encode a partition's state without its deletion; empty if nothing is known."""
     return pb.PartitionState(
         owner=None if state.owner is None else writer_to_message(state.owner),
         lineage=lineage_to_messages(state.lineage),
@@ -116,12 +116,12 @@ def partition_to_bytes(state: PartitionState) -> bytes:
 
 
 def _unless(value: int, default: int) -> int | None:
-    """What is as if nothing was said takes no bytes."""
+    """Return None for the default, so that it takes no bytes."""
     return None if value == default else value
 
 
 def partition_from_bytes(value: bytes) -> PartitionState:
-    """Read it. CorruptError."""
+    """Decode it. CorruptError."""
     try:
         message = pb.PartitionState.FromString(value)
     except DecodeError as error:
@@ -165,43 +165,43 @@ def _starts_of(messages: Iterable[pb.LogStart]) -> tuple[LogStart, ...]:
 
 
 def deletion_to_bytes(deletion: RemotePartitionDeleteState) -> bytes:
-    """Write how far a partition's deletion has come."""
+    """Encode the state of a partition's deletion."""
     return bytes((deletion.value,))
 
 
 def deletion_from_bytes(value: bytes | None) -> RemotePartitionDeleteState | None:
-    """Read it; None if it has not begun."""
+    """Decode it; None if it has not begun."""
     return None if value is None else RemotePartitionDeleteState(value[0])
 
 
 def newer_record_to_bytes(record: NewerRecord) -> bytes:
-    """Write what is known of a record that needs newer rules."""
+    """Encode a record that needs newer rules."""
     return _NEWER.pack(record.needs_fold_version, *record.position)
 
 
 def newer_record_from_bytes(value: bytes) -> NewerRecord:
-    """Read it."""
+    """Decode it."""
     needs_fold_version, partition, offset = _NEWER.unpack(value)
     position = MetadataPosition(partition=partition, offset=offset)
     return NewerRecord(needs_fold_version=needs_fold_version, position=position)
 
 
 def policy_from_bytes(topic_id: bytes, value: bytes) -> TopicPolicyChanged:
-    """Read a policy's record value."""
+    """Decode a policy's record value."""
     event = codec.decode(policy_key(UUID(bytes=topic_id)), value)
     assert isinstance(event, TopicPolicyChanged), "a policy stands under a policy's key"
     return event
 
 
 def pause_from_bytes(topic_id: bytes, value: bytes) -> TopicPaused:
-    """Read a pause's record value."""
+    """Decode a pause's record value."""
     event = codec.decode(pause_key(UUID(bytes=topic_id)), value)
     assert isinstance(event, TopicPaused), "a pause stands under a pause's key"
     return event
 
 
 def secret_to_bytes(secret: ClusterSecret) -> bytes:
-    """Write the cluster's secret."""
+    """Encode the cluster's secret."""
     event = ClusterSecretSet(
         event_id=secret.current.secret_id, current=secret.current, previous=secret.previous
     )
@@ -209,7 +209,7 @@ def secret_to_bytes(secret: ClusterSecret) -> bytes:
 
 
 def secret_from_bytes(value: bytes) -> ClusterSecret:
-    """Read it."""
+    """Decode it."""
     (set_ms,) = _HEARTBEAT.unpack_from(value)
     event = codec.decode(cluster_secret_key(), value[_HEARTBEAT.size :])
     assert isinstance(event, ClusterSecretSet), "a secret stands under the secret's key"
@@ -217,13 +217,13 @@ def secret_from_bytes(value: bytes) -> ClusterSecret:
 
 
 def registration_to_bytes(registration: Registration) -> bytes:
-    """Write a registration."""
+    """Encode a registration."""
     value = codec.encode(registration.process).value
     return _HEARTBEAT.pack(registration.heartbeat_ms) + value
 
 
 def registration_from_bytes(process_id: bytes, value: bytes) -> Registration:
-    """Read it."""
+    """Decode it."""
     (heartbeat_ms,) = _HEARTBEAT.unpack_from(value)
     event = codec.decode(registration_key(UUID(bytes=process_id)), value[_HEARTBEAT.size :])
     assert isinstance(event, ProcessRegistered), "a process stands under a process's key"
@@ -231,20 +231,20 @@ def registration_from_bytes(process_id: bytes, value: bytes) -> Registration:
 
 
 def segment_metadata(entry: SegmentEntry) -> RemoteLogSegmentMetadata:
-    """A segment's metadata. CorruptError. The entry must have a state."""
+    """Return a segment's metadata. CorruptError. The entry must have a state."""
     return metadata_in(entry.value)
 
 
 def metadata_in(value: bytes, known: TopicIdPartition | None = None) -> RemoteLogSegmentMetadata:
-    """The metadata in the value of a segment's record; `known` its partition. CorruptError.
+    """Return the metadata in a segment record's value; `known` is its partition. CorruptError.
 
-    On demand: folding has found right what stands in the cache.
+    It decodes on demand, because the fold has checked every value in the cache.
     """
     return metadata_on_demand(codec.parse_value(value).segment.metadata, known)
 
 
 class NamedObjects(NamedTuple):
-    """The names of a segment's objects, and what those are made of."""
+    """The names of a segment's objects, and the fields that determine those names."""
 
     topic: str
     base_offset: int
@@ -252,7 +252,7 @@ class NamedObjects(NamedTuple):
 
 
 def objects_named(value: bytes) -> NamedObjects:
-    """Those in the value of a segment's record, without building the rest. CorruptError."""
+    """Return the object names in a segment record's value, decoding nothing else. CorruptError."""
     metadata = codec.parse_value(value).segment.metadata
     return NamedObjects(
         topic=metadata.topic_id_partition.topic,
@@ -262,7 +262,7 @@ def objects_named(value: bytes) -> NamedObjects:
 
 
 def segment_record(entry: SegmentEntry) -> SegmentRecord:
-    """A segment as the SPI shows it. CorruptError. The entry must have a state."""
+    """Return a segment as the SPI represents it. CorruptError. The entry must have a state."""
     return SegmentRecord(
         metadata=segment_metadata(entry),
         copy_deadline_ms=entry.copy_deadline_ms,
