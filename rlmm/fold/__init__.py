@@ -1,1 +1,1 @@
-"""The effect of one record on the known state: the rules, and the state."""
+"""The fold of one record into the known state: the rules, and the state."""

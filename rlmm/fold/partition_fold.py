@@ -1,4 +1,4 @@
-"""What a record about a partition as a whole does; rlmm/fold/rules.py lists the rules. Pure."""
+"""Folds a record about a partition as a whole; rlmm/fold/rules.py lists the rules. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FIRST_EPOCH = 0
 
 
 def fold_claim(state: FoldState, step: LeadershipClaimed, offset: int) -> Refusal | None:
-    """The last claim of the highest epoch owns."""
+    """Fold a claim: the last claim of the highest epoch owns the partition."""
     subject = partition_subject(step.topic_id_partition)
     _remember(state, RecordKind.CLAIM, subject, step.event_id, offset)
     if state.partition_deletion(subject) is _DELETED:
@@ -44,7 +44,7 @@ def fold_claim(state: FoldState, step: LeadershipClaimed, offset: int) -> Refusa
 
 
 def fold_trim(state: FoldState, step: LocalLogTrimmed, offset: int) -> Refusal | None:
-    """The owner's, as far as none that is known covers it."""
+    """Fold the owner's trim, unless another known one covers it."""
     subject = partition_subject(step.topic_id_partition)
     _remember(state, RecordKind.TRIM, subject, step.event_id, offset)
     before = state.partition_state(subject)
@@ -59,7 +59,7 @@ def fold_trim(state: FoldState, step: LocalLogTrimmed, offset: int) -> Refusal |
 
 
 def fold_log_start(state: FoldState, step: LogStartAdvanced, offset: int) -> Refusal | None:
-    """The owner's, as far as none that is known covers it."""
+    """Fold the owner's log start, unless another known one covers it."""
     subject = partition_subject(step.topic_id_partition)
     _remember(state, RecordKind.LOG_START, subject, step.event_id, offset)
     before = state.partition_state(subject)
@@ -75,7 +75,7 @@ def fold_log_start(state: FoldState, step: LogStartAdvanced, offset: int) -> Ref
 
 
 def fold_gaps(state: FoldState, step: GapsRecorded, offset: int) -> Refusal | None:
-    """The owner's last ones hold."""
+    """Fold the owner's gaps, which replace the previous ones."""
     subject = partition_subject(step.topic_id_partition)
     _remember(state, RecordKind.GAPS, subject, step.event_id, offset)
     before = state.partition_state(subject)
@@ -87,7 +87,7 @@ def fold_gaps(state: FoldState, step: GapsRecorded, offset: int) -> Refusal | No
 
 
 def fold_offload_request(state: FoldState, step: OffloadRequested, offset: int) -> Refusal | None:
-    """A maximum."""
+    """Fold an offload request, unless its offset is below the known one."""
     subject = partition_subject(step.topic_id_partition)
     _remember(state, RecordKind.OFFLOAD_REQUEST, subject, step.event_id, offset)
     if state.partition_deletion(subject) is _DELETED:
@@ -101,7 +101,7 @@ def fold_offload_request(state: FoldState, step: OffloadRequested, offset: int) 
 
 
 def fold_loss_accepted(state: FoldState, step: LossAccepted, offset: int) -> Refusal | None:
-    """Two maxima, each by itself; so the order does not matter."""
+    """Fold an accepted loss; its two values are separate maxima, so order does not matter."""
     subject = partition_subject(step.topic_id_partition)
     _remember(state, RecordKind.LOSS_ACCEPTED, subject, step.event_id, offset)
     if state.partition_deletion(subject) is _DELETED:
@@ -121,7 +121,7 @@ def fold_loss_accepted(state: FoldState, step: LossAccepted, offset: int) -> Ref
 def fold_log_start_request(
     state: FoldState, step: LogStartRequested, offset: int
 ) -> Refusal | None:
-    """Anyone's, as far as nothing that is known covers it."""
+    """Fold a log start request, unless a known log start or request covers it."""
     subject = partition_subject(step.topic_id_partition)
     _remember(state, RecordKind.LOG_START_REQUEST, subject, step.event_id, offset)
     if state.partition_deletion(subject) is _DELETED:
@@ -139,7 +139,7 @@ def fold_log_start_request(
 
 
 def fold_partition_delete(state: FoldState, step: RemotePartitionDeleteMetadata) -> Refusal | None:
-    """Each step once, in order; the last one forgets all else."""
+    """Fold the next deletion state, each once and in order; the last one erases the rest."""
     subject = partition_subject(step.topic_id_partition)
     before = state.partition_deletion(subject)
     reached = 0 if before is None else before.value
@@ -152,7 +152,7 @@ def fold_partition_delete(state: FoldState, step: RemotePartitionDeleteMetadata)
 
 
 def fold_read_lease(state: FoldState, step: ReadLeaseTaken, record: TopicRecord) -> Refusal | None:
-    """The last record of a lease holds."""
+    """Fold a read lease, which replaces the previous record of its id."""
     subject = partition_subject(step.topic_id_partition)
     _remember(state, RecordKind.READ_LEASE, subject, step.lease_id, record.offset)
     if state.partition_deletion(subject) is _DELETED:
@@ -170,11 +170,10 @@ def fold_read_lease(state: FoldState, step: ReadLeaseTaken, record: TopicRecord)
 
 
 def fold_anomaly(state: FoldState, step: AnomalyReported, offset: int) -> Refusal | None:
-    """The last record of an anomaly holds; one beyond the limit is refused.
+    """Fold an anomaly, which replaces the previous record of its id; refuse one beyond the limit.
 
-    Which ones are kept beyond the limit depends on what compaction has removed. That is harmless:
-    no other rule reads anomalies, an owner checks the objects itself, and as with the writers'
-    limit a fault that is not on record is found again.
+    Compaction affects which ones are kept beyond the limit. That is harmless: no other rule reads
+    anomalies, the owner checks the objects itself, and an unrecorded fault is found again.
     """
     subject, anomaly = partition_subject(step.topic_id_partition), step.anomaly
     anomaly_id = anomaly.id
@@ -193,7 +192,7 @@ def fold_anomaly(state: FoldState, step: AnomalyReported, offset: int) -> Refusa
 
 
 def _anomaly_index(anomalies: Sequence[Anomaly], anomaly_id: UUID) -> int:
-    """Where it is or belongs. They are sorted by their ids, which are hashes: few are computed."""
+    """Return the index for an id in `anomalies`, which are sorted by id; computes few hashes."""
     return bisect_left(anomalies, anomaly_id, key=lambda each: each.id)
 
 
@@ -230,7 +229,7 @@ def _without_anomaly(state: PartitionState, anomaly_id: UUID) -> PartitionState:
 
 
 def forget_claim(state: FoldState, key: RecordKey) -> Refusal | None:
-    """A claim's tombstone: refused while the claim may still decide something."""
+    """Fold a claim's tombstone; refuse it until the partition's deletion has finished."""
     if state.partition_deletion(key.subject) is not _DELETED:
         return Refusal.CLAIM_REMOVED
     state.put_record_key(key, None)
@@ -238,14 +237,14 @@ def forget_claim(state: FoldState, key: RecordKey) -> Refusal | None:
 
 
 def release_read_lease(state: FoldState, key: RecordKey) -> None:
-    """A lease's tombstone."""
+    """Fold a lease's tombstone."""
     state.put_record_key(key, None)
     before = state.partition_state(key.subject)
     state.put_partition(key.subject, _without_lease(before, UUID(bytes=key.event_id)))
 
 
 def clear_anomaly(state: FoldState, key: RecordKey) -> None:
-    """An anomaly's tombstone."""
+    """Fold an anomaly's tombstone."""
     state.put_record_key(key, None)
     before = state.partition_state(key.subject)
     state.put_partition(key.subject, _without_anomaly(before, UUID(bytes=key.event_id)))

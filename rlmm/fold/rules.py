@@ -1,9 +1,9 @@
-"""The rules: what one record does to what is known. Total, and pure but for the state it is given.
+"""The fold rules: how one record changes the known state. Total; pure except for that state.
 
-Every process that folds the same log holds the same state, and a fold of the compacted log equals
-the live one: acceptance depends only on claims and on the partition's deletion, which are not
-removed, and on the segment's own records, which are removed together. A refused record changes
-nothing but that its key is remembered, so that its owner can remove it one day.
+All processes that fold the same log have the same state. A fold of the compacted log gives the same
+state as one of the full log: acceptance depends only on claims, the partition's deletion and the
+segment's own records. Claims and deletions stay, and a segment's records are removed together. A
+refused record has no effect except that the state keeps its key, so that its owner can remove it.
 
 | record | accepted |
 |---|---|
@@ -17,26 +17,29 @@ nothing but that its key is remembered, so that its owner can remove it one day.
 | log start | by the owner, unless one that was accepted before covers it |
 | loss accepted | by anyone, if above what was accepted before; both are maxima |
 | log start requested | by anyone, unless a log start or request that is known covers it |
-| gaps | by the owner; the last ones hold |
-| offload requested | by anyone, if above what was requested before |
+| gaps | by the owner; the last ones win |
+| offload requested | by anyone, unless below what was requested before |
 | partition delete | by anyone, MARKED, then STARTED, then FINISHED |
-| read lease, anomaly, policy, pause, registration, cluster secret | always: last writer wins |
+| read lease, policy, pause, registration, cluster secret | by anyone; the last one wins |
+| anomaly | by anyone, up to a limit per partition; the last one wins |
 
-A log start, a request of one, a trim and gaps are of the epoch in which they were decided. In a
-lineage in which a later one begins below they reach up to there: an unclean election has cut off
-what they were decided of, and what is written there since is new. A log start covers another if it
-reaches as far and is of no earlier epoch: then the other can be forgotten (rlmm/log_starts.py).
+A log start, a request of one, a trim and gaps belong to the epoch of their decision. In a lineage
+with a later epoch that begins below, they reach only to its start: an unclean election cut off the
+log that they were decided for. A log start covers another if neither its offset nor its epoch is
+lower; then the other can be removed (rlmm/log_starts.py).
 
-Once a partition's deletion is marked no copy begins there, and when it has finished nothing but
-that is known of the partition and all else about it is refused, for ever: those records stay.
+Once a partition's deletion is marked, no copy begins there. Once it has finished, the state has
+nothing else of the partition, and the fold refuses everything else about it permanently, because
+the records of the deletion stay.
 
-A tombstone of any record of a segment erases the segment wholly, for compaction may have taken its
-other records already. A tombstone of a trim, log start or gaps only forgets the key; so does one of
-a request, which is written when the log starts there: a request that is met is no longer known.
-Claims may be removed when their partition's deletion has finished, for then they decide nothing.
+A tombstone of any record of a segment erases the whole segment, because compaction may already have
+removed the others. A tombstone of a trim, log start or gaps only removes the key. So does that of a
+request: it is written once the log starts there, and a request that is met is no longer known.
+Claims may be removed once their partition's deletion has finished, because they then have no
+effect.
 
-A record that needs newer rules than these changes nothing but that its key is remembered until it
-is removed or replaced. A cache of another version of the rules is folded again.
+For a record that needs newer rules, the state keeps only its key until the record is removed or
+replaced. A cache that was folded by other rules is rebuilt.
 """
 
 from __future__ import annotations
@@ -84,10 +87,10 @@ from rlmm.spi import MetadataPosition, NewerRecord, Registration
 def fold(  # noqa: C901, PLR0911, PLR0912 - one case for each step
     state: FoldState, step: Step, record: TopicRecord
 ) -> Refusal | None:
-    """Do what a record does, given what all records before it in its partition did.
+    """Apply a record to the state that all previous records of its partition made.
 
-    `step` is what `record` says. Returns why it is refused, None if it is not. Raises nothing but
-    what `state` raises.
+    `step` is the parsed `record`. Returns the reason for a refusal, None if accepted. Raises only
+    the errors of `state`.
     """
     if isinstance(step, SegmentStep):
         return fold_segment(state, step, record)
@@ -142,9 +145,9 @@ def fold(  # noqa: C901, PLR0911, PLR0912 - one case for each step
 
 
 def note_unread(state: FoldState, record: TopicRecord, needs_fold_version: int) -> None:
-    """Remember a record that cannot be folded; `needs_fold_version` 0: by newer rules neither.
+    """Note a record that cannot be folded; `needs_fold_version` 0: newer rules cannot either.
 
-    A tombstone, of whatever it is, leaves nothing that could be read.
+    A tombstone of any kind leaves nothing to read.
     """
     position = MetadataPosition(partition=record.partition, offset=record.offset)
     unread = NewerRecord(needs_fold_version=needs_fold_version, position=position)

@@ -1,7 +1,7 @@
-"""What is kept of one segment: its newest accepted record, and the ids of all its records. Pure.
+"""The cache's entry of one segment: its newest accepted record, and the ids of all records. Pure.
 
-The record's value is kept as it was read, so folding never builds the metadata it carries; what
-folding and the indexes need stands beside it. As bytes:
+The entry keeps the record's value as read, so that a fold never builds its metadata. Separate
+fields hold what the fold and the indexes need. As bytes:
 
 | field | type |
 |---|---|
@@ -26,10 +26,10 @@ from rsm.segment.epochs import EpochEntry
 from rsm.segment.metadata import SegmentState
 
 _HEADER = Struct(">BBBqqqqqiqII")
-_PART = Struct(">B2x8xq8x8x8x4x8xI")  # of a header: state, end offset, number of epochs
-_COUNTS = Struct(">55xII")  # of a header: numbers of epochs and of records
+_PART = Struct(">B2x8xq8x8x8x4x8xI")  # from a header: state, end offset, number of epochs
+_COUNTS = Struct(">55xII")  # from a header: numbers of epochs and of records
 _EPOCH = Struct(">iq")
-_COVERED_EPOCH = Struct(">i")  # as an _EPOCH begins
+_COVERED_EPOCH = Struct(">i")  # the prefix of an _EPOCH
 _RECORD_BYTES = 17
 ACCEPTED = b"\x01"
 REFUSED = b"\x00"
@@ -40,9 +40,9 @@ _FINISHED_NUMBER = SegmentState.COPY_SEGMENT_FINISHED.value
 
 
 class SegmentEntry(NamedTuple):
-    """One segment, in any state. `state` None: no record of it was accepted, or it was erased.
+    """One segment in any state; `state` None: no record was accepted, or it was erased.
 
-    `epochs` and `records` are packed as the module says; `value` is a MetadataEvent.
+    `epochs` and `records` are packed as the module describes; `value` is a MetadataEvent.
     """
 
     records: bytes
@@ -93,7 +93,7 @@ class SegmentEntry(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> SegmentEntry:
-        """Read what `to_bytes` wrote."""
+        """Decode the bytes of `to_bytes`."""
         (
             state,
             dead_lettered,
@@ -127,14 +127,14 @@ class SegmentEntry(NamedTuple):
         )
 
     def lineage(self) -> tuple[EpochEntry, ...]:
-        """`epochs` as entries."""
+        """Return `epochs` as entries."""
         return tuple(
             EpochEntry(epoch=epoch, start_offset=start_offset)
             for epoch, start_offset in _EPOCH.iter_unpack(self.epochs)
         )
 
     def epoch_ranges(self) -> list[tuple[int, int, int]]:
-        """Each epoch's part of the segment as (epoch, start offset, end offset); none is empty."""
+        """Return (epoch, start offset, end offset) of each epoch with records in the segment."""
         end_offset = self.end_offset
         ranges = []
         for epoch, start_offset in reversed(list(_EPOCH.iter_unpack(self.epochs))):
@@ -144,30 +144,30 @@ class SegmentEntry(NamedTuple):
         return ranges[::-1]
 
     def covered_epochs(self) -> list[bytes]:
-        """The epochs of which the segment holds records, each as `pack_covered_epoch` writes it."""
+        """Return the epochs with records in the segment, as `pack_covered_epoch` encodes them."""
         epochs = self.epochs
         if len(epochs) == _EPOCH.size:
-            return [epochs[: _COVERED_EPOCH.size]]  # nearly all are of one, which wrote all of it
+            return [epochs[: _COVERED_EPOCH.size]]  # nearly all segments have only one epoch
         return [pack_covered_epoch(epoch) for epoch, _, _ in self.epoch_ranges()]
 
     def event_ids(self, *, accepted: bool) -> tuple[bytes, ...]:
-        """Ids of the accepted, or of the refused, records in log order."""
+        """Return the ids of the accepted or of the refused records, in log order."""
         flag = int(accepted)
         data = self.records
         starts = range(0, len(data), _RECORD_BYTES)
         return tuple(data[s + 1 : s + _RECORD_BYTES] for s in starts if data[s] == flag)
 
     def without_record(self, event_id: bytes) -> bytes:
-        """`records` less one id."""
+        """Return `records` without one id."""
         data = self.records
         records = (data[s : s + _RECORD_BYTES] for s in range(0, len(data), _RECORD_BYTES))
         return b"".join(record for record in records if record[1:] != event_id)
 
 
 def finished_part(data: bytes, leader_epoch: int) -> tuple[int, int] | None:
-    """Start and end offset of what an epoch wrote of a segment, from its entry as bytes.
+    """Return start and end offset of an epoch's part of a segment, from its entry as bytes.
 
-    None if that is nothing, or the segment is not finished.
+    None if the part is empty or the segment is not finished.
     """
     state, end_offset, epoch_count = _PART.unpack_from(data)
     if state != _FINISHED_NUMBER:
@@ -183,12 +183,12 @@ def finished_part(data: bytes, leader_epoch: int) -> tuple[int, int] | None:
 
 
 def entry_state(data: bytes) -> SegmentState | None:
-    """The state in an entry's bytes, read without the rest."""
+    """Return the state in an entry's bytes; decode nothing else."""
     return _STATES.get(data[0])
 
 
 def entry_value(data: bytes) -> bytes:
-    """The value in an entry's bytes, read without the rest."""
+    """Return the value in an entry's bytes; decode nothing else."""
     epoch_count, record_count = _COUNTS.unpack_from(data)
     return data[_HEADER.size + epoch_count * _EPOCH.size + record_count * _RECORD_BYTES :]
 
@@ -197,15 +197,15 @@ _EntryFields = tuple[
     bytes, SegmentState | None, bool, int, int, int, bool, int, int, int, int, bytes, bytes
 ]
 new_entry: Callable[[_EntryFields], SegmentEntry] = partial(tuple.__new__, SegmentEntry)
-"""An entry of all its fields in order, as the class makes it, but in half the time."""
+"""Builds an entry from all its fields in order, in half the time that the class takes."""
 
 pack_epoch = _EPOCH.pack
-"""One of `SegmentEntry.epochs` as bytes: epoch, start offset."""
+"""Encodes one of `SegmentEntry.epochs`: epoch, start offset."""
 
 pack_covered_epoch = _COVERED_EPOCH.pack
-"""One of `SegmentEntry.covered_epochs`."""
+"""Encodes one of `SegmentEntry.covered_epochs`."""
 
 
 def with_record(before: SegmentEntry | None, flag: bytes, event_id: bytes) -> bytes:
-    """`records` of an entry after one more record; `flag` is ACCEPTED or REFUSED."""
+    """Return an entry's `records` plus one record; `flag` is ACCEPTED or REFUSED."""
     return before.records + flag + event_id if before else flag + event_id

@@ -1,4 +1,4 @@
-"""What a segment's record does; rlmm/fold/rules.py lists the rules. Pure."""
+"""Folds a segment's record; rlmm/fold/rules.py lists the rules. Pure."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _MAY_FOLLOW: Mapping[SegmentState, tuple[SegmentState | None, ...]] = {
     DELETE_STARTED: (STARTED, FINISHED),
     SegmentState.DELETE_SEGMENT_FINISHED: (DELETE_STARTED,),
 }
-"""The states that a segment may be in before each; None: no record of it was accepted."""
+"""The states that a segment may be in before each state; None: no record was accepted."""
 
 
 def fold_segment(state: FoldState, step: SegmentStep, record: TopicRecord) -> Refusal | None:
-    """A segment's next state, or only its record's id if that is refused."""
+    """Set a segment's next state; of a refused record keep only the id."""
     (
         subject,
         event_id,
@@ -74,7 +74,7 @@ def fold_segment(state: FoldState, step: SegmentStep, record: TopicRecord) -> Re
 
 
 def fold_dead_lettered(state: FoldState, step: SegmentDeadLettered) -> Refusal | None:
-    """Marks a deletion that failed; the segment stays in its state."""
+    """Mark a failed deletion; the segment stays in its state."""
     subject, event_id = segment_subject(step.segment_id), step.event_id.bytes
     before = state.segment_entry(subject)
     if before is None or before.state is not DELETE_STARTED:
@@ -87,11 +87,11 @@ def fold_dead_lettered(state: FoldState, step: SegmentDeadLettered) -> Refusal |
 
 
 def erase_segment(state: FoldState, key: RecordKey) -> None:
-    """A tombstone of any of a segment's records."""
+    """Fold a tombstone of any of a segment's records."""
     before = state.segment_entry(key.subject)
     if before is None:
         return
-    # The keys of the records that are left are remembered: their tombstones may still follow.
+    # Keep the keys of the remaining records, because their tombstones may still follow.
     records = before.without_record(key.event_id)
     state.put_segment(key.subject, SegmentEntry(records=records) if records else None)
 
@@ -112,7 +112,7 @@ def _segment_refusal(
     if wanted is DELETE_STARTED and step.expected_state is not current:
         return Refusal.UNEXPECTED_STATE
     if wanted is FINISHED:
-        # The event names its own deadline, so a fold that no longer has STARTED refuses it too.
+        # The event has its own deadline, so that a fold without its STARTED refuses it too.
         if 0 < step.copy_deadline_ms < append_time_ms:
             return Refusal.TOO_LATE
         if before and 0 < before.copy_deadline_ms < append_time_ms:

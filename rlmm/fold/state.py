@@ -1,4 +1,4 @@
-"""What a fold reads and writes, and why it may refuse. Pure."""
+"""The state that a fold reads and writes, and the reasons for refusals. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rlmm.spi import (
 
 
 class Refusal(Enum):
-    """Why a record was refused; the value is its name in metrics and logs."""
+    """Why a record was refused; the value is the reason's name in metrics and logs."""
 
     STALE_EPOCH = "stale_epoch"
     NOT_OWNER = "not_owner"
@@ -34,40 +34,40 @@ class Refusal(Enum):
 
 
 class FoldState(Protocol):
-    """What is known so far, and takes what a record changes. Subjects as in rlmm/record_keys.py."""
+    """The known state, to which a fold writes its changes. rlmm/record_keys.py defines subjects."""
 
     def segment_entry(self, subject: bytes) -> SegmentEntry | None:
-        """One segment, None if no record of it is known."""
+        """Return one segment, None if no record of it is known."""
 
     def put_segment(self, subject: bytes, entry: SegmentEntry | None) -> None:
-        """A segment is now this; None: nothing is left of it."""
+        """Replace a segment's entry; None removes it."""
 
     def partition_state(self, subject: bytes) -> PartitionState:
-        """One partition, empty if nothing is known."""
+        """Return one partition's state, empty if nothing is known."""
 
     def put_partition(self, subject: bytes, state: PartitionState) -> None:
-        """A partition is now this; but for its deletion."""
+        """Replace a partition's state, except for its deletion."""
 
     def partition_deletion(self, subject: bytes) -> RemotePartitionDeleteState | None:
-        """How far deleting a partition has come, None if it is not to be deleted."""
+        """Return the state of deleting a partition, None if no deletion is marked."""
 
     def put_partition_deletion(self, subject: bytes, deletion: RemotePartitionDeleteState) -> None:
-        """Deleting a partition has come so far."""
+        """Replace the state of deleting a partition."""
 
     def put_record_key(self, key: RecordKey, offset: int | None) -> None:
-        """A claim, trim, log start, request, lease or gaps stand at `offset`; None: no longer."""
+        """Set the offset of a claim, trim, log start, request, lease or gaps; None removes it."""
 
     def put_unread_record(self, key: bytes, record: NewerRecord | None) -> None:
-        """The record with this key cannot be folded here; None: it can, or there is none."""
+        """Note that the record with this key cannot be folded; None removes the note."""
 
     def put_policy(self, topic_id: bytes, event: TopicPolicyChanged | None, offset: int) -> None:
-        """A topic id's policy is now this, by the record at `offset`; None: removed."""
+        """Replace a topic id's policy by the record at `offset`; None removes it."""
 
     def put_pause(self, topic_id: bytes, event: TopicPaused | None) -> None:
-        """This is paused of a topic id now; None: removed."""
+        """Replace a topic id's pauses; None removes them."""
 
     def put_cluster_secret(self, secret: ClusterSecret | None) -> None:
-        """The cluster's secret is now this; None: removed."""
+        """Replace the cluster's secret; None removes it."""
 
     def put_registration(self, process_id: bytes, registration: Registration | None) -> None:
-        """A process is now registered like this; None: removed."""
+        """Replace a process's registration; None removes it."""

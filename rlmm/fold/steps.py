@@ -1,8 +1,8 @@
-"""Records as the fold takes them. Pure.
+"""Parsed records, as the fold reads them. Pure.
 
-Nearly all records are of segments, and folding one needs little of it: `SegmentStep` is read
-straight from the message, without the values that `rlmm.codec` builds. It takes exactly what the
-codec takes, and refuses with the same errors.
+Nearly all records are of segments, and the fold needs few of their fields. So `SegmentStep` is read
+directly from the message, without the values that `rlmm.codec` builds. It accepts exactly what the
+codec accepts, and raises the same errors.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ _STATES = {state.value: state for state in SegmentState}
 
 
 class SegmentStep(NamedTuple):
-    """A SegmentEvent, as far as the fold looks at it; `value` is the record's, whole.
+    """The fields of a SegmentEvent that the fold reads; `value` is the record's whole value.
 
-    `subject` and `event_id` as in rlmm/record_keys.py, `epochs` as in rlmm/fold/segment_entry.py.
-    `writer` is read only for DELETE_SEGMENT_STARTED, the only state that is fenced.
+    `subject` and `event_id` are as in rlmm/record_keys.py, `epochs` as in
+    rlmm/fold/segment_entry.py. `writer` is read only for DELETE_SEGMENT_STARTED, the only fenced
+    state.
     """
 
     subject: bytes
@@ -73,12 +74,12 @@ _StepFields = tuple[
     bytes,
 ]
 _new_step: Callable[[_StepFields], SegmentStep] = partial(tuple.__new__, SegmentStep)
-"""As the class makes it of all fields in order, but in half the time: once for each record."""
+"""Builds a step from all its fields in order, in half the time; used for each record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tombstone:
-    """A record without a value: its key, taken apart."""
+    """The parsed key of a record without a value."""
 
     key: RecordKey
 
@@ -87,7 +88,7 @@ Step = SegmentStep | Tombstone | PlainEvent
 
 
 def read_step(key: bytes, value: bytes | None) -> Step:
-    """Read a record. CorruptError, or UnsupportedError for what only a newer version knows."""
+    """Parse a record. CorruptError, or UnsupportedError if only a newer version knows it."""
     if value is None:
         return Tombstone(key=parse_record_key(key))
     if len(key) == _SEGMENT_KEY.size and key[0] == _SEGMENT:
@@ -147,7 +148,7 @@ def _checked_epochs(
 ) -> bytes:
     last_epoch, last_start = -1, start_offset
     packed = b""
-    # A slice, for the end of a repeated field's own iterator costs as much as several entries.
+    # A slice, because the end of a repeated field's iterator costs as much as several entries.
     for entry in metadata.segment_leader_epochs[:]:
         epoch, start = entry.epoch, entry.start_offset
         if epoch <= last_epoch or start < last_start:

@@ -1,4 +1,4 @@
-"""Applier: reads records, folds them, writes what they did and how far it read, in one batch."""
+"""Applier: reads and folds records, and writes their effects and positions in one batch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MISPLACED = "misplaced"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepCounts:
-    """What one step read: records that were accepted, refused (by reason), skipped (by reason)."""
+    """The counts of one step's records: accepted, refused (by reason), skipped (by reason)."""
 
     accepted: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class StepCounts:
 
 
 class Applier:
-    """Feeds one cache from one topic. One thread's."""
+    """Applies the records of one topic to one cache. For one thread."""
 
     def __init__(self, topic: EventTopic, cache: MetadataCache, progress: Progress) -> None:
         self._topic = topic
@@ -51,10 +51,10 @@ class Applier:
         self._logged: set[tuple[str, str]] = set()
 
     def step(self, *, max_records: int, timeout_ms: int, partition_count: int) -> StepCounts:
-        """Apply the next records, at most so many; wait for them at most so long.
+        """Apply up to `max_records` records after waiting up to `timeout_ms` for them.
 
-        `partition_count` is the topic's. Memory: that many records and what they change. Raises
-        what the topic and cache raise; then nothing of the step was applied.
+        `partition_count` is the topic's. Memory: the records and what they change. Raises the
+        errors of topic and cache; then no record of the step is applied.
         """
         records = self._topic.poll(max_records=max_records, timeout_ms=timeout_ms)
         positions = self._new_positions(records)
@@ -89,7 +89,7 @@ class Applier:
 
 
 class _BatchFold:
-    """The fold of one batch, and what is told of it."""
+    """The fold of one batch, with its counts and outcomes."""
 
     def __init__(
         self, overlay: Overlay, awaited: frozenset[bytes], logged: set[tuple[str, str]]
@@ -128,7 +128,7 @@ class _BatchFold:
         self.newest_append_time_ms = max(times_ms, default=0)
 
     def _set_aside(self, record: TopicRecord, error: CorruptError | UnsupportedError) -> None:
-        """Drop what cannot be read; by what a newer version could, the fold stops deciding."""
+        """Skip and note an unreadable record; one of a newer version blocks decisions."""
         needs = 0 if record.value is None else needed_fold_version(record.value)
         newer = needs > FOLD_VERSION
         note_unread(self.overlay, record, needs if newer else 0)

@@ -1,8 +1,8 @@
-"""Assignment: which metadata partitions a process follows, by the user partitions it hosts.
+"""Assignment: which metadata partitions a process follows, given the user partitions it hosts.
 
-The cluster partition is followed always. Until a process has said for the first time what it hosts,
-it follows what its cache holds: a restart neither drops nor misses anything. All are followed for
-as long as topics are looked for whose partitions nobody hosts any more.
+It always includes the cluster partition. Until the process first names its hosted partitions, it
+includes the cached ones, so that a restart neither drops nor misses anything. It includes all while
+the process searches for topics whose partitions no broker hosts.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from rsm.segment.ids import TopicIdPartition
 
 
 class Assignment:
-    """Thread-safe. Memory: the partitions that are hosted."""
+    """The assigned metadata partitions. Thread-safe. Memory: the hosted partitions."""
 
     def __init__(self, *, follows_all: bool) -> None:
-        """`follows_all`: whatever is hosted; for gateways and commands."""
+        """`follows_all`: follow all metadata partitions; for gateways and commands."""
         self._follows_all = follows_all
         self._lock = Lock()
         self._hosted: frozenset[TopicIdPartition] | None = None
@@ -26,20 +26,20 @@ class Assignment:
         self._wanted: dict[int, frozenset[int]] = {}
 
     def add(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """These user partitions are hosted too. The first call names all that are."""
+        """Add hosted user partitions; the first call must name all of them."""
         self._change(frozenset(partitions), frozenset())
 
     def remove(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """These user partitions are hosted no longer; nothing happens to others."""
+        """Remove user partitions that are no longer hosted; ignore others."""
         self._change(frozenset(), frozenset(partitions))
 
     def set_unhosted_topics(self, *, any_left: bool) -> None:
-        """Whether there are topics to look for wherever their partitions' metadata may stand."""
+        """Set whether the process searches all metadata partitions for deleted topics."""
         with self._lock:
             self._has_unhosted_topics = any_left
 
     def wanted(self, partition_count: int, cached: Collection[int]) -> frozenset[int]:
-        """The metadata partitions to follow; `held` are those that the cache holds."""
+        """Return the metadata partitions to follow; `cached` are those that the cache has."""
         with self._lock:
             if self._follows_all or self._has_unhosted_topics:
                 return frozenset(range(partition_count))

@@ -1,8 +1,8 @@
-"""Whether what a cache holds may be continued, or must be rebuilt from the topic. Pure.
+"""Decides whether a cache may be continued or must be rebuilt from the topic. Pure.
 
-A cache is never merged with a topic it was not folded from. One that was not fed for half of the
-topic's delete.retention.ms may have missed tombstones and is not continued either; the half leaves
-room for a partition that was behind and for clocks that differ.
+A cache is never merged with another topic. One that got no record for half of the topic's
+delete.retention.ms may have missed tombstones, so it is rebuilt too. The other half covers lagging
+partitions and differences between clocks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def rebuild_reason(
     positions: Mapping[int, ReadPosition],
     end_offsets: Mapping[int, int],
 ) -> str:
-    """Why the cache must be rebuilt, or an empty text. Its age is `is_stale`'s matter."""
+    """Return why the cache must be rebuilt, or ""; `is_stale` checks its age."""
     if stored is None:
         return "no checkpoint of this version"
     for name in ("cluster_id", "topic_id", "partition_count"):
@@ -33,13 +33,13 @@ def rebuild_reason(
 
 
 def newest_append_time_ms(positions: Mapping[int, ReadPosition]) -> int:
-    """When, by the brokers' clocks, the cache was last fed; 0 if never.
+    """Return when, by the brokers' clocks, the cache last got a record; 0 if never.
 
-    Every process's heartbeat passes through the topic, so one that runs is never long unfed.
+    All heartbeats are records of the topic, so a running process gets records often.
     """
     return max((position.append_time_ms for position in positions.values()), default=0)
 
 
 def is_stale(fed_ms: int, now_ms: int, delete_retention_ms: int) -> bool:
-    """Whether a cache last fed at `fed_ms` may have missed tombstones at `now_ms`."""
+    """Return whether a cache last fed at `fed_ms` may miss tombstones at `now_ms`."""
     return fed_ms > 0 and now_ms - fed_ms > delete_retention_ms // 2

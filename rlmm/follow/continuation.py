@@ -1,8 +1,8 @@
-"""Continuation: which topic the cache follows, and whether what it holds may be continued.
+"""Continuation: which topic the cache follows, and whether the cached state may be continued.
 
-The topic is created only for a cache that never followed one: a topic that is gone took what all
-processes know with it, and an empty one in its place would be taken for the truth. A cache folded
-from another topic, or from records that this one has lost, is rebuilt; what it held is set aside.
+The topic is created only for a cache that never followed one. **Data loss:** a topic that is gone
+took its metadata with it, and processes would take an empty new topic for the true state. A cache
+of another topic, or of records that this one lost, is rebuilt; its old data is set aside.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ _TOO_OLD = "the checkpoint is too old: tombstones may have been missed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedTopic:
-    """A topic and its cache, brought together.
+    """A topic and its cache.
 
-    `stored` is the topic that the cache was folded from, None if it is new. `positions` says for
-    each metadata partition that it holds where to read on, `end_offsets` where each one of the
-    topic ends as of now. `fed_ms` is when, by the brokers' clocks, the cache was last fed; 0 if
-    never. `rebuild_reason`: why it may not be continued, else empty; `sets_aside`: it holds what
-    the topic has lost.
+    `stored` is the topic that the cache was folded from, None if it is new. `positions` is the next
+    offset of each cached metadata partition, `end_offsets` the current end of each one. `fed_ms` is
+    when the cache last got a record, by the brokers' clocks; 0 if never. `rebuild_reason` is why
+    it may not be continued, else empty. `sets_aside`: it has records that the topic lost.
     """
 
     identity: TopicIdentity
@@ -47,7 +46,7 @@ class CachedTopic:
 
 
 class Continuation:
-    """One thread's. Raises what the topic and the cache raise."""
+    """Connects a cache to its topic. For one thread. Raises the errors of topic and cache."""
 
     def __init__(self, topic: EventTopic, cache: MetadataCache, delete_retention_ms: int) -> None:
         self._topic = topic
@@ -56,12 +55,11 @@ class Continuation:
         self._followed: TopicIdentity | None = None
 
     def connect(self, now_ms: int, *, lost: str = "", confirmed_ms: int = 0) -> CachedTopic:
-        """Find the topic and look whether the cache may be continued; `now_ms` by this host.
+        """Find the topic and check whether the cache may be continued; `now_ms` is by this host.
 
-        `lost`: what reading on from its positions came to, if that showed that the topic lost
-        records that the cache holds. `confirmed_ms`: when all of the topic was last known to be
-        applied, by this host, if this process has seen that: some partitions may have been fed
-        later. Nothing that the cache holds is changed.
+        `lost`: the error that showed that the topic lost cached records, if any. `confirmed_ms`:
+        when, by this host, this process last knew that the whole topic was applied; some partitions
+        may have got records later. The cache is not changed.
         """
         stored = self._cache.identity()
         self._followed = stored or self._followed
@@ -87,7 +85,7 @@ class Continuation:
         )
 
     def start_over(self, found: CachedTopic) -> CachedTopic:
-        """Forget what the cache holds, for its `rebuild_reason`; the connection that follows."""
+        """Remove the cached data for its `rebuild_reason`; return the resulting connection."""
         if found.sets_aside and found.stored is not None:
             self._set_aside(found.stored)
         logged = found.stored is not None
@@ -96,7 +94,7 @@ class Continuation:
         return replace(found, positions={}, fed_ms=0)
 
     def find_topic(self) -> TopicIdentity:
-        """The topic as it is now, of the right shape. NotFoundError if the one followed is gone."""
+        """Return the topic, of the right shape. NotFoundError if the followed one is gone."""
         followed = self._followed
         try:
             return self._topic.ensure(create=followed is None)
@@ -106,11 +104,11 @@ class Continuation:
             raise NotFoundError(_GONE, topic_id=followed.topic_id) from error
 
     def is_too_old(self, fed_ms: int, now_ms: int) -> bool:
-        """Whether a cache last fed at `fed_ms` may have missed tombstones at `now_ms`."""
+        """Return whether a cache last fed at `fed_ms` may miss tombstones at `now_ms`."""
         return is_stale(fed_ms, now_ms, self._delete_retention_ms)
 
     def rebuild(self, identity: TopicIdentity, reason: str, *, logged: bool = True) -> None:
-        """Forget what the cache holds; it is to be read again from the beginning of this topic."""
+        """Remove the cached data, so that the topic is read from its beginning."""
         self._cache.reset(identity)
         if logged:
             logger.warning("metadata cache is rebuilt from the topic reason=%s", reason)

@@ -1,9 +1,9 @@
-"""Which metadata partitions are followed, and which of them were caught up with.
+"""Tracks which metadata partitions are followed, and which of them are caught up.
 
-A partition is caught up with once all was applied that stood in it when it began to be followed.
-From then on questions about it are answered, also while the topic cannot be reached, until it is
-forgotten. It is forgotten here before its data is dropped; and as each catching up has a number of
-its own, an answer that was found meanwhile can be told from a whole one.
+A partition is caught up once the records that it had when following began are applied. From then
+on, queries about it work, even while the topic is unreachable, until it is forgotten. It is
+forgotten before its data is dropped. Each catch-up has its own number, so that a query can detect a
+drop while it ran.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rlmm.positions import ReadPosition
 
 
 class FollowedPartitions:
-    """Changed by the follower's thread only; each value of `caught_up` is final, for any thread."""
+    """The followed partitions. Only the follower's thread changes them; `caught_up` is replaced."""
 
     def __init__(self) -> None:
         self.numbers: frozenset[int] = frozenset()
@@ -24,21 +24,21 @@ class FollowedPartitions:
         self._run = 0
 
     def begin(self) -> None:
-        """Follow none; what was caught up with before still answers."""
+        """Follow none; partitions that were caught up still answer queries."""
         self.numbers = self._awaited = frozenset()
         self._missing_ends = {}
 
     def forget(self, partitions: Collection[int] | None = None) -> None:
-        """These, or all, answer no longer."""
+        """Stop answering queries about these partitions, or about all."""
         gone = self.caught_up.keys() if partitions is None else partitions
         self.caught_up = {p: run for p, run in self.caught_up.items() if p not in gone}
 
     def follow(
         self, partitions: frozenset[int], new_ends: Mapping[int, int], *, awaited: bool
     ) -> None:
-        """Follow these and no others; those that are new up to `new_ends` at first.
+        """Follow exactly these partitions; new ones are caught up at their `new_ends`.
 
-        `awaited`: the process as a whole is not ready before these are caught up with.
+        `awaited`: the process is not ready until these are caught up.
         """
         self._missing_ends = {
             p: end for p, end in {**self._missing_ends, **new_ends}.items() if p in partitions
@@ -47,9 +47,9 @@ class FollowedPartitions:
         self.numbers = partitions
 
     def settle(self, positions: Mapping[int, ReadPosition], answered: Collection[int]) -> bool:
-        """Whether partitions were just caught up with, as these positions show.
+        """Return whether these positions show that partitions have just caught up.
 
-        Those that have not answered have not confirmed what was read before.
+        A partition counts only once it has answered, which confirms what was read before.
         """
         reached = [
             p
@@ -65,15 +65,15 @@ class FollowedPartitions:
         return True
 
     def awaited_ends(self) -> Mapping[int, int]:
-        """The ends that the process's readiness waits for still."""
+        """Return the ends that the process's readiness still waits for."""
         return {p: end for p, end in self._missing_ends.items() if p in self._awaited}
 
     @property
     def missing_ends(self) -> Mapping[int, int]:
-        """The end up to which each is read that was not caught up with yet."""
+        """The end that each partition must reach to be caught up."""
         return self._missing_ends
 
     @property
     def catching_up_count(self) -> int:
-        """How many partitions are followed and were not caught up with yet."""
+        """How many followed partitions are not caught up."""
         return len(self._missing_ends)

@@ -1,20 +1,19 @@
-"""Follower: keeps the cache at the end of the metadata topic, through everything that may happen.
+"""Follower: keeps the cache at the end of the metadata topic, through all failures.
 
     disconnected ── topic has the right shape, cache continued or rebuilt ──► following
          ▲                                                                     │
          └─ topic unreachable at the start, gone, replaced, cut, of a wrong shape;
                                               cache cannot be used ─────────────┘
 
-It follows the metadata partitions that are assigned to it, and becomes ready when all that was in
-them at the time of connecting is applied. Those that are assigned later are caught up with each by
-itself; what was folded from those that are not assigned any more is dropped.
+It follows the assigned metadata partitions. It becomes ready when everything that was in them at
+connection is applied. Partitions that are assigned later catch up one by one. It drops the data of
+partitions that are no longer assigned.
 
-While the topic cannot be reached later it stays ready, for what it holds is still true, but not for
-longer than a quarter of delete.retention.ms: then it connects again, which finds out whether
-tombstones may have been missed. Nothing can be published then. While its cache cannot be used it is
-not ready, for what it holds falls behind; of one that was damaged, and is begun again, nothing is
-answered until it was caught up with. Who runs it calls `step` in a loop and pauses as the step
-says.
+If the topic becomes unreachable later, it stays ready, because its data is still true, but nothing
+can be published. After a quarter of delete.retention.ms it connects again, to find out whether it
+may have missed tombstones. While the cache cannot be used, it is not ready, because its data falls
+behind the topic. If a damaged cache starts again, empty, queries fail until it is caught up. Run
+`step` in a loop, with the pauses that it returns.
 """
 
 from __future__ import annotations
@@ -53,9 +52,9 @@ _UNCONFIRMED = "the metadata topic has not confirmed yet what was read of it bef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowerSettings:
-    """Bounds of following: records per step, waits, and how often the topic is looked at again.
+    """Limits of following: records per step, wait times, and the interval of topic checks.
 
-    From so many missing events on the cache is told that much is about to be written.
+    From `much_events_count` missing events on, the cache is optimized for many writes.
     """
 
     max_records_per_step: int = 10_000
@@ -68,7 +67,7 @@ class FollowerSettings:
 
 
 class Follower:
-    """One thread's, but for `readiness`, `identity`, `caught_up` and `metrics`."""
+    """For one thread, except `readiness`, `identity`, `caught_up` and `metrics`."""
 
     def __init__(
         self,
@@ -112,20 +111,20 @@ class Follower:
 
     @property
     def caught_up(self) -> Mapping[int, int]:
-        """The metadata partitions that answer, each with the number of its catching up.
+        """The metadata partitions that answer queries, each with the number of its catch-up.
 
-        An answer is whole if that number was the same before and after it was found.
+        A result is complete if that number was equal before and after the query.
         """
         return self._followed.caught_up
 
     def step(self) -> int:
-        """Connect, or apply the next records. Returns how long to pause before the next, in ms.
+        """Connect, or apply the next records; return the pause before the next step, in ms.
 
-        Raises nothing that a later step may get over; failures are counted and logged.
+        Counts and logs failures that a later step may get past, and raises no such failure.
         """
         try:
             now_ms = self._clock.monotonic_ms()
-            if self._connected and (reason := self._cache.failure()):  # found by whoever reads
+            if self._connected and (reason := self._cache.failure()):  # some reader found it
                 self._lose_cache(reason)
             if not self._connected or self._is_in_doubt():
                 self._connected = False
@@ -145,13 +144,13 @@ class Follower:
             elif not self._connected:
                 self._set_readiness(str(error), UnreadyReason.UNREACHABLE)
             return self._failed(error)
-        # Connecting alone proves little: a full disk lets a cache be opened, and then refuses.
+        # A connection alone proves little: a full disk opens a cache, but then rejects writes.
         if self.readiness.ready:
             self._failures_in_row = 0
         return 0
 
     def metrics(self) -> MetadataMetrics:
-        """Counters as of now."""
+        """Return the current counters."""
         positions, readiness = self._progress.positions, self.readiness
         return MetadataMetrics(
             ready=readiness.ready,
@@ -168,7 +167,7 @@ class Follower:
         )
 
     def _connect(self) -> None:
-        # An empty cache is no answer to anybody, and may last for as long as the topic is away.
+        # An empty cache must answer no query; it may stay empty while the topic is unreachable.
         self._cache.recover(self._followed.forget)
         now_ms = self._clock.wall_ms()
         found = self._continuation.connect(now_ms, lost=self._lost, confirmed_ms=self._confirmed_ms)
@@ -187,7 +186,7 @@ class Follower:
         self._doubted_ms = now_ms
 
     def _check(self) -> None:
-        """Look whether the topic is still the same and still of the right shape."""
+        """Check whether the topic is still the same and still has the right shape."""
         self._next_check_ms = self._clock.monotonic_ms() + self._settings.check_interval_ms
         identity = self._continuation.find_topic()
         if identity != self.identity:
@@ -197,14 +196,14 @@ class Follower:
             self._confirmed_ms = self._clock.wall_ms()
 
     def _is_in_doubt(self) -> bool:
-        """Whether it was long ago that all was known to be applied: tombstones may be missed."""
+        """Return whether all was last known to be applied long ago: tombstones may be missed."""
         if not self._confirmed_ms:
             return False
         since_ms = max(self._confirmed_ms, self._doubted_ms)
         return self._clock.wall_ms() - since_ms > self._settings.delete_retention_ms // 4
 
     def _change(self) -> None:
-        """Follow what is assigned now. If its ends cannot be asked, the rest goes on meanwhile."""
+        """Follow the assigned partitions; if their ends are unknown, retry after a pause."""
         self._next_change_ms = self._clock.monotonic_ms() + self._settings.retry_backoff_max_ms
         new = self._wanted() - self._followed.numbers
         self._follow(self._topic.end_offsets(sorted(new)) if new else {}, awaited=False)
@@ -215,10 +214,10 @@ class Follower:
         return self._assignment.wanted(self.identity.partition_count, self._progress.positions)
 
     def _follow(self, ends: Mapping[int, int], *, awaited: bool) -> None:
-        """Follow what is wanted now, the new ones up to these ends at first; drop the others."""
+        """Follow the wanted partitions, new ones up to these ends at first; drop the others."""
         cached, wanted, followed = self._progress.positions, self._wanted(), self._followed
         if not wanted - followed.numbers <= ends.keys():
-            return  # more was assigned while the ends were asked for
+            return  # more partitions were assigned during the request for the ends
         gone = cached.keys() - wanted
         if gone:
             assert self.identity is not None, "known since it is connected"
@@ -237,7 +236,7 @@ class Follower:
 
     def _apply(self) -> None:
         assert self.identity is not None, "known since it is connected"
-        # Records that were read but not applied are lost to a topic that is simply read on.
+        # The topic would not return records again that were read but not applied.
         if not self._assigned:
             self._topic.assign(self._progress.positions)
         self._assigned = False
@@ -250,7 +249,7 @@ class Follower:
         self._applied_count += counts.accepted
         self._refused.update(counts.refused)
         self._skipped.update(counts.skipped)
-        # The topic itself may show how much time has passed where this host's clock does not.
+        # The topic's times may show that much time passed even if this host's clock does not.
         too_old = self._continuation.is_too_old(self._fed_ms, counts.newest_append_time_ms)
         if not self.readiness.ready and too_old:
             self._followed.forget()
@@ -261,7 +260,7 @@ class Follower:
         self._settle()
 
     def _settle(self) -> None:
-        """See what was caught up with by now."""
+        """Update which partitions are caught up, and the readiness."""
         answered = self._topic.answered() if self._assigned else frozenset()
         if self._followed.settle(self._progress.positions, answered):
             self._progress.notify()
@@ -276,7 +275,7 @@ class Follower:
                 self._confirmed_ms = self._clock.wall_ms()
 
     def _expect(self, *, much_is_written: bool) -> None:
-        """Told again whenever much is missing: a cache that was opened again has forgotten it."""
+        """Set the cache's mode whenever much is missing: a cache that is opened again loses it."""
         if much_is_written or self._much_is_written:
             self._cache.expect(much_is_written=much_is_written)
             self._much_is_written = much_is_written
@@ -293,7 +292,7 @@ class Follower:
         self._set_readiness(str(error), kind)
 
     def _lose_cache(self, reason: str) -> None:
-        """Not ready at once; how far behind the cache is stays known meanwhile."""
+        """Become not ready at once, but still measure how far the cache lags the topic."""
         self._connected = False
         self._set_readiness(f"the cache cannot be used: {reason}", UnreadyReason.CACHE)
         if self.identity is None:
@@ -302,7 +301,7 @@ class Follower:
             self._known_ends = self._topic.end_offsets(sorted(self._followed.numbers))
 
     def _set_readiness(self, reason: str, kind: UnreadyReason) -> None:
-        """Not ready for a reason; ready if that is empty."""
+        """Set not ready for a reason, or ready if it is empty."""
         before = self.readiness
         self.readiness = Readiness(ready=not reason, reason=reason, kind=kind if reason else None)
         if before.ready != self.readiness.ready:

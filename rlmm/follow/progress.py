@@ -1,7 +1,7 @@
-"""Progress: how far the topic was applied, and what became of the events that someone awaits.
+"""Progress: how far the topic is applied, and the outcomes of the events that callers wait for.
 
-An event is registered by its id before it is written, so it cannot be applied unnoticed in between.
-Thread-safe. Memory: one entry per call of `publish` under way.
+A caller registers an event's id before it writes the event, so the outcome cannot be missed.
+Thread-safe. Memory: one entry for each running call of `publish`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rlmm.spi import PublishResult
 
 
 class Progress:
-    """Written by whoever applies, read and awaited by everyone."""
+    """Applied positions and awaited outcomes; the applier writes them, any thread reads them."""
 
     def __init__(self) -> None:
         self._changed = Condition()
@@ -24,7 +24,7 @@ class Progress:
 
     @property
     def positions(self) -> Mapping[int, ReadPosition]:
-        """Up to where each metadata partition was applied; never changed in place."""
+        """The applied position of each metadata partition; the mapping never changes in place."""
         return self._positions
 
     @property
@@ -33,7 +33,7 @@ class Progress:
         return self._broker_time_ms
 
     def restart(self, positions: Mapping[int, ReadPosition], broker_time_ms: int) -> None:
-        """Begin from a checkpoint, or from nothing."""
+        """Begin from a checkpoint, or from the beginning."""
         with self._changed:
             self._positions = dict(positions)
             self._broker_time_ms = max(self._broker_time_ms, broker_time_ms)
@@ -45,7 +45,7 @@ class Progress:
         broker_time_ms: int,
         results: Mapping[bytes, PublishResult],
     ) -> None:
-        """Tell that all up to these positions was applied, and what came of awaited events."""
+        """Record the newly applied positions, with the outcomes of awaited events among them."""
         with self._changed:
             self._positions = {**self._positions, **positions}
             self._broker_time_ms = max(self._broker_time_ms, broker_time_ms)
@@ -55,35 +55,35 @@ class Progress:
             self._changed.notify_all()
 
     def notify(self) -> None:
-        """Wake those who wait for something else than an advance."""
+        """Wake callers that wait for something other than an advance."""
         with self._changed:
             self._changed.notify_all()
 
     def expect(self, event_id: bytes) -> None:
-        """Await an event; `forget` ends it."""
+        """Await an event until `forget`."""
         with self._changed:
             self._results[event_id] = None
 
     def forget(self, event_id: bytes) -> None:
-        """Await an event no longer."""
+        """Stop awaiting an event."""
         with self._changed:
             self._results.pop(event_id, None)
 
     def awaited(self) -> frozenset[bytes]:
-        """Ids of the events that are awaited."""
+        """Return the ids of the awaited events."""
         with self._changed:
             return frozenset(self._results)
 
     def result(self, event_id: bytes) -> PublishResult | None:
-        """What became of an awaited event; None while it was not applied."""
+        """Return the outcome of an awaited event; None until it is applied."""
         return self._results.get(event_id)
 
     def reached(self, end_offsets: Mapping[int, int]) -> bool:
-        """Whether all was applied up to these offsets."""
+        """Return whether everything below these offsets is applied."""
         return self.behind_count(end_offsets) == 0
 
     def behind_count(self, end_offsets: Mapping[int, int]) -> int:
-        """How many offsets are missing up to these."""
+        """Return how many offsets below these are not applied."""
         positions = self._positions
         start = ReadPosition(offset=0)
         return sum(
@@ -92,6 +92,6 @@ class Progress:
         )
 
     def wait(self, predicate: Callable[[], bool], timeout_ms: int) -> bool:
-        """Wait until the predicate, asked after each change, holds; False if not in time."""
+        """Wait until the predicate, checked after each change, is true; False on timeout."""
         with self._changed:
             return self._changed.wait_for(predicate, timeout_ms / 1000)

@@ -1,9 +1,9 @@
-"""SharedEnds: one question for the topic's ends answers all who ask the same at the same time.
+"""SharedEnds: one request for the topic's ends serves all concurrent callers.
 
-An answer tells what was written before the question was put, so it is of use only to those who
-asked before that. Who comes while a question is under way waits for the next one, with all others
-that come meanwhile: however many ask for the same partitions, one question is under way and one
-waits. Others don't wait behind it: the leader of one partition may be away.
+A response covers only what was written before its request, so a caller cannot use a request that
+was sent before its call. It waits for the next request, which all such callers share. So each set
+of partitions has at most one running and one waiting request. Requests for different sets run in
+parallel, because the leader of one partition may be unavailable.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _Ends = Mapping[int, int]
 
 
 class SharedEnds:
-    """Thread-safe. Threads of its own, as many as needed, from the first question until `close`."""
+    """Shared requests. Thread-safe. It starts up to 16 threads as needed, until `close`."""
 
     def __init__(self, ask: Callable[[Sequence[int]], _Ends]) -> None:
-        """`ask` gives the next offset of each partition of the topic, or raises RetriableError."""
+        """`ask` returns the next offset of each partition, or raises RetriableError."""
         self._ask = ask
         self._askers = ThreadPoolExecutor(_THREADS, "rlmm-ends")
         self._lock = Lock()
@@ -31,7 +31,7 @@ class SharedEnds:
         self._under_way: set[frozenset[int]] = set()
 
     def of(self, partitions: Iterable[int], timeout_ms: int) -> _Ends:
-        """Where they end, of now or later. RetriableError."""
+        """Return the ends of the partitions, asked for now or later. RetriableError."""
         asked = frozenset(partitions)
         with self._lock:
             ends = self._waiting.get(asked)
@@ -47,7 +47,7 @@ class SharedEnds:
             raise RetriableError(_CLOSED) from error
 
     def close(self) -> None:
-        """Ask nothing more; who waits for a question that was not put is told so. Idempotent."""
+        """Send no more requests, and cancel those that wait to be sent. Idempotent."""
         self._askers.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             waiting, self._waiting = self._waiting, {}
@@ -55,10 +55,10 @@ class SharedEnds:
             ends.cancel()
 
     def _submit(self, asked: frozenset[int]) -> None:
-        """With the lock held."""
+        """Start a request; the caller must have the lock."""
         try:
             self._askers.submit(self._put, asked)
-        except RuntimeError as error:  # how an executor says that it was shut down
+        except RuntimeError as error:  # the executor was shut down
             raise RetriableError(_CLOSED) from error
         self._under_way.add(asked)
 
@@ -69,7 +69,7 @@ class SharedEnds:
             return
         try:
             ends.set_result(self._ask(sorted(asked)))
-        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+        except BaseException as error:  # noqa: BLE001 - raised in the waiting callers
             ends.set_exception(error)
         with self._lock:
             self._under_way.discard(asked)
