@@ -1,10 +1,10 @@
-"""A stored object that is missing or corrupt: what is on record of it, as an event and as a value.
+"""A record that a stored object is missing or corrupt, as an event and as a value. Pure.
 
 Gateways, `rlm read` and managers write these records, unfenced. So a record is a report and never
-proof: it blocks trims, and it makes the leader's manager check the object. Only what that manager
-finds itself leads to another copy or to a deletion. The last record of one (segment, object, kind)
-holds; a tombstone of it clears the anomaly. An operator who accepts the loss of an object writes a
-record of the kind LOSS_ACCEPTED; it ends with the anomaly. Pure.
+proof: it blocks trims, and it makes the leader's manager check the object. Only that manager's own
+check leads to another copy or to a deletion. The last record of one (segment, object, kind) wins,
+and its tombstone clears the anomaly. An operator who accepts the loss of an object writes a record
+of the kind LOSS_ACCEPTED, which ends with the anomaly.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 
 ANOMALIES_MAX_COUNT = 256
-"""Open anomalies of one partition; further ones are recorded when earlier ones are cleared.
+"""The most open anomalies of one partition; more can be recorded once earlier ones are cleared.
 
-Accepted losses are counted by themselves, with the same limit.
+Accepted losses count separately, with the same limit.
 """
 
 FOLDED_ANOMALIES_MAX_COUNT = 4 * ANOMALIES_MAX_COUNT
-"""What a fold keeps of one partition's, with accepted losses counted by themselves as well.
+"""The most anomalies of one partition that a fold keeps; accepted losses count separately.
 
-Writers that follow the topic stop at ANOMALIES_MAX_COUNT, and those that write at the same time
-come above that by a few. So only a writer that ignores the limit reaches this one.
+Writers that follow the topic stop at ANOMALIES_MAX_COUNT, and concurrent writers exceed it by a
+few. So only a writer that ignores that limit reaches this one.
 """
 
 OBJECT_KEY_MAX_CHARS = 4_096
 
 LOST_RANGES_MAX_COUNT = 256
-"""Ranges of offsets in one acceptance; more of one segment are accepted in several steps."""
+"""The most offset ranges in one acceptance; accept more of one segment with several records."""
 
 
 class AnomalyKind(Enum):
-    """What is wrong with a stored object; the value is the record's number.
+    """The fault of a stored object; the value is the kind's number.
 
-    LOSS_ACCEPTED: it is missing or corrupt, and an operator has given it up.
+    LOSS_ACCEPTED: the object is missing or corrupt, and an operator has given it up.
     """
 
     MISSING = 1
@@ -47,7 +47,7 @@ class AnomalyKind(Enum):
 
     @property
     def label(self) -> str:
-        """Its name in metrics, JSON and tables."""
+        """The kind's name in metrics, JSON and tables."""
         return self.name.lower()
 
 
@@ -56,8 +56,8 @@ class Anomaly:
     """An object of a finished segment that could not be read as it was stored.
 
     `segment` is the segment's id. `first_ms` and `last_ms` are the reporter's wall clock at the
-    first and the last failed attempt, `attempts` how many failed in between. `lost`, of an accepted
-    loss: the offsets that the operator gave up, ascending; no others are. Raises ValueError.
+    first and last failed attempt, and `attempts` is how many failed. `lost` are the offsets that an
+    operator gave up, ascending, for an accepted loss only. Raises ValueError.
     """
 
     segment: UUID
@@ -78,13 +78,13 @@ class Anomaly:
 
     @property
     def id(self) -> UUID:
-        """The same for every reporter of this segment, object and kind."""
+        """The same id for each reporter of this segment, object and kind."""
         return uuid5(self.segment, f"{self.kind.name} {self.object_key}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnomalyReported:
-    """An object of a partition's segment is missing or corrupt; the last record of its id holds."""
+    """An object of a partition's segment is missing or corrupt; the last record of an id wins."""
 
     event_id: UUID
     topic_id_partition: TopicIdPartition

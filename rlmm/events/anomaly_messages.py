@@ -1,4 +1,4 @@
-"""Anomalies of stored objects as protobuf messages, both ways. Pure."""
+"""Encodes and decodes anomalies of stored objects as protobuf messages. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rsm.segment.ranges import OffsetRange
 
 
 def reported_to_message(event: AnomalyReported) -> pb.AnomalyReported:
-    """Write a report."""
+    """Encode a report."""
     return pb.AnomalyReported(
         topic_id_partition=partition_to_message(event.topic_id_partition),
         anomaly=anomaly_to_message(event.anomaly),
@@ -25,7 +25,7 @@ def reported_to_message(event: AnomalyReported) -> pb.AnomalyReported:
 
 
 def reported_from_message(event_id: UUID, message: pb.AnomalyReported) -> AnomalyReported:
-    """Read a report. CorruptError, UnsupportedError."""
+    """Decode a report. CorruptError, UnsupportedError."""
     return AnomalyReported(
         event_id=event_id,
         topic_id_partition=partition_from_message(message.topic_id_partition),
@@ -34,7 +34,7 @@ def reported_from_message(event_id: UUID, message: pb.AnomalyReported) -> Anomal
 
 
 def anomaly_to_message(anomaly: Anomaly) -> pb.Anomaly:
-    """Write an anomaly."""
+    """Encode an anomaly."""
     return pb.Anomaly(
         segment_id=anomaly.segment.bytes,
         object_key=anomaly.object_key,
@@ -50,7 +50,7 @@ def anomaly_to_message(anomaly: Anomaly) -> pb.Anomaly:
 
 
 def anomaly_from_message(message: pb.Anomaly) -> Anomaly:
-    """Read an anomaly. CorruptError, UnsupportedError."""
+    """Decode an anomaly. CorruptError, UnsupportedError."""
     kind = enum_from_number(AnomalyKind, message.kind, "kind of an anomaly")
     try:
         return Anomaly(

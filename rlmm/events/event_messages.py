@@ -1,7 +1,7 @@
-"""Events as protobuf messages (rlmm/proto/events.proto), both ways. Pure.
+"""Encodes and decodes events as protobuf messages (rlmm/proto/events.proto). Pure.
 
-What a message lacks or contradicts is CorruptError; an enum value that only a newer version knows
-is UnsupportedError, never guessed.
+Missing or contradictory fields raise CorruptError. An enum value that only a newer version knows
+raises UnsupportedError; it is never guessed.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _FOLD_VERSIONS: Mapping[type[Event], int] = {
 def event_to_message(  # noqa: C901, PLR0912 - one case for each event
     event: Event,
 ) -> pb.MetadataEvent:
-    """Write an event as a record's value."""
+    """Encode an event as a record's value."""
     version = _FOLD_VERSIONS.get(type(event), _FIRST_FOLD_VERSION)
     message = pb.MetadataEvent(min_fold_version=version, event_id=event.event_id.bytes)
     match event:
@@ -122,7 +122,7 @@ def event_to_message(  # noqa: C901, PLR0912 - one case for each event
 def event_from_message(  # noqa: C901, PLR0911, PLR0912 - one case for each kind
     kind: RecordKind, message: pb.MetadataEvent
 ) -> Event:
-    """Read an event whose envelope was checked. CorruptError, UnsupportedError."""
+    """Decode an event whose envelope was checked. CorruptError, UnsupportedError."""
     event_id = id_from_bytes(message.event_id)
     match kind:
         case RecordKind.SEGMENT if message.HasField(DEAD_LETTERED_FIELD):

@@ -1,4 +1,4 @@
-"""Recorded gaps, and requests to store what is not, as protobuf messages, both ways. Pure."""
+"""Encodes and decodes recorded gaps, offload requests and accepted losses (protobuf). Pure."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from rsm.segment.unknown_fields import restore_unknown_fields, unknown_fields
 
 
 def gap_messages(gaps: Iterable[RecordedGap]) -> list[pb.RecordedGap]:
-    """Write gaps."""
+    """Encode gaps."""
     return list(map(_gap_to_message, gaps))
 
 
 def gaps_of(messages: Iterable[pb.RecordedGap]) -> tuple[RecordedGap, ...]:
-    """Read gaps. CorruptError, UnsupportedError."""
+    """Decode gaps. CorruptError, UnsupportedError."""
     return tuple(map(_gap_from_message, messages))
 
 
 def gaps_to_message(event: GapsRecorded) -> pb.GapsRecorded:
-    """Write the gaps of a partition."""
+    """Encode the gaps of a partition."""
     return pb.GapsRecorded(
         topic_id_partition=partition_to_message(event.topic_id_partition),
         writer=writer_to_message(event.writer),
@@ -39,7 +39,7 @@ def gaps_to_message(event: GapsRecorded) -> pb.GapsRecorded:
 
 
 def gaps_from_message(event_id: UUID, message: pb.GapsRecorded) -> GapsRecorded:
-    """Read the gaps of a partition. CorruptError, UnsupportedError."""
+    """Decode the gaps of a partition. CorruptError, UnsupportedError."""
     try:
         return GapsRecorded(
             event_id=event_id,
@@ -52,14 +52,14 @@ def gaps_from_message(event_id: UUID, message: pb.GapsRecorded) -> GapsRecorded:
 
 
 def offload_to_message(event: OffloadRequested) -> pb.OffloadRequested:
-    """Write a request to store."""
+    """Encode an offload request."""
     return pb.OffloadRequested(
         topic_id_partition=partition_to_message(event.topic_id_partition), offset=event.offset
     )
 
 
 def offload_from_message(event_id: UUID, message: pb.OffloadRequested) -> OffloadRequested:
-    """Read a request to store. CorruptError."""
+    """Decode an offload request. CorruptError."""
     if message.offset < 0:
         raise CorruptError("a negative offset", offset=message.offset)
     return OffloadRequested(
@@ -70,7 +70,7 @@ def offload_from_message(event_id: UUID, message: pb.OffloadRequested) -> Offloa
 
 
 def loss_to_message(event: LossAccepted) -> pb.LossAccepted:
-    """Write what an operator has accepted."""
+    """Encode an accepted loss."""
     return pb.LossAccepted(
         topic_id_partition=partition_to_message(event.topic_id_partition),
         leader_epoch=event.leader_epoch,
@@ -79,7 +79,7 @@ def loss_to_message(event: LossAccepted) -> pb.LossAccepted:
 
 
 def loss_from_message(event_id: UUID, message: pb.LossAccepted) -> LossAccepted:
-    """Read what an operator has accepted. CorruptError."""
+    """Decode an accepted loss. CorruptError."""
     if message.leader_epoch < -1 or message.local_start_offset < 0:
         raise CorruptError(
             "not a loss", epoch=message.leader_epoch, offset=message.local_start_offset
@@ -93,9 +93,9 @@ def loss_from_message(event_id: UUID, message: pb.LossAccepted) -> LossAccepted:
 
 
 def _gap_to_message(gap: RecordedGap) -> pb.RecordedGap:
-    """Version 0.1.0 does not read a gap of a third reason: an accepted loss is a field of its own.
+    """Encode a gap, with ACCEPTED_LOSS as a separate field that version 0.1.0 ignores.
 
-    Its gateways step over the gap, and its leaders keep the field.
+    Version 0.1.0 cannot read a third reason. Its gateways skip the gap; its leaders keep the field.
     """
     is_accepted_loss = gap.reason is GapReason.ACCEPTED_LOSS
     message = pb.RecordedGap(

@@ -1,4 +1,4 @@
-"""How topics are tiered, and what is paused of them, as protobuf messages, both ways. Pure."""
+"""Encodes and decodes topics' policies and pauses as protobuf messages. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rsm.segment.unknown_fields import restore_unknown_fields, unknown_fields
 
 
 def policy_to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
-    """Write a policy."""
+    """Encode a policy."""
     holds = policy.outage_policy is OutagePolicy.HOLD
     as_managers_setting = policy.local_deletion_lag_ms == AS_MANAGERS_SETTING
     by_record = policy.copy_lag_since is CopyLagSince.NEWEST_RECORD
@@ -45,7 +45,7 @@ def policy_to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
 
 
 def policy_from_message(message: pb.TopicPolicyChanged) -> TopicPolicy:
-    """Read a policy. CorruptError, UnsupportedError."""
+    """Decode a policy. CorruptError, UnsupportedError."""
     outage_policy = message.outage_policy or OutagePolicy.HOLD.value
     copy_lag_since = message.copy_lag_since or CopyLagSince.NEWEST_RECORD.value
     return TopicPolicy(
@@ -75,7 +75,7 @@ def policy_from_message(message: pb.TopicPolicyChanged) -> TopicPolicy:
 
 
 def pause_to_message(event: TopicPaused) -> pb.TopicPaused:
-    """Write what is paused of a topic."""
+    """Encode a topic's pauses."""
     message = pb.TopicPaused(
         topic=event.topic,
         topic_id=event.topic_id.bytes,
@@ -86,7 +86,7 @@ def pause_to_message(event: TopicPaused) -> pb.TopicPaused:
 
 
 def pause_from_message(event_id: UUID, message: pb.TopicPaused) -> TopicPaused:
-    """Read what is paused. CorruptError, UnsupportedError."""
+    """Decode a topic's pauses. CorruptError, UnsupportedError."""
     tasks = (enum_from_number(PausableTask, number, "task") for number in message.tasks)
     return TopicPaused(
         event_id=event_id,

@@ -1,4 +1,4 @@
-"""Registrations of processes as protobuf messages, both ways. Pure."""
+"""Encodes and decodes registrations of processes as protobuf messages. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _READINESS = {each.value: each for each in ProcessReadiness}
 
 
 def registration_to_message(event: ProcessRegistered) -> pb.ProcessRegistered:
-    """Write a registration."""
+    """Encode a registration."""
     is_readiness_known = event.readiness is not ProcessReadiness.UNKNOWN
     return pb.ProcessRegistered(
         process_id=event.process_id.bytes,
@@ -40,9 +40,9 @@ def registration_to_message(event: ProcessRegistered) -> pb.ProcessRegistered:
 
 
 def registration_from_message(event_id: UUID, message: pb.ProcessRegistered) -> ProcessRegistered:
-    """Read a registration of this or an older version. CorruptError, UnsupportedError.
+    """Decode a registration of this or an older version. CorruptError, UnsupportedError.
 
-    Reasons beyond the bounds are cut off.
+    It drops reasons beyond the limits.
     """
     return ProcessRegistered(
         event_id=event_id,

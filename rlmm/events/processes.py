@@ -1,7 +1,7 @@
 """The processes that register in the metadata topic, as values.
 
-A registration is a heartbeat: each process repeats it, and the last one per process id holds. A
-record of version 0.1.0 has none of the fields from `boot_id` on; they then read as not known.
+A registration is a heartbeat: each process repeats it, and the last one per process id wins.
+Records of version 0.1.0 lack the fields from `boot_id` on, which then decode as not known.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ UNREADY_REASON_MAX_CHARACTERS = 500
 
 
 class ProcessRole(Enum):
-    """What a registered process does."""
+    """The role of a registered process."""
 
     MANAGER = 1
     GATEWAY = 2
 
 
 class ProcessReadiness(Enum):
-    """Whether a process did all of its work at its last heartbeat, by its own account.
+    """Whether a process reported at its last heartbeat that it does all of its work.
 
-    UNKNOWN for a record of version 0.1.0, and for a value that only a newer version knows: the
-    heartbeat counts all the same.
+    UNKNOWN for a record of version 0.1.0, and for a value that only a newer version knows. The
+    heartbeat still counts.
     """
 
     UNKNOWN = 0
@@ -46,22 +46,21 @@ class AppliedPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRegistered:
-    """A process is alive; repeated as its heartbeat. The last one per process id holds.
+    """A live process; repeated as its heartbeat. The last record per process id wins.
 
-    `broker_id` is the broker it runs beside, NO_BROKER for a gateway of the whole cluster.
+    `broker_id` is the broker that it runs next to, NO_BROKER for a gateway of the whole cluster.
     `http_address` is host:port of its HTTP API, empty if it has none. `gateway_address` is where
-    clients reach a gateway; empty for other processes, and for a gateway that clients must not be
-    led to. `applied` is how far it had applied the metadata topic: the next offset of each metadata
-    partition, empty if it doesn't say. A process is judged alive by the broker's time of this
-    record, not by its arrival.
+    clients reach a gateway; it is empty for other processes, and for a gateway that clients must
+    not be redirected to. `applied` is the next offset that it will apply of each metadata
+    partition, empty if unknown. Liveness depends on the record's LogAppendTime, not its arrival.
 
-    Two processes share a host if `boot_id` and `network_namespace` are equal: then either reaches
-    the other at a loopback address. `broker_address` is what the broker of `broker_id` advertises.
-    Empty texts are not known. `unready_reasons` are at most UNREADY_REASONS_MAX_COUNT, each of at
-    most UNREADY_REASON_MAX_CHARACTERS; see `bounded_reasons`.
+    Two processes share a host if `boot_id` and `network_namespace` are equal; then each reaches the
+    other at a loopback address. `broker_address` is the advertised address of `broker_id`. An empty
+    text means not known. `bounded_reasons` limits `unready_reasons` to UNREADY_REASONS_MAX_COUNT
+    of UNREADY_REASON_MAX_CHARACTERS each.
 
-    `incarnation` is new at each start, and its claims carry it; None for version 0.1.0, whose HTTP
-    API takes requests without a signature. `serves_https`: whether that API speaks TLS.
+    `incarnation` is new at each start, and the process's claims contain it. It is None for version
+    0.1.0, whose HTTP API accepts unsigned requests. `serves_https`: whether that API uses TLS.
     """
 
     event_id: UUID
@@ -83,7 +82,7 @@ class ProcessRegistered:
 
 
 def bounded_reasons(reasons: Iterable[str]) -> tuple[str, ...]:
-    """The first reasons, each shortened, so that a heartbeat stays small."""
+    """Return the first reasons, each shortened, so that a heartbeat stays small."""
     bounded: list[str] = []
     for reason in reasons:
         if len(bounded) == UNREADY_REASONS_MAX_COUNT:

@@ -1,4 +1,4 @@
-"""The cluster's secret as protobuf messages, both ways. Pure."""
+"""Encodes and decodes the cluster's secret as protobuf messages. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rsm.segment.metadata_codec import id_from_bytes
 
 
 def secret_to_message(event: ClusterSecretSet) -> pb.ClusterSecretSet:
-    """Write the cluster's secret."""
+    """Encode the cluster's secret."""
     return pb.ClusterSecretSet(
         current=_to_message(event.current),
         previous=None if event.previous is None else _to_message(event.previous),
@@ -19,7 +19,7 @@ def secret_to_message(event: ClusterSecretSet) -> pb.ClusterSecretSet:
 
 
 def secret_from_message(event_id: UUID, message: pb.ClusterSecretSet) -> ClusterSecretSet:
-    """Read it. CorruptError, which does not show it."""
+    """Decode it. CorruptError, which does not show it."""
     return ClusterSecretSet(
         event_id=event_id,
         current=_from_message(message.current),

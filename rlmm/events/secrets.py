@@ -1,6 +1,6 @@
-"""The secret of a cluster: its managers and commands sign HTTP requests and answers with it.
+"""The secret that a cluster's managers and commands sign HTTP requests and responses with.
 
-Who may read the metadata topic may sign, and nobody else. The secret is never sent. Neither its
+Read access to the metadata topic is the right to sign. The secret is never sent. Neither its
 representation nor any command shows it.
 """
 
@@ -11,12 +11,12 @@ from uuid import UUID
 
 SECRET_BYTES = 32
 PREVIOUS_VALID_MS = 10 * 60_000
-"""How long the secret before stays valid, by the brokers' clock."""
+"""How long the previous secret stays valid, by the brokers' clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SigningSecret:
-    """One secret; `secret_id` is public and names it in signed requests."""
+    """One secret; `secret_id` is public and identifies it in signed requests."""
 
     secret_id: UUID
     key: bytes = field(repr=False)
@@ -28,10 +28,10 @@ class SigningSecret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSecretSet:
-    """The cluster's secret from here on; the last one written holds.
+    """The cluster's new secret; the last record wins.
 
-    Written by anyone, unfenced. It carries the secret that it replaces, so that it is complete
-    after compaction. `previous` None: it is the first one, or the one before is not trusted.
+    Any process may write it, unfenced. It contains the secret that it replaces, so that it is
+    complete after compaction. `previous` None: it is the first, or its predecessor is untrusted.
     """
 
     event_id: UUID
@@ -41,14 +41,14 @@ class ClusterSecretSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSecret:
-    """What is known of the secret; `set_ms` is the brokers' time of its record."""
+    """The cluster's secret; `set_ms` is the LogAppendTime of its record."""
 
     current: SigningSecret
     previous: SigningSecret | None
     set_ms: int
 
     def valid(self, secret_id: UUID, broker_time_ms: int) -> SigningSecret | None:
-        """The secret of this id if it is valid at that time of the brokers, else None."""
+        """Return the secret with this id if it is valid at that broker time, else None."""
         if secret_id == self.current.secret_id:
             return self.current
         previous = self.previous

@@ -1,10 +1,10 @@
-"""The events of the metadata topic, as values. What each one means is rlmm.fold.rules' matter.
+"""The events of the metadata topic, as values; rlmm.fold.rules defines their effects.
 
-Every event has an id of its own, and a record's key ends with it wherever acceptance depends on
-order (segments, claims, trims, log starts, gaps, requests): no record ever replaces another, so a
-refused one can not push out an accepted one when the topic is compacted. What was superseded is
-removed by tombstones of its owner. Kinds where the last writer wins (policies, pauses,
-registrations, read leases) have one key per subject and are compacted by Kafka alone.
+Each event has its own id. Where acceptance depends on order (segments, claims, trims, log starts,
+gaps, requests), a record's key ends with that id. So no record replaces another, and compaction
+cannot remove an accepted record in favor of a refused one. The owner writes tombstones for what is
+superseded. Kinds in which the last writer wins (policies, pauses, registrations, read leases) have
+one key per subject; Kafka's compaction alone removes old records of those.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ AS_MANAGERS_SETTING = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentEvent:
-    """A segment's next step. The record carries the whole metadata.
+    """A segment's next state, with its whole metadata.
 
-    `expected_state`: for DELETE_SEGMENT_STARTED, the state it was decided on (None: nothing known).
-    `copy_deadline_ms`: for COPY_SEGMENT_FINISHED, the LogAppendTime after which it comes too late;
-    for COPY_SEGMENT_STARTED, 0. 0 means none (a catalogue rebuilt from the store).
-    `copy_timeout_ms`: for COPY_SEGMENT_STARTED, how long this attempt may take.
+    `expected_state`: for DELETE_SEGMENT_STARTED, the state that it was decided on (None: nothing
+    known). `copy_deadline_ms`: for COPY_SEGMENT_FINISHED, the LogAppendTime after which it is too
+    late. It is 0 for COPY_SEGMENT_STARTED, and without a deadline (a catalogue that was rebuilt
+    from the store). `copy_timeout_ms`: for COPY_SEGMENT_STARTED, the limit of this attempt.
     """
 
     event_id: UUID
@@ -47,10 +47,10 @@ class SegmentEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentDeadLettered:
-    """A segment's deletion failed too often and went to the dead-letter topic.
+    """A segment whose deletion failed too often, so that it has a dead letter.
 
-    The segment stays in DELETE_SEGMENT_STARTED; from here on only a repair job or an operator
-    tries again.
+    The segment stays in DELETE_SEGMENT_STARTED. From now on, only a repair job or an operator
+    retries.
     """
 
     event_id: UUID
@@ -60,7 +60,7 @@ class SegmentDeadLettered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeadershipClaimed:
-    """A leader took a partition. Carries the whole lineage. Never tombstoned."""
+    """A leader claimed a partition; contains the whole lineage. Never tombstoned."""
 
     event_id: UUID
     topic_id_partition: TopicIdPartition
@@ -70,7 +70,7 @@ class LeadershipClaimed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalLogTrimmed:
-    """The leader is about to trim the local log up to `offset`; published before it does."""
+    """The leader is about to trim the local log up to `offset`; published before the trim."""
 
     event_id: UUID
     topic_id_partition: TopicIdPartition
@@ -81,7 +81,7 @@ class LocalLogTrimmed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStartAdvanced:
-    """Nothing below `offset` is readable any more; published before anything is deleted."""
+    """Nothing below `offset` is readable; published before anything is deleted."""
 
     event_id: UUID
     topic_id_partition: TopicIdPartition
@@ -94,9 +94,9 @@ class LogStartAdvanced:
 class LogStartRequested:
     """A client has deleted the records below `offset`, and the broker has accepted that.
 
-    Written by any gateway, unfenced: requests are a maximum, never above the high watermark. The
-    leader makes it the log start. `leader_epoch`: of the broker that accepted it, -1 for that of
-    whoever owns the partition by then; where a later epoch begins below, nobody asked for more.
+    Any gateway may write it, unfenced: requests form a maximum, never above the high watermark. The
+    leader makes it the log start. `leader_epoch` is that of the broker that accepted it, or -1 for
+    the owner's epoch when it is folded. Where a later epoch begins below, it reaches only to there.
     """
 
     event_id: UUID
@@ -106,7 +106,7 @@ class LogStartRequested:
 
 
 class RemotePartitionDeleteState(Enum):
-    """KIP-405's states of deleting all that is stored of a partition; the value is their order."""
+    """KIP-405's states of deleting all stored data of a partition, in the order of their values."""
 
     DELETE_PARTITION_MARKED = 1
     DELETE_PARTITION_STARTED = 2
@@ -115,11 +115,11 @@ class RemotePartitionDeleteState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemotePartitionDeleteMetadata:
-    """The next step of deleting all that is stored of a topic-id-partition (KIP-405).
+    """The next state of deleting all stored data of a topic-id-partition (KIP-405).
 
-    Written by anyone, for nobody leads a deleted topic; each step is accepted once, in order. Once
-    it is marked no copy begins. FINISHED may be written only when nothing is stored any more.
-    Never tombstoned.
+    Any process may write it, because a deleted topic has no leader. Each state is accepted once, in
+    order. After MARKED no copy begins. Write FINISHED only when nothing is stored. Never
+    tombstoned.
     """
 
     event_id: UUID
@@ -135,12 +135,12 @@ READ_LEASES_MAX_COUNT = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLeaseTaken:
-    """Somebody reads the objects behind `offsets` and asks that they stay for `duration_ms`.
+    """A job reads the objects of `offsets` and needs them for `duration_ms`.
 
-    Written by anyone, unfenced. It counts from the broker's time of the record, READ_LEASE_MAX_MS
-    at most; the last record of a lease's id holds, so taking it again renews it. It holds back
-    expiry and deletions, nothing else, and only what is not deleted yet. One on a whole topic is
-    one on each of its partitions. `holder` is for people: who reads.
+    Any process may write it, unfenced. It counts from the record's LogAppendTime, for at most
+    READ_LEASE_MAX_MS. The last record of a lease's id wins, so taking it again renews it. It blocks
+    only expiry and deletions, of data that is not deleted yet. A lease on a whole topic is one on
+    each of its partitions. `holder` describes the job for people.
     """
 
     event_id: UUID
@@ -158,10 +158,10 @@ class ReadLeaseTaken:
 
 
 class GapReason(Enum):
-    """Why records are neither stored nor on the broker; the value is the record's number.
+    """Why records are neither stored nor on the broker; the value is the reason's number.
 
-    SHED and EXTERNAL_START: they were never stored. ACCEPTED_LOSS: their segment's objects were
-    damaged, and an operator gave them up.
+    Records of SHED and EXTERNAL_START were never stored. For ACCEPTED_LOSS, an operator gave up a
+    segment whose objects are damaged.
     """
 
     SHED = 1
@@ -171,10 +171,10 @@ class GapReason(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedGap:
-    """Offsets of which some are not stored, and are not on the broker any more.
+    """A range of offsets; some of them are neither stored nor on the broker.
 
-    What is stored of them all the same is read; the rest is stepped over, as what compaction took.
-    `unknown_fields` are what a newer version wrote beside, in protobuf.
+    Readers read those that are stored and skip the others, as in compacted logs. `unknown_fields`
+    are a newer version's additional fields, in protobuf.
     """
 
     offsets: OffsetRange
@@ -187,15 +187,15 @@ class RecordedGap:
             raise ValueError(f"a gap of no offsets: {self.offsets}")
 
     def until(self, end_offset: int) -> RecordedGap:
-        """What of it lies below an offset, which is in it."""
+        """Return the part below an offset, which must be inside the gap."""
         return replace(self, offsets=replace(self.offsets, end_offset=end_offset))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapsRecorded:
-    """All gaps that are known of a partition above its log start, ascending, without overlaps.
+    """All known gaps of a partition above its log start, ascending, without overlaps.
 
-    Published before what makes a gap is done, if we do it. The owner's newest one holds.
+    It is published before an action of `rlm` makes a gap. The owner's newest record wins.
     """
 
     event_id: UUID
@@ -210,11 +210,12 @@ class GapsRecorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossAccepted:
-    """An operator has seen what a partition lost, and things may go on as they are.
+    """An operator accepts what a partition lost, so that its manager can continue.
 
-    What leader epochs up to `leader_epoch` wrote and an election cut off (-1: nothing), and that
-    the broker's log begins at `local_start_offset`, though nobody of us moved it there. Written by
-    anyone, unfenced: both are maxima. Never tombstoned while the partition lives.
+    This covers records of leader epochs up to `leader_epoch` that an election cut off (-1: none).
+    It also accepts `local_start_offset` as the local start although `rlm` did not move it. Any
+    process may write it, unfenced: both values are maxima. Not tombstoned while the partition
+    exists.
     """
 
     event_id: UUID
@@ -225,9 +226,9 @@ class LossAccepted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffloadRequested:
-    """Somebody wants all rolled segments below `offset` stored now, however young they are.
+    """Someone wants all rolled segments below `offset` copied now, regardless of their age.
 
-    Written by anyone, unfenced: requests are a maximum.
+    Any process may write it, unfenced: requests form a maximum.
     """
 
     event_id: UUID
@@ -236,7 +237,7 @@ class OffloadRequested:
 
 
 class PausableTask(Enum):
-    """What an operator may pause of a topic."""
+    """A task of a topic that an operator may pause."""
 
     COPY = 1
     TRIM = 2
@@ -245,9 +246,9 @@ class PausableTask(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPaused:
-    """All that is paused of one topic id now; the last one written holds.
+    """The tasks of one topic id that are paused now; the last record wins.
 
-    `unknown_fields` are what a newer version wrote beside, in protobuf.
+    `unknown_fields` are a newer version's additional fields, in protobuf.
     """
 
     event_id: UUID
@@ -258,14 +259,14 @@ class TopicPaused:
 
 
 class OutagePolicy(Enum):
-    """What to do when the store is away and the broker's disk fills."""
+    """What to do when the store is unavailable and the broker's disk fills."""
 
     HOLD = 1
     SHED_OLDEST = 2
 
 
 class PolicyState(Enum):
-    """The life of a topic's tiering. No trim but in ACTIVE; copies in ACTIVE and DISABLING."""
+    """The state of a topic's tiering. Trims need ACTIVE; copies need ACTIVE or DISABLING."""
 
     ENABLING = 1
     ACTIVE = 2
@@ -282,7 +283,7 @@ class OriginalConfig:
 
 
 class CopyLagSince(Enum):
-    """What a copy lag in time counts from."""
+    """The start of a copy lag in time."""
 
     NEWEST_RECORD = 1  # the segment's newest record (KIP-1241)
     ROLL = 2  # when the broker rolled the segment (PIP-17's offloadTimeInMinutes)
@@ -290,12 +291,11 @@ class CopyLagSince(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPolicy:
-    """How one topic is tiered. -1 is unlimited; local retention -2 is "as total" (KIP-405).
+    """How one topic is tiered; -1 is unlimited, and local retention -2 is "as total" (KIP-405).
 
     Copy lags are KIP-1241's: 0 copies at once, -1 is "as local retention". The local deletion lag
-    is PIP-17's, how long what is stored stays local; -1 is what each manager is configured with.
-
-    `unknown_fields` are what a newer version wrote beside, in protobuf.
+    (PIP-17) is how long stored data stays local; -1 is each manager's setting. `unknown_fields` are
+    a newer version's additional fields, in protobuf.
     """
 
     topic: str
@@ -337,13 +337,13 @@ class TopicPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPolicyChanged:
-    """The policy of one topic id; the last one written holds."""
+    """The policy of one topic id; the last record wins."""
 
     event_id: UUID
     policy: TopicPolicy
 
 
-# The fold takes these as they are; of an event of a segment it reads less.
+# The fold takes these events unchanged; of a segment's event it reads only a part.
 PlainEvent = (
     SegmentDeadLettered
     | LeadershipClaimed
