@@ -1,8 +1,8 @@
-"""What the records of Kafka's own tiered storage show that is not as it should be. Pure.
+"""Audits the records of Kafka's own tiered storage. Pure.
 
-Only metadata is looked at: what the objects of a segment are called is known to the cluster's
-storage plugin alone. Gaps are told by offsets, whatever the leader epochs. In memory is what Kafka
-keeps there too: every segment that is not deleted.
+It checks metadata only, because only the cluster's storage plugin knows the objects' names. It
+finds gaps by offsets, regardless of leader epochs. Memory: each segment that is not deleted, as in
+Kafka.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rsm.segment.ranges import OffsetRange
 
 
 class NativeFindingKind(Enum):
-    """What was found. The value is its name in what is printed."""
+    """The kind of a finding; the value is its name in output."""
 
     DANGLING_COPY = "dangling_copy"
     DANGLING_DELETE = "dangling_delete"
@@ -38,7 +38,7 @@ class NativeFindingKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativePosition:
-    """Where a record stands, and the broker's time of it."""
+    """A record's position and its LogAppendTime."""
 
     position: MetadataPosition
     append_time_ms: int
@@ -46,9 +46,9 @@ class NativePosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeFinding:
-    """One thing, and the record that shows it: of a gap, the segment's behind it.
+    """One finding and the record that shows it; for a gap, that of the segment after it.
 
-    `segment_id` is None where it is not about one segment, `offsets` where it is about none.
+    `segment_id` is None unless it concerns one segment, `offsets` unless it concerns offsets.
     """
 
     kind: NativeFindingKind
@@ -62,7 +62,7 @@ class NativeFinding:
 class _Segment:
     native_position: NativePosition
     state: NativeSegmentState
-    offsets: OffsetRange | None  # None: its beginning was not seen
+    offsets: OffsetRange | None  # None: no record of its start was read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +72,9 @@ class _Deletion:
 
 
 class NativeAudit:
-    """Takes all records, each metadata partition's in log order, then says what it found.
+    """Takes all records, those of each metadata partition in log order, then returns its findings.
 
-    One thread's.
+    Not thread-safe.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class NativeAudit:
         self._deletions: dict[TopicIdPartition, _Deletion] = {}
 
     def add(self, record: NativeRecord, native_position: NativePosition) -> None:
-        """Take the next record. CorruptError if its offsets are not a range: it is left out."""
+        """Take the next record. CorruptError if its offsets are not a range; it has no effect."""
         match record:
             case RemoteLogSegmentMetadataRecord(segment_id=segment_id, facts=facts):
                 offsets = _offsets(facts.start_offset, facts.end_offset)
@@ -104,11 +104,11 @@ class NativeAudit:
                     self._deletions[tip] = _Deletion(native_position=native_position, state=state)
 
     def segments_count(self) -> int:
-        """How many segments are known that are not deleted."""
+        """Return how many known segments are not deleted."""
         return sum(map(len, self._segments.values()))
 
     def findings(self, cut_off_ms: int) -> Iterator[NativeFinding]:
-        """What is not as it should be, and has been so since `cut_off_ms`."""
+        """Yield the findings that have existed since `cut_off_ms`."""
         found = (
             *self._partition_deletions(),
             *(each for tip, known in self._segments.items() for each in _unsettled(tip, known)),

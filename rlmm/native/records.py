@@ -1,8 +1,8 @@
 """Records of `__remote_log_metadata`, the topic of Kafka's own tiered storage (KIP-405). Pure.
 
-A value is three unsigned varints, the version of this frame, the record type and its version, and
-a message of flexible encoding (KIP-482). Type names, field names and meanings are Kafka's: unlike
-elsewhere in this product, `end_offset` is the last offset of a segment, not the one behind it.
+A value is three unsigned varints (version of this frame, record type, type's version) and a message
+of flexible encoding (KIP-482). Names and meanings are Kafka's: unlike elsewhere in `rlm`,
+`end_offset` is the last offset of a segment, not the one after it.
 Source: org.apache.kafka.server.log.remote.metadata.storage.serialization.RemoteLogMetadataSerde.
 """
 
@@ -50,7 +50,7 @@ class NativePartitionDeleteState(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeSegmentFacts:
-    """What is said of a segment when its copying starts, and again by a snapshot.
+    """The fields of a segment's first record and of its snapshot.
 
     `segment_leader_epochs` are (epoch, start offset). `custom_metadata` is the storage plugin's.
     """
@@ -69,7 +69,7 @@ class NativeSegmentFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteLogSegmentMetadataRecord:
-    """Type 0: the copying of a segment starts."""
+    """Type 0: the start of a segment's copy."""
 
     segment_id: RemoteLogSegmentId
     facts: NativeSegmentFacts
@@ -88,7 +88,7 @@ class RemoteLogSegmentMetadataUpdateRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemotePartitionDeleteMetadataRecord:
-    """Type 2: a step of a partition's deletion."""
+    """Type 2: the next state of a partition's deletion."""
 
     topic_id_partition: TopicIdPartition
     broker_id: int
@@ -98,7 +98,7 @@ class RemotePartitionDeleteMetadataRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteLogSegmentMetadataSnapshotRecord:
-    """Type 3: a segment as of a snapshot; its partition is that of the snapshot."""
+    """Type 3: a segment in a snapshot; its partition is that of the snapshot."""
 
     segment_id: UUID
     facts: NativeSegmentFacts
@@ -113,10 +113,10 @@ NativeRecord = (
 
 
 def decode_native(value: bytes) -> NativeRecord:
-    """Read a record's value.
+    """Decode a record's value.
 
-    Raises CorruptError for what is not one, and UnsupportedError for a type, a version or a state
-    that only a newer Kafka writes. Nothing is allocated by a length that was not checked.
+    Raises CorruptError if it is invalid, UnsupportedError for a type, version or state of a newer
+    Kafka. It checks each length before it allocates memory.
     """
     fields = _Fields(value)
     frame_version = fields.unsigned_varint()
@@ -135,7 +135,7 @@ def decode_native(value: bytes) -> NativeRecord:
 
 
 def topic_of_native(record: NativeRecord) -> str | None:
-    """The name of the user topic that a record is about; a snapshot's doesn't say."""
+    """Return the name of a record's user topic; None for a snapshot, which does not have it."""
     match record:
         case RemoteLogSegmentMetadataSnapshotRecord():
             return None
@@ -146,7 +146,7 @@ def topic_of_native(record: NativeRecord) -> str | None:
 
 
 class _Fields:
-    """The fields of one message, in their order."""
+    """The fields of one message, in order."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -182,7 +182,7 @@ class _Fields:
         return None if length < 0 else self._take(length)
 
     def array_length(self, least_bytes: int) -> int:
-        """Of an array whose elements take at least so many bytes each."""
+        """Return the length of an array with elements of at least `least_bytes` bytes each."""
         length = self.unsigned_varint() - 1
         if not 0 <= length * least_bytes <= self._left_bytes:
             raise CorruptError("an array longer than its message", length=length)
@@ -258,7 +258,7 @@ _READERS: Mapping[int, Callable[[_Fields], NativeRecord]] = {
 
 
 def _segment_facts(fields: _Fields) -> NativeSegmentFacts:
-    """From the start offset on to the message's end."""
+    """Read the fields from the start offset to the message's end."""
     start_offset, end_offset, broker_id = fields.int64(), fields.int64(), fields.int32()
     max_timestamp_ms, event_timestamp_ms = fields.int64(), fields.int64()
     epochs = tuple(_epoch(fields) for _ in range(fields.array_length(_EPOCH_BYTES_AT_LEAST)))

@@ -1,4 +1,4 @@
-"""EventTopic: what the metadata side needs of a partitioned, compacted log. Bytes only."""
+"""EventTopic: the partitioned, compacted log of the metadata side, as bytes."""
 
 from __future__ import annotations
 
@@ -12,68 +12,68 @@ from rsm.segment.errors import NotFoundError, RetriableError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedPosition:
-    """Where a record was written."""
+    """The position of a written record."""
 
     partition: int
     offset: int
 
 
 class PositionLostError(NotFoundError):
-    """A partition does not hold what was read from it: it was cut, or cut and written again."""
+    """A partition lost records that were read from it: it was cut, and maybe written again."""
 
 
 class UnknownResultError(RetriableError):
-    """It is not known whether a record was written: it may be in the topic, or come in later."""
+    """A write of unknown result: the record may be in the topic, or be appended later."""
 
 
 class EventTopic(ABC):
-    """One metadata topic. `publish` is thread-safe; reading (`assign`, `poll`) is one thread's."""
+    """One metadata topic. `publish` is thread-safe; one thread reads (`assign`, `poll`)."""
 
     @abstractmethod
     def ensure(self, *, create: bool) -> TopicIdentity:
-        """Check the topic's shape; `create` it first if it is not there.
+        """Check the topic's shape; if it does not exist and `create` is set, create it first.
 
-        Raises NotFoundError if it is not there and is not to be created; InvalidConfigError naming
-        the setting where partition count, replication factor, cleanup policy or timestamp type are
-        wrong; RetriableError if the cluster cannot be asked.
+        Raises NotFoundError if it does not exist and is not to be created. Raises
+        InvalidConfigError with the setting if partition count, replication factor, cleanup policy
+        or timestamp type are wrong. Raises RetriableError if the cluster does not respond.
         """
 
     @abstractmethod
     def publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
         """Write one record and return when all in-sync replicas have it.
 
-        Raises UnknownResultError if that is not known within the topic's delivery timeout, any
-        other RetriableError if the record was not written. Never writes it twice. Thread-safe.
+        Raises UnknownResultError if the result is unknown within the topic's delivery timeout.
+        Raises any other RetriableError if the record was not written. Never writes it twice.
         """
 
     @abstractmethod
     def assign(self, positions: Mapping[int, ReadPosition]) -> None:
-        """Read these partitions, each from its position, instead of those read before."""
+        """Read exactly these partitions, each from its position."""
 
     @abstractmethod
     def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
-        """Next records of the assigned partitions, each partition's in order; may be empty.
+        """Return the next records of the assigned partitions, in order per partition; may be empty.
 
-        Raises RetriableError if the cluster cannot be reached; NotFoundError if the topic is gone;
-        PositionLostError if a position lies outside what the partition holds, or the record before
-        it is not the one that was read (by its leader epoch).
+        Raises RetriableError if the cluster is unreachable, NotFoundError if the topic is gone.
+        Raises PositionLostError if the partition does not contain a position, or if its leader
+        epoch shows that the previous record is not the one that was read.
         """
 
     @abstractmethod
     def positions(self) -> Mapping[int, int]:
-        """For each assigned partition, the next offset to read, past gaps and control records."""
+        """Return each assigned partition's next offset, past gaps and control records."""
 
     @abstractmethod
     def answered(self) -> Collection[int]:
-        """The assigned partitions of which a record, or the end, was seen since they were assigned.
+        """Return the assigned partitions with a record or an end that was read since assignment.
 
-        So their positions are in the partition, and what was read before is what it holds.
+        That confirms that the partition contains the position and what was read before it.
         """
 
     @abstractmethod
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
-        """The end of each partition as of now. Thread-safe. RetriableError."""
+        """Return the current end of each partition. Thread-safe. RetriableError."""
 
     @abstractmethod
     def close(self) -> None:
-        """Leave; idempotent. No call may follow."""
+        """Close the client; idempotent. Call no method afterwards."""

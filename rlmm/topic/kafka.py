@@ -1,6 +1,6 @@
-"""The metadata topic in Kafka, by confluent-kafka.
+"""The metadata topic in Kafka, with confluent-kafka.
 
-Written with acks=all and idempotence, each record once or never.
+Writes use acks=all and idempotence, so that each record is appended at most once.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _CLOSE_TIMEOUT_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaTimeouts:
-    """How long the cluster may take.
+    """Time limits of the cluster.
 
-    `fetch_wait_ms`: to answer that there are no new records; see KafkaTopicReader. `request_ms`: to
-    answer a question. `produce_ms`: to answer one attempt to write a record, which is then made
-    again. `delivery_ms`: until the record is stored, with all attempts.
+    `fetch_wait_ms`: for an empty fetch response; see KafkaTopicReader. `request_ms`: for a
+    request. `produce_ms`: for one attempt to write a record, before the next attempt.
+    `delivery_ms`: for all attempts together.
     """
 
     fetch_wait_ms: int = 100
@@ -49,10 +49,10 @@ class KafkaTimeouts:
 
 
 class KafkaTopic(EventTopic):
-    """One metadata topic of one cluster. `client` is librdkafka's configuration (client.*).
+    """One metadata topic of one cluster; `client` is librdkafka's configuration (client.*).
 
-    Memory: librdkafka's queue of fetched records (queued.max.messages.kbytes per partition) and
-    that of records being written (one per call of `publish`).
+    Memory: librdkafka's queue of fetched records (queued.max.messages.kbytes per partition), and
+    its queue of records being written (one per running call of `publish`).
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class KafkaTopic(EventTopic):
         settings: TopicSettings,
         timeouts: KafkaTimeouts | None = None,
     ) -> None:
-        """No connection is made before the first call."""
+        """It connects at the first call."""
         self._name = settings.name
         self._client = dict(client)
         self._timeouts = timeouts or KafkaTimeouts()
@@ -101,7 +101,7 @@ class KafkaTopic(EventTopic):
             producer.poll(_DELIVERY_POLL_S)
         if delivery.error is not None:
             self._replace_if_fatal(delivery.error, producer)
-            # Even of a refusal: an attempt before the refused one may have been stored.
+            # Also if the broker rejected it: an earlier attempt may have been appended.
             raise UnknownResultError(
                 "it is not known whether a record was written",
                 partition=partition,
@@ -133,7 +133,7 @@ class KafkaTopic(EventTopic):
         self._producer.flush(_CLOSE_TIMEOUT_S)
 
     def _replace_if_fatal(self, error: KafkaError, producer: Producer) -> None:
-        """An idempotent producer that lost its order is of no use any more."""
+        """Replace an idempotent producer that lost its order; it cannot be used again."""
         if not error.fatal():
             return
         logger.warning("producer of the metadata topic is replaced error=%s", error.name())
@@ -147,7 +147,7 @@ class KafkaTopic(EventTopic):
 
 
 class _Delivery:
-    """What became of one written record; `done` is called by whoever polls the producer."""
+    """The outcome of one written record; polling the producer calls `done`."""
 
     def __init__(self) -> None:
         self.finished = False
@@ -164,10 +164,10 @@ class _Delivery:
 
 
 def _producer_config(client: Mapping[str, str], timeouts: KafkaTimeouts) -> dict[str, object]:
-    """The settings that a write's safety depends on win over the client's own.
+    """Return the producer's settings; those that make writes safe override the client's.
 
-    `request.timeout.ms` is what the broker may take; librdkafka itself waits for an answer as long
-    as `socket.timeout.ms` says. The Java client has one setting for both.
+    `request.timeout.ms` is the broker's limit. librdkafka itself waits for a response for
+    `socket.timeout.ms`; the Java client has one setting for both.
     """
     return {
         "linger.ms": 0,

@@ -1,4 +1,4 @@
-"""What is asked of the cluster about the metadata topic: its shape, its identity, its ends."""
+"""Requests the metadata topic's shape, identity and ends from the cluster."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ logger = logging.getLogger(__name__)
 
 _ENDS = "end of the metadata topic"
 _NOT_HEARD_OF = "the metadata topic is not known to all yet"
-# How long the brokers that are known are waited for, before others are looked for.
+# How long known brokers get to answer before the client looks up others.
 _PATIENCE_S = (1.0, 2.0)
 
 T = TypeVar("T")
 
 
 class KafkaTopicAdmin:
-    """Thread-safe. Each call is bounded by `request_timeout_ms`."""
+    """Requests about one topic. Thread-safe. `request_timeout_ms` limits each request."""
 
     def __init__(
         self, client: Mapping[str, str], settings: TopicSettings, *, request_timeout_ms: int
@@ -56,7 +56,7 @@ class KafkaTopicAdmin:
         self._admin = AdminClient(dict(client), logger=logging.getLogger("librdkafka.admin"))
 
     def ensure(self, *, create: bool) -> TopicIdentity:
-        """See EventTopic.ensure."""
+        """Implement EventTopic.ensure."""
         cluster = self._patiently(self._cluster)
         description = self._describe()
         if description is None:
@@ -74,7 +74,7 @@ class KafkaTopicAdmin:
         )
 
     def end_offsets(self, partitions: Sequence[int]) -> Mapping[int, int]:
-        """See EventTopic.end_offsets."""
+        """Implement EventTopic.end_offsets."""
         return self._patiently(lambda timeout_s: self._ends(partitions, timeout_s))
 
     def _cluster(self, timeout_s: float) -> DescribeClusterResult:
@@ -91,16 +91,16 @@ class KafkaTopicAdmin:
             each.partition: self._ask_of_topic(future, _ENDS, timeout_s=timeout_s).offset
             for each, future in futures.items()
         }
-        # A leader that cannot be reached is no error to librdkafka: it gives no offset for it.
+        # librdkafka reports no error for an unreachable leader, but returns no offset for it.
         if any(offset < 0 for offset in ends.values()):
             raise RetriableError("a leader did not answer", asked=_ENDS)
         return ends
 
     def _patiently(self, ask: Callable[[float], T]) -> T:
-        """Ask the brokers that are known, and look in between who leads and controls now.
+        """Ask the known brokers, and look up leaders and controller between the attempts.
 
-        librdkafka's admin client looks again after minutes; until then it waits for brokers that
-        are gone, using all of a processor.
+        librdkafka's admin client would look them up only after minutes. Until then it waits for
+        brokers that are gone, with a busy processor.
         """
         for patience_s in _PATIENCE_S:
             try:
@@ -160,7 +160,7 @@ class KafkaTopicAdmin:
                     found=settings.replication_factor,
                     detail=error.str(),
                 ) from exception
-            # Another process may just have created it.
+            # Another process may have created it in the meantime.
             if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise map_error(error, "the metadata topic cannot be created") from exception
         except FutureTimeoutError as timeout:
@@ -173,7 +173,7 @@ class KafkaTopicAdmin:
         )
 
     def _ask_of_topic(self, future: Future[T], what: str, *, timeout_s: float | None = None) -> T:
-        """Ask about the topic. Only its description tells that it is not there: see `ensure`."""
+        """Ask about the topic. Only its description shows that it does not exist: see `ensure`."""
         try:
             return self._ask(future, what, timeout_s=timeout_s)
         except NotFoundError as not_heard:

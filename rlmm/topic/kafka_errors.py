@@ -1,4 +1,4 @@
-"""confluent_kafka's errors as ours, by what the follower of a topic can do next."""
+"""Converts confluent_kafka's errors, by what the follower of a topic can do next."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TOPIC_GONE = frozenset(
 
 
 def map_error(error: KafkaError, message: str, **context: object) -> TieredStorageError:
-    """NotFoundError if a position or the topic is gone; all else may pass, missing rights too."""
+    """Return NotFoundError if a position or the topic is gone, else RetriableError."""
     kind: type[TieredStorageError] = RetriableError
     if error.code() in _POSITION_LOST:
         kind = PositionLostError
@@ -34,6 +34,6 @@ def map_error(error: KafkaError, message: str, **context: object) -> TieredStora
 
 
 def kafka_error(exception: KafkaException) -> KafkaError:
-    """The error that an exception carries."""
+    """Return the error of an exception."""
     error: KafkaError = exception.args[0]
     return error

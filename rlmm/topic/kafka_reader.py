@@ -1,4 +1,4 @@
-"""Reads a topic of Kafka by manual assignment, without a group, only from where it was told."""
+"""Reads a topic of Kafka by manual assignment, without a group, from given positions only."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _CANT_READ = "the metadata topic cannot be read"
 
 
 class KafkaTopicReader:
-    """One topic of one cluster. `client` is librdkafka's configuration. One thread's.
+    """Reads one topic of one cluster; `client` is librdkafka's configuration. Not thread-safe.
 
     Memory: librdkafka's queue of fetched records (queued.max.messages.kbytes per partition).
     """
 
     def __init__(self, client: Mapping[str, str], topic: str, *, fetch_wait_ms: int = 100) -> None:
-        """No connection is made before the first call.
+        """It connects at the first call.
 
-        `fetch_wait_ms`: how long a broker waits for new records before it answers that there are
-        none. A broker's partitions wait for each other as long, once each, when reading begins; who
-        reads on for ever asks each broker once in that time.
+        `fetch_wait_ms`: how long a broker waits for new records before it sends an empty response.
+        When reading begins, the partitions of a broker wait for one another this long, once each.
+        A continuous reader sends each broker one request in this time.
         """
         self._topic = topic
         self._consumer = Consumer(
@@ -49,15 +49,15 @@ class KafkaTopicReader:
         self._read_error: TieredStorageError | None = None
 
     def find_leaders(self) -> None:
-        """Look who leads the partitions, so that what is assigned is read at once.
+        """Look up the partitions' leaders, so that assigned partitions are read at once.
 
-        librdkafka would look for them only half a second later.
+        Otherwise librdkafka would look them up half a second later.
         """
         with suppress(KafkaException):
             self._consumer.list_topics(self._topic, timeout=_LEADERS_TIMEOUT_S)
 
     def partitions(self, timeout_ms: int) -> Sequence[int]:
-        """The topic's partitions. NotFoundError if there is no such topic, RetriableError."""
+        """Return the topic's partitions. NotFoundError if the topic is missing, RetriableError."""
         try:
             found = self._consumer.list_topics(self._topic, timeout=timeout_ms / 1000)
         except KafkaException as exception:
@@ -70,7 +70,7 @@ class KafkaTopicReader:
         return sorted(topic.partitions)
 
     def end_offsets(self, partitions: Sequence[int], timeout_ms: int) -> Mapping[int, int]:
-        """Where each partition ends now. RetriableError."""
+        """Return the current end of each partition. RetriableError."""
         ends = {}
         for partition in partitions:
             try:
@@ -82,13 +82,13 @@ class KafkaTopicReader:
             if found is None:
                 raise RetriableError("no answer in time", partition=partition)
             ends[partition] = found[1]
-        # A leader that cannot be reached is no error to librdkafka: it gives no offset for it.
+        # librdkafka reports no error for an unreachable leader, but returns no offset for it.
         if any(offset < 0 for offset in ends.values()):
             raise RetriableError("a leader did not answer", topic=self._topic)
         return ends
 
     def assign(self, positions: Mapping[int, ReadPosition]) -> None:
-        """See EventTopic.assign. RetriableError if reading doesn't begin in time."""
+        """Implement EventTopic.assign. RetriableError if reading does not begin in time."""
         self._read_error = None
         self._answered = set()
         self._positions = {partition: p.offset for partition, p in positions.items()}
@@ -100,11 +100,11 @@ class KafkaTopicReader:
                 self._confirm(each, give_up_s)
 
     def poll(self, *, max_records: int, timeout_ms: int) -> Sequence[TopicRecord]:
-        """See EventTopic.poll."""
+        """Implement EventTopic.poll."""
         if self._read_error is not None:
             error, self._read_error = self._read_error, None
             raise error
-        # Waits for one only: a wait for many lasts until so many are there.
+        # Wait for one record only: `consume` would wait for the full number.
         messages = self._consumer.consume(1, timeout_ms / 1000)
         if messages and max_records > 1:
             messages += self._consumer.consume(max_records - 1, 0)
@@ -114,22 +114,22 @@ class KafkaTopicReader:
         return records
 
     def positions(self) -> Mapping[int, int]:
-        """See EventTopic.positions."""
+        """Implement EventTopic.positions."""
         return dict(self._positions)
 
     def answered(self) -> Collection[int]:
-        """See EventTopic.answered."""
+        """Implement EventTopic.answered."""
         return self._answered
 
     def close(self) -> None:
-        """Leave the cluster."""
+        """Close the consumer."""
         self._consumer.close()
 
     def _confirm(self, position: TopicPartition, give_up_s: float) -> None:
-        """Have the broker asked whether the partition still holds what was read before.
+        """Make librdkafka ask the broker whether the partition still has what was read before.
 
-        librdkafka asks where a seek gives a leader epoch, but not where an assignment does. A
-        partition is started by another thread; until then it cannot be sought.
+        It asks for a seek with a leader epoch, but not for an assignment. Another thread starts the
+        partition; a seek fails until then.
         """
         while True:
             try:
@@ -147,7 +147,7 @@ class KafkaTopicReader:
             time.sleep(_START_PAUSE_S)
 
     def _taken(self, messages: Sequence[Message]) -> list[TopicRecord]:
-        """The records among what was read; the rest is noted."""
+        """Return the records among the messages, and process the other messages."""
         answered, positions = self._answered, self._positions
         records = []
         for message in messages:
@@ -170,9 +170,9 @@ class KafkaTopicReader:
         return records
 
     def _note(self, message: Message) -> None:
-        """Take the news that a partition's end is reached, or an error.
+        """Process an end of a partition or an error.
 
-        An error is raised by the next poll, for records that came with it must not be lost.
+        The next poll raises the error, so that records that arrived with it are not lost.
         """
         partition, offset, error = message.partition(), message.offset(), message.error()
         assert error is not None, "a record has a partition and an offset"

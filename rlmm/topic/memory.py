@@ -1,8 +1,8 @@
-"""The metadata topic in memory: a log that several clients share, and its compaction on demand.
+"""The metadata topic in memory: a log that several clients share, with compaction on demand.
 
-A faithful twin of the Kafka binding for tests and simulations: offsets without reuse, append times
-from the clock it is given, tombstones, gaps after compaction, a topic recreated or cut under its
-readers.
+It behaves like the topic in Kafka, for tests and simulations: offsets are not reused, append times
+come from the given clock, tombstones stay, compaction leaves gaps, and the topic can be recreated
+or cut while clients read it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rsm.segment.errors import NotFoundError, RetriableError
 
 
 class MemoryLog:
-    """What the brokers would hold of one topic. Thread-safe."""
+    """The brokers' log of one topic. Thread-safe."""
 
     def __init__(
         self,
@@ -54,25 +54,25 @@ class MemoryLog:
             self._epochs = [[0] for _ in range(self._partition_count)]
 
     def cut(self, partition: int, end_offset: int) -> None:
-        """Lose the records from an offset on, as an unclean election does; a new epoch begins."""
+        """Lose the records from an offset on, as in an unclean election; a new epoch begins."""
         with self.changed:
             records = self._records[partition]
             self._records[partition] = [r for r in records if r.offset < end_offset]
             self._ends[partition] = end_offset
             epochs = [start for start in self._epochs[partition] if start < end_offset]
-            # An epoch of which nothing is left ends where it would begin.
+            # An epoch without remaining records ends where it begins.
             lost_count = len(self._epochs[partition]) - len(epochs)
             self._epochs[partition] = [*epochs, *[end_offset] * (lost_count + 1)]
             self.changed.notify_all()
 
     def epoch_end_offset(self, partition: int, leader_epoch: int) -> int:
-        """Where the records of an epoch and of those before it end."""
+        """Return the end of the records of an epoch and of all earlier epochs."""
         with self.changed:
             later = self._epochs[partition][leader_epoch + 1 :]
             return later[0] if later else self._ends[partition]
 
     def append(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
-        """Append a record as of now. RetriableError while the topic is deleted."""
+        """Append a record. RetriableError while the topic is deleted."""
         with self.changed:
             if self.deleted:
                 raise RetriableError("the topic is not there")
@@ -91,9 +91,9 @@ class MemoryLog:
         return PublishedPosition(partition=partition, offset=offset)
 
     def compact(self, partition: int, upto_offset: int, *, drop_tombstones: bool = False) -> None:
-        """Keep of the records below an offset only the last of each key, as the cleaner does.
+        """Keep only the last record of each key below an offset, as the log cleaner does.
 
-        `drop_tombstones` as if delete.retention.ms had passed for all of them.
+        `drop_tombstones` acts as if delete.retention.ms had passed for all of them.
         """
         with self.changed:
             records = self._records[partition]
@@ -106,31 +106,31 @@ class MemoryLog:
             ]
 
     def hold(self, partition: int, records: Sequence[TopicRecord]) -> None:
-        """Hold just these records, as they stand in another log: with its offsets and times."""
+        """Replace a partition's records by those of another log, with their offsets and times."""
         with self.changed:
             self._records[partition] = [each._replace(partition=partition) for each in records]
             self._ends[partition] = records[-1].offset + 1 if records else 0
 
     def records(self, partition: int) -> tuple[TopicRecord, ...]:
-        """All records that are left."""
+        """Return all remaining records."""
         with self.changed:
             return tuple(self._records[partition])
 
     def records_from(self, partition: int, offset: int, max_records: int) -> list[TopicRecord]:
-        """The next records from an offset on."""
+        """Return the next records from an offset on."""
         with self.changed:
             records = self._records[partition]
             start = bisect_left(records, offset, key=lambda record: record.offset)
             return records[start : start + max_records]
 
     def end_offset(self, partition: int) -> int:
-        """The next offset to be written."""
+        """Return the log end offset."""
         with self.changed:
             return self._ends[partition]
 
 
 class MemoryTopic(EventTopic):
-    """One process's client of a MemoryLog."""
+    """One process's client of a MemoryLog. Not thread-safe, except `publish`."""
 
     def __init__(self, log: MemoryLog) -> None:
         self._log = log
@@ -181,12 +181,12 @@ class MemoryTopic(EventTopic):
         return {partition: self._log.end_offset(partition) for partition in partitions}
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to release."""
 
     def _has_more(self) -> bool:
         if self._log.deleted:
             raise NotFoundError("the topic is not there")
-        more = len(self._answered) < len(self._positions)  # the end of each is news, once
+        more = len(self._answered) < len(self._positions)  # each end is reported once
         for partition, offset in self._positions.items():
             end_offset = self._log.end_offset(partition)
             epoch = self._epochs[partition]

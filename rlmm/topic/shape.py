@@ -1,7 +1,7 @@
-"""The shape that the metadata topic must have, and what is wrong with the one that was found. Pure.
+"""Checks the shape of the metadata topic. Pure.
 
-A topic that compaction, a leader election or a clock of a producer may bend would give different
-answers to different processes; so a wrong one is refused, with what to change.
+Compaction, a leader election or a producer's clock may change a topic of another shape, so that
+processes would have different states. Such a topic is rejected, with the setting to change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TopicSettings:
         return min(2, self.replication_factor)
 
     def topic_configs(self) -> Mapping[str, str]:
-        """The configs that the topic is created with."""
+        """Return the configs that the topic is created with."""
         return {
             "cleanup.policy": "compact",
             "delete.retention.ms": str(_DELETE_RETENTION_MS),
@@ -40,7 +40,7 @@ class TopicSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicShape:
-    """A topic as it was found; `replication_factor` is that of its least replicated partition."""
+    """The shape of an existing topic; `replication_factor` is the lowest of its partitions."""
 
     partition_count: int
     replication_factor: int
@@ -48,7 +48,7 @@ class TopicShape:
 
 
 def check_brokers(settings: TopicSettings, live_broker_count: int) -> None:
-    """Whether the topic can be created on so many brokers. InvalidConfigError."""
+    """Check that the topic can be created on this number of brokers. InvalidConfigError."""
     if live_broker_count < settings.replication_factor:
         raise InvalidConfigError(
             "too few live brokers for the metadata topic",
@@ -59,7 +59,7 @@ def check_brokers(settings: TopicSettings, live_broker_count: int) -> None:
 
 
 def check_shape(settings: TopicSettings, found: TopicShape) -> None:
-    """Whether an existing topic is fit. InvalidConfigError names the first thing that is not."""
+    """Check that an existing topic is usable. InvalidConfigError names the first fault."""
     if found.partition_count != settings.partition_count:
         raise _wrong(
             settings,
