@@ -11,9 +11,9 @@ partitions that are no longer assigned.
 
 If the topic becomes unreachable later, it stays ready, because its data is still true, but nothing
 can be published. After a quarter of delete.retention.ms it connects again, to find out whether it
-may have missed tombstones. While the cache cannot be used, it is not ready, because its data falls
-behind the topic. If a damaged cache starts again, empty, queries fail until it is caught up. Run
-`step` in a loop, with the pauses that it returns.
+may have missed tombstones. While the cache cannot be used, it is not ready, because its data lags
+the topic. If a damaged cache starts again, empty, queries fail until it is caught up. Run `step` in
+a loop, with the pauses that it returns.
 """
 
 from __future__ import annotations
