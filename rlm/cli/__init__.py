@@ -1,1 +1,1 @@
-"""The command line: one module per command, and what all of them share."""
+"""The command line: one module per command, and shared modules."""

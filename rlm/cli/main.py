@@ -1,4 +1,4 @@
-"""The command `rlm`: its subcommands. How they end is rlm.cli.invocation.ending's matter."""
+"""The command `rlm` and its subcommands; rlm.cli.invocation.ending sets their exit codes."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ COMMAND_MODULES: Mapping[str, str] = MappingProxyType(
         "uninstall": "topics.uninstall",
     }
 )
-"""The module of rlm.cli that registers each command; in the order of the help."""
+"""The module of rlm.cli that registers each command, in the order of the help."""
 
 
 class _Commands(TyperGroup):
-    """Imports a command's module when that command is asked for: all take a second to import."""
+    """Imports a command's module only when it is used: importing all takes a second."""
 
     def list_commands(self, ctx: object) -> list[str]:
         return list(COMMAND_MODULES)
 
     def get_command(self, ctx: object, cmd_name: str) -> Any:  # noqa: ANN401 - typer's is private
-        """None for what is no command; then all are there for typer to suggest one."""
+        """Return the command, or None; then all commands are loaded, so that typer suggests one."""
         for name in (cmd_name,) if cmd_name in COMMAND_MODULES else COMMAND_MODULES:
             if name not in self.commands:
                 self.commands.update(_registered(COMMAND_MODULES[name]))
@@ -73,7 +73,7 @@ def _print_version(asked: bool) -> None:
 
 
 def build_app() -> typer.Typer:
-    """The application with all its commands."""
+    """Build the application with all its commands."""
     app = typer.Typer(
         name="rlm",
         cls=_Commands,

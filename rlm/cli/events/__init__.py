@@ -1,1 +1,1 @@
-"""Commands on rlm's own topics: metadata events, dead letters, the cluster's secret."""
+"""Commands on the topics of `rlm`: metadata events, dead letters, the cluster's secret."""

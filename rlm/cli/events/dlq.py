@@ -1,4 +1,4 @@
-"""`rlm dlq`: segments whose objects could not be deleted."""
+"""`rlm dlq`: lists and retries deletions of segments whose objects could not be deleted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from rlmm.topic.kafka_reader import KafkaTopicReader
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import id_to_text
 
-_WIDE = 240  # of a table that goes into a file or a pipe
+_WIDE = 240  # columns of a table in a file or a pipe
 
 _Topic = Annotated[
     str | None, typer.Argument(metavar="TOPIC", help="All topics, deleted ones too, if not given.")
@@ -43,7 +43,7 @@ _Topic = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """A letter and what became of it; `record` is the metadata's of its segment."""
+    """A dead letter and its outcome; `record` is its segment's record in the metadata."""
 
     dead_letter: DeadLetter
     state: DeadLetterState
@@ -111,7 +111,7 @@ def _rows(session: CommandSession, topic: str | None) -> list[_Row]:
     if found.unreadable_count:
         typer.echo(f"{found.unreadable_count} letters cannot be read by this version", err=True)
     wanted = [each for each in found.dead_letters if topic in (None, _topic_of(each))]
-    if topic is not None and not wanted:  # nothing to be done for it, or not its name
+    if topic is not None and not wanted:  # check whether the topic exists
         with reaching_cluster(session.config):
             find_topic(session.bootstrap.view((topic,)), topic)
     rows = [_row(session, dead_letter) for dead_letter in wanted]

@@ -1,4 +1,4 @@
-"""`rlm metadata`: what stands in the metadata topic, record by record."""
+"""`rlm metadata`: prints and audits the metadata topic, record by record."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _tail(
 def _poll_from(
     reader: KafkaTopicReader, positions: Mapping[int, int], topic: str | None, *, native: bool
 ) -> _Poll:
-    """What reads the next records from there on."""
+    """Return a function that reads the next records from `positions` on."""
     if native:
         poll_natives = native_poll(reader, positions, topic)
         return lambda: [

@@ -1,4 +1,4 @@
-"""`rlm metadata audit-native`: what is not in order in the metadata of Kafka's own tiering."""
+"""`rlm metadata audit-native`: finds faults in the metadata of Kafka's own tiered storage."""
 
 from __future__ import annotations
 

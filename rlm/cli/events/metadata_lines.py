@@ -1,7 +1,7 @@
-"""Records of the metadata topics as JSON objects and lines for people. Pure.
+"""Formats records of the metadata topics as JSON objects, and as lines for people. Pure.
 
-Names are Kafka's where Kafka has them (RemoteLogSegmentId, StartOffset, …), and mean what they mean
-there: EndOffset is a segment's last offset. Ids are spelled as Kafka spells them, bytes are base64.
+Names and their meanings are Kafka's where Kafka has them (RemoteLogSegmentId, StartOffset, …):
+EndOffset is a segment's last offset. Ids have Kafka's format, bytes are base64.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Document = dict[str, object]
 
 
 def consumed_document(record: ConsumedRecord) -> Document:
-    """A record of this product's metadata topic."""
+    """Format a record of the metadata topic."""
     shown = _tombstone(record.key) if record.event is None else _event(record.event)
     return {**_position_fields(record.position, record.append_time_ms), **shown}
 
@@ -42,7 +42,7 @@ def consumed_document(record: ConsumedRecord) -> Document:
 def native_document(
     position: MetadataPosition, append_time_ms: int, record: NativeRecord | None
 ) -> Document:
-    """A record of Kafka's own metadata topic; None: one without a value."""
+    """Format a record of Kafka's own metadata topic; None is a record without a value."""
     native_position = _position_fields(position, append_time_ms)
     if record is None:
         return {**native_position, "Type": "Tombstone"}
@@ -60,7 +60,7 @@ def native_document(
 
 
 def native_finding_document(finding: NativeFinding) -> Document:
-    """What an audit of Kafka's own metadata topic found, at the record that shows it."""
+    """Format a finding in Kafka's own metadata topic, at the record that shows it."""
     offsets = finding.offsets
     return {
         **_position_fields(
@@ -75,12 +75,12 @@ def native_finding_document(finding: NativeFinding) -> Document:
 
 
 def json_line(document: Document) -> str:
-    """One line."""
+    """Format a document as one line of JSON."""
     return _encode(document)
 
 
 def human_line(document: Document) -> str:
-    """One line: where, when, what, and the rest as name=value."""
+    """Format a document as one line: position, time, type, and the rest as name=value."""
     rest = dict(document)
     native_position = f"{rest.pop('MetadataPartition')}:{rest.pop('MetadataOffset')}"
     time_ms = rest.pop("AppendTimeMs")
@@ -161,7 +161,7 @@ def _state_name(record: NativeRecord) -> str:
 
 
 def _plain(value: object) -> object:  # noqa: PLR0911 - one way for each kind of value
-    """A value as JSON has it."""
+    """Convert a value to its JSON form."""
     match value:
         case Enum():
             return value.name
@@ -190,9 +190,9 @@ def _epoch(epoch: int, start_offset: int) -> Document:
 
 
 def _named(value: object) -> Mapping[str, object]:
-    """A dataclass's fields under the names that Kafka's schemas would give them.
+    """Return a dataclass's fields under the names that Kafka's schemas would use.
 
-    Fields without a representation are secrets: they are left out.
+    It omits fields without a representation, because they are secrets.
     """
     assert is_dataclass(value), f"not a value of an event: {value!r}"
     return {
@@ -203,7 +203,7 @@ def _named(value: object) -> Mapping[str, object]:
 
 
 def _short(value: object) -> str:
-    """Ids of segments and partitions in the form in which logs have them."""
+    """Format a value; segment and partition ids have the same form as in logs."""
     if isinstance(value, dict) and "TopicIdPartition" in value:
         return f"{_short(value['TopicIdPartition'])}:{value.get('Id', '')}"
     if isinstance(value, dict) and set(value) == {"Name", "Id", "Partition"}:

@@ -1,4 +1,4 @@
-"""Reading a metadata topic for a command: opened, up to its end of now, Kafka's own decoded."""
+"""Reads a metadata topic for a command, up to its current end, and decodes Kafka's own records."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ TopicOption = Annotated[
     str | None, typer.Option("--topic", metavar="TOPIC", help="Only what concerns this topic.")
 ]
 PositionedNative = tuple[NativePosition, NativeRecord | None]
-"""A record of Kafka's own, None without a value, and where it stands."""
+"""The position of a record of Kafka's own topic, and the record, None without a value."""
 
 T = TypeVar("T")
 
 
 @contextmanager
 def open_reader(settings: CommandConfig, *, native: bool) -> Iterator[KafkaTopicReader]:
-    """Reads the metadata topic, or Kafka's own."""
+    """Open a reader of the metadata topic, or of Kafka's own."""
     configure_command_logging(sys.stderr)
     name = NATIVE_TOPIC if native else settings.metadata.topic_name
     reader = KafkaTopicReader(client_properties(settings.cluster), name)
@@ -47,7 +47,7 @@ def open_reader(settings: CommandConfig, *, native: bool) -> Iterator[KafkaTopic
 def ends_of_now(
     settings: CommandConfig, reader: KafkaTopicReader, timeout_ms: int
 ) -> Mapping[int, int]:
-    """The end of each partition. NotFoundError, RetriableError, InvalidConfigError."""
+    """Return the current ends. NotFoundError, RetriableError, InvalidConfigError."""
     with reaching_cluster(settings):
         return reader.end_offsets(reader.partitions(timeout_ms), timeout_ms)
 
@@ -55,9 +55,9 @@ def ends_of_now(
 def polled_until(
     ends: Mapping[int, int], reader: KafkaTopicReader, poll: Callable[[], T], timeout_ms: int
 ) -> Iterator[T]:
-    """What each `poll` of the reader gives, until it is at `ends`.
+    """Yield the result of each `poll` of the reader, until it is at `ends`.
 
-    RetriableError if nothing comes for `timeout_ms`.
+    RetriableError if the reader does not advance for `timeout_ms`.
     """
     silent_ms = 0
     while any(reader.positions()[partition] < end for partition, end in ends.items()):
@@ -71,9 +71,9 @@ def polled_until(
 def native_poll(
     reader: KafkaTopicReader, positions: Mapping[int, int], topic: str | None
 ) -> Callable[[], Iterator[PositionedNative]]:
-    """What polls a reader of Kafka's own topic, from there on.
+    """Return a function that polls Kafka's own topic from `positions` on.
 
-    All records, or those that concern `topic`; of what is left out unread it tells the user.
+    It returns all records, or those of `topic`, and prints each record that it cannot read.
     """
     reader.assign({p: ReadPosition(offset=offset) for p, offset in positions.items()})
     return lambda: _natives(reader.poll(max_records=MAX_RECORDS, timeout_ms=POLL_MS), topic)
@@ -92,5 +92,5 @@ def _natives(records: Sequence[TopicRecord], topic: str | None) -> Iterator[Posi
 
 
 def say_skipped(position: MetadataPosition, error: Exception) -> None:
-    """Tell the user of a record that is left out."""
+    """Print that a record was skipped."""
     typer.echo(f"rlm: record skipped at {position.partition}:{position.offset}: {error}", err=True)

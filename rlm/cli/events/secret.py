@@ -1,4 +1,4 @@
-"""`rlm secret`: the secret that signs what managers and commands say to each other."""
+"""`rlm secret`: replaces the secret that signs requests between managers and commands."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _rotate(*, cluster: ClusterOptions) -> None:
 
 
 def rotated_text(written: ClusterSecretSet) -> str:
-    """What is printed of a new secret: its id, and whether an old one stays valid."""
+    """Return the output for a new secret: its id, and whether the old one stays valid."""
     text = f"secret {id_to_text(written.current.secret_id)} is set"
     if written.previous is None:
         return f"{text}; there was none before"

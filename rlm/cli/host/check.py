@@ -1,4 +1,4 @@
-"""`rlm check`: whether the cluster's processes are found, and whether data passes through them."""
+"""`rlm check`: checks that the cluster's processes are found and that data passes through them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from rlm.worker.fresh_id import fresh_id
 from rlmm.events.processes import ProcessRegistered, ProcessRole
 from rsm.segment.errors import TieredStorageError
 
-_WIDE = 200  # of a table that goes into a file or a pipe
+_WIDE = 200  # columns of a table in a file or a pipe
 _DEFAULT_WAIT_S = 300.0
 
 _EndToEnd = Annotated[
@@ -143,7 +143,7 @@ def _tools(
         return registered_live(session.metadata, session.clock, role)
 
     if gateway_config is not None:
-        client_of("localhost:9092")  # a wrong file is found before anything is created
+        client_of("localhost:9092")  # so that a wrong file fails before anything is created
     return CheckTools(
         topics=session.topics,
         canaries=KafkaCanaryTopics(client_of),
@@ -165,7 +165,7 @@ def _client(config: CommandConfig, address: str | None, path: Path | None) -> Ma
 
 
 class _LiveManagers:
-    """The managers that are live when they are asked. See Managers."""
+    """The managers that are live at each request. See Managers."""
 
     def __init__(self, session: CommandSession, client: ManagerClient) -> None:
         self._session = session
@@ -179,7 +179,7 @@ class _LiveManagers:
         return ""
 
     def wake(self) -> None:
-        # They are asked to hurry, no more: what one does not do is a row.
+        # This only requests an early cycle; a row of the check reports what a manager does not do.
         ask_each(live_managers(self._session.metadata, self._session.clock), self._client.run_cycle)
 
     def blocked(self, topic: str) -> Mapping[int, tuple[Blocked | None, Blocked | None]]:
@@ -204,7 +204,7 @@ def _blocked(answered: object) -> Blocked | None:
 
 
 def _show(row: CheckRow) -> None:
-    """A row as soon as it is known, on standard error."""
+    """Print a row to standard error as soon as it is known."""
     problem = f": {row.problem}" if row.problem else ""
     typer.echo(f"{row.check} {row.target}: {row.result.value}{problem}", err=True)
 

@@ -1,4 +1,4 @@
-"""`rlm gateway`: the gateway alone; `rlm run` starts it beside the manager."""
+"""`rlm gateway`: runs only the gateway; `rlm run` starts it next to the manager."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def _gateway(config: ConfigOption) -> None:
 
     With log.dirs in the file for the broker that they are of, without for the whole cluster.
     """
-    # It becomes the gateway: one process, which signals and whoever waits for it find as they did.
+    # The process becomes the gateway, so that signals and the parent still reach the same process.
     command = [sys.executable, "-m", "rlm.cli.host.gateway_program", "--config", str(config)]
     os.execv(command[0], command)  # noqa: S606 - our own program, by our own interpreter

@@ -1,6 +1,6 @@
 """`python -m rlm.cli.host.gateway_program`: the gateway's process, which `rlm gateway` becomes.
 
-A program of its own, so that the commands need not load what only a gateway is made of.
+It is a separate program, so that commands do not import modules that only a gateway needs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _gateway(
 def _load(path: Path, *, supervised: bool) -> Config:
     config = load_gateway_config(path, check_client)
     configure_logging(config.process.logging_level, sys.stderr)
-    if not supervised:  # else the supervisor has looked
+    if not supervised:  # the supervisor has already warned
         warn_of_open_access(config, path)
     return config
 

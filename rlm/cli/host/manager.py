@@ -1,6 +1,6 @@
 """`python -m rlm.cli.host.manager`: the process that the supervisor starts; not for users.
 
-A program of its own, so that the commands need not load what only a manager is made of.
+It is a separate program, so that commands do not import modules that only a manager needs.
 """
 
 from __future__ import annotations

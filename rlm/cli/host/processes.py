@@ -1,4 +1,4 @@
-"""`rlm processes`: the brokers, managers and gateways of the cluster."""
+"""`rlm processes`: lists the brokers, managers and gateways of the cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rlm.status.cluster_processes import (
 from rlmm.events.processes import NO_BROKER
 from rlmm.registration import SILENCE_MS, now_of
 
-_WIDE = 240  # of a table that goes into a file or a pipe
+_WIDE = 240  # columns of a table in a file or a pipe
 
 _EXAMPLES = """Examples:
 
@@ -117,7 +117,7 @@ def _table(rows: Sequence[ProcessStatus]) -> Table:
 
 
 def age_text(age_ms: int) -> str:
-    """A time span for people, in its largest unit."""
+    """Format a duration for people, in its largest unit."""
     seconds = age_ms // 1000
     for unit, unit_s in (("days", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * unit_s:

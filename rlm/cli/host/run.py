@@ -1,4 +1,4 @@
-"""`rlm run`: the processes beside a broker, in the foreground."""
+"""`rlm run`: runs the processes next to a broker, in the foreground."""
 
 from __future__ import annotations
 

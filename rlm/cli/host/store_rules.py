@@ -1,4 +1,4 @@
-"""Rows of `rlm check` about a bucket that deletes or archives by rules of its own."""
+"""Rows of `rlm check` about a bucket whose own rules delete or archive objects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BACKENDS_WITH_RULES = frozenset({Backend.S3, Backend.GCS})
 
 
 def store_rule_rows(settings: StorageConfig | None) -> tuple[CheckRow, ...]:
-    """Those of the configured store; none where a store has no rules that can be read."""
+    """Return the rows of the configured store; none if its rules cannot be read."""
     if settings is None or settings.backend not in _BACKENDS_WITH_RULES:
         return ()
     try:
@@ -27,7 +27,7 @@ def store_rule_rows(settings: StorageConfig | None) -> tuple[CheckRow, ...]:
 
 
 def rule_rows(storage: ChunkStorage, target: str, key_prefix: str) -> tuple[CheckRow, ...]:
-    """One failed row for each rule that takes our objects; a passed one if there is none."""
+    """Return a failed row for each rule that takes stored objects; a passed row if none does."""
     try:
         rules = storage.expiry_rules()
     except TieredStorageError as error:
@@ -42,7 +42,7 @@ def rule_rows(storage: ChunkStorage, target: str, key_prefix: str) -> tuple[Chec
 
 
 def _unread(target: str, error: TieredStorageError) -> CheckRow:
-    """Failed if the manager could not use the store either."""
+    """Return a failed row if the manager cannot use the store either, else a skipped one."""
     if isinstance(error, InvalidConfigError):
         return _row(target, CheckResult.FAILED, f"the store cannot be used: {error}")
     return _row(target, CheckResult.SKIPPED, f"the rules cannot be read: {error}")

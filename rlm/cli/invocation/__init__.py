@@ -1,1 +1,1 @@
-"""What every command shares: options, output, session, names, exit."""
+"""What all commands share: options, output, session, names, exit codes."""

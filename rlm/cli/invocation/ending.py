@@ -1,11 +1,11 @@
-"""How a command ends: its exit code, and the one line that an error becomes.
+"""Ends a command with an exit code, and prints an error as one line.
 
 exit code 0  done
           1  failed
           2  the command line, the configuration or the cluster's address is wrong
         130  ended by Ctrl-C
 
-An error of ours is one line on standard error; a stack trace is a bug.
+An error of `rlm` is one line on standard error; a stack trace is a bug.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ def run_app(app: typer.Typer) -> None:
 
 
 def run_program(function: Callable[..., None]) -> None:
-    """Run this process's command line, which is one command's, and exit."""
+    """Run this process's command line with a single command, and exit."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.command()(function)
     run_app(app)
 
 
 def exit_code(error: TieredStorageError) -> int:
-    """The code that a command ends with for an error."""
+    """Return the exit code for an error."""
     return 2 if isinstance(error, InvalidConfigError) else 1
 
 

@@ -1,4 +1,4 @@
-"""What the user names of a log: a partition, and bounds that are offsets or times. Pure."""
+"""Parses a partition's name, and bounds in a log that are offsets or times. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _EPOCH_MS = re.compile(r"@([0-9]{1,15})", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionName:
-    """A partition by name; `partition` None means all of the topic's."""
+    """A partition by name; `partition` None means all partitions of the topic."""
 
     topic: str
     partition: int | None = None
 
     @classmethod
     def parse(cls, text: str) -> PartitionName:
-        """Read TOPIC or TOPIC:P. InvalidConfigError."""
+        """Parse TOPIC or TOPIC:P. InvalidConfigError."""
         topic, colon, partition = text.partition(":")
         if topic and not colon:
             return cls(topic=topic)
@@ -32,16 +32,16 @@ class PartitionName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """Where in a log: either an offset, or the first record since a time."""
+    """A position in a log: an offset, or the first record at or after a time."""
 
     offset: int | None = None
     timestamp_ms: int | None = None
 
     @classmethod
     def parse(cls, text: str, *, option: str) -> Bound:
-        """Read an offset, an ISO 8601 time (UTC unless it says otherwise), or @ and milliseconds.
+        """Parse an offset, an ISO 8601 time (UTC by default), or @ and milliseconds.
 
-        Raises InvalidConfigError naming the option.
+        Raises InvalidConfigError with the option's name.
         """
         if _OFFSET.fullmatch(text):
             return cls(offset=int(text))

@@ -1,7 +1,7 @@
-"""How a command asks the managers of its cluster.
+"""Opens the client for the managers of a command's cluster.
 
-A module of its own: a command that asks no manager does not import an HTTP client, which would be
-a third of the time that its start takes.
+This is a separate module so that other commands do not import an HTTP client, which takes a third
+of the start-up time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rlm.tls.http_tls import client_context
 
 
 def manager_client(session: CommandSession) -> ManagerClient:
-    """What asks the managers of the session's cluster; the caller closes it.
+    """Return a client for the managers of the session's cluster; the caller closes it.
 
     InvalidConfigError if the trust store cannot be read.
     """

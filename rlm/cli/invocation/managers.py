@@ -1,4 +1,4 @@
-"""The managers that the metadata knows of, and what each one says of its partitions."""
+"""Finds the live managers in the metadata, and requests their partitions' statuses."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _AnswerT = TypeVar("_AnswerT")
 def live_managers(
     metadata: RemoteLogMetadataManager, clock: Clock
 ) -> tuple[ProcessRegistered, ...]:
-    """The live managers, by broker id. `clock` judges while nobody writes to the topic."""
+    """Return the live managers by broker id; `clock` decides while no process writes records."""
     return registered_live(metadata, clock, ProcessRole.MANAGER)
 
 
 def registered_live(
     metadata: RemoteLogMetadataManager, clock: Clock, role: ProcessRole
 ) -> tuple[ProcessRegistered, ...]:
-    """The live processes of a role, as `live_managers`."""
+    """Return the live processes of a role, as `live_managers` does."""
     now_ms = now_of(metadata.broker_time_ms(), clock.wall_ms())
     live = live_processes(metadata.registrations(), role, now_ms)
     return tuple(sorted(live, key=lambda process: process.broker_id))
@@ -42,9 +42,9 @@ def registered_live(
 def ask_each(
     managers: Sequence[ProcessRegistered], ask: Callable[[ProcessRegistered], _AnswerT]
 ) -> Sequence[tuple[ProcessRegistered, _AnswerT | TieredStorageError]]:
-    """Each manager with its answer or the error, in their order.
+    """Return each manager with its response or error, in order.
 
-    Asks 16 at once, so that one that cannot be reached does not delay the others' answers.
+    Sends 16 requests at once, so that an unreachable manager does not delay the other responses.
     """
 
     def answer(manager: ProcessRegistered) -> _AnswerT | TieredStorageError:
@@ -60,11 +60,11 @@ def ask_each(
 
 
 LeadersOf = Callable[[str], Mapping[int, int | None]]
-"""The broker that leads each partition of a topic now. Raises TieredStorageError."""
+"""Returns the current leader of each partition of a topic. Raises TieredStorageError."""
 
 
 class LeadingManagers:
-    """What the managers of a topic's leaders say, and why some say nothing. One thread's."""
+    """Statuses from the managers of a topic's leaders, or why they are missing. For one thread."""
 
     def __init__(
         self,
@@ -82,9 +82,9 @@ class LeadingManagers:
         self._live: frozenset[int] = frozenset()
 
     def rows(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Mapping[str, object]]:
-        """Those of leaders that saw this state of the policy; `silence` is of this question.
+        """Return the leaders' rows that saw this policy state; `silence` is about this call.
 
-        Other managers are not asked. None while the leaders are not known.
+        Sends no request to other managers. Empty while the leaders are unknown.
         """
         managers = live_managers(self._metadata, self._clock)
         self._live = frozenset(each.broker_id for each in managers)
@@ -107,7 +107,7 @@ class LeadingManagers:
         return found
 
     def silence(self, tip: TopicIdPartition) -> str:
-        """Why the manager of a partition's leader said nothing of it, and what to do."""
+        """Return why the last `rows` has no row for a partition, and what to do."""
         if isinstance(self._leaders, TieredStorageError):
             return f"its leader is not known: {self._leaders}"
         leader = self._leaders.get(tip.partition)
@@ -118,9 +118,9 @@ class LeadingManagers:
 def silence_of(
     leader: int | None, live: Collection[int], errors: Mapping[int, TieredStorageError]
 ) -> str:
-    """Why a partition's manager was not heard, and what to do; empty if it was.
+    """Return why a partition's manager gave no status, and what to do; empty if it did.
 
-    `live` are the brokers with a live manager, `errors` are what came of asking those.
+    `live` are the brokers with a live manager, `errors` the errors of requests to them.
     """
     if leader is None:
         return "the partition has no leader"
@@ -135,13 +135,13 @@ def silence_of(
 
 
 class ManagerLags:
-    """What leading managers say of rolled segments that are not stored. See CopyLagSource."""
+    """The leading managers' lags of rolled segments that are not stored. See CopyLagSource."""
 
     def __init__(self, managers: LeadingManagers) -> None:
         self._managers = managers
 
     def lags(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Lag]:
-        """As of a cycle that saw this state of the policy; left out where no manager tells."""
+        """Return lags of a cycle that saw this policy state, for partitions with a status."""
         found: dict[TopicIdPartition, Lag] = {}
         for tip, row in self._managers.rows(policy).items():
             segments, size = row.get("lag_segments"), row.get("lag_bytes")
@@ -154,13 +154,13 @@ class ManagerLags:
 
 
 class ManagerCopyProgress:
-    """What leading managers say of what is rolled and stored. See CopyProgressSource."""
+    """The leading managers' progress of copying rolled segments. See CopyProgressSource."""
 
     def __init__(self, managers: LeadingManagers) -> None:
         self._managers = managers
 
     def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
-        """As of the last cycle; left out where no manager tells."""
+        """Return the progress at the last cycle, for partitions with a status."""
         found: dict[TopicIdPartition, CopyProgress] = {}
         for tip, row in self._managers.rows(policy).items():
             rolled, stored, requested = (

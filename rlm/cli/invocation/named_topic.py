@@ -1,4 +1,4 @@
-"""The topic or partition that the user named, as the cluster has it."""
+"""Finds the topic or partition that the user named in the cluster."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from rlm.cli.invocation.log_bounds import PartitionName
 from rsm.segment.clock import Clock
 from rsm.segment.errors import NotFoundError
 
-# A topic created a moment ago reaches the brokers one after the other.
+# A new topic does not reach all brokers at once.
 _SPREAD_MS = 5_000
 _PAUSE_MS = 200
 
 
 def find_topic(view: ClusterView, name: str) -> TopicView:
-    """The topic; raises NotFoundError naming it, or why it is hidden (ClusterView.topic)."""
+    """Return the topic; NotFoundError names it, or why it is hidden (ClusterView.topic)."""
     try:
         return view.topic(name)
     except NotFoundError as error:
@@ -22,7 +22,7 @@ def find_topic(view: ClusterView, name: str) -> TopicView:
 
 
 def find_partition(view: ClusterView, name: PartitionName) -> TopicView:
-    """The topic, which has the partition if one is named; raises as `find_topic`."""
+    """Return the topic, and check that it has the named partition, if any; raises NotFoundError."""
     topic = find_topic(view, name.topic)
     known = {each.partition for each in topic.partitions}
     if name.partition is not None and name.partition not in known:
@@ -33,9 +33,9 @@ def find_partition(view: ClusterView, name: PartitionName) -> TopicView:
 
 
 def await_topic(topics: TopicAdmin, clock: Clock, name: str, *, timeout_ms: int) -> None:
-    """Return when a broker knows the topic; one that was just created is waited for, not for long.
+    """Wait until a broker knows the topic, up to 5 s, because it may be new.
 
-    Raises NotFoundError naming it, else as `TopicAdmin.view` and `ClusterView.topic`.
+    Raises NotFoundError with its name, else as `TopicAdmin.view` and `ClusterView.topic` do.
     """
     deadline_ms = clock.monotonic_ms() + min(timeout_ms, _SPREAD_MS)
     while True:

@@ -1,4 +1,4 @@
-"""Options that commands share, and the configuration they add up to."""
+"""Options that commands share, and the configuration that they give."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOptions:
-    """Which cluster a command speaks to, as the user told it, and how long it may take."""
+    """The cluster that the user named for a command, and the command's timeout."""
 
     config: CommandConfig
     timeout_ms: int
@@ -68,9 +68,9 @@ def _cluster_options(
 
 
 def with_cluster_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say which cluster, which it takes as `cluster`.
+    """Add the options of the cluster to a command, which takes them as `cluster`.
 
-    They stand behind its own, but before --json. InvalidConfigError where they contradict.
+    They come after its own options, but before --json. InvalidConfigError if they contradict.
     """
     own = signature(function, eval_str=True)
     shared = signature(_cluster_options, eval_str=True).parameters
@@ -91,10 +91,10 @@ def with_cluster_options(function: Callable[..., None]) -> Callable[..., None]:
 def command_config(
     config: Path | None, bootstrap_server: str | None, command_config_file: Path | None
 ) -> CommandConfig:
-    """The configuration that these options give. InvalidConfigError.
+    """Return the configuration that these options give. InvalidConfigError.
 
     `--bootstrap-server` and `--config` exclude each other, so that no command can act on another
-    cluster than its file names.
+    cluster than the one in its file.
     """
     if (config is None) == (bootstrap_server is None):
         raise InvalidConfigError("give either --config or --bootstrap-server")
@@ -107,9 +107,9 @@ def command_config(
 
 @contextmanager
 def reaching_cluster(config: CommandConfig) -> Iterator[None]:
-    """For a command's first contact: a cluster that cannot be reached is the user's to mend.
+    """Enclose a command's first request: the user must correct an unreachable cluster.
 
-    Turns RetriableError into InvalidConfigError, which ends a command with exit code 2.
+    Converts RetriableError to InvalidConfigError, so that the command ends with exit code 2.
     """
     try:
         yield

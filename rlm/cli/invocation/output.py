@@ -1,4 +1,4 @@
-"""Writing to standard output, which may have no reader any more or no space left."""
+"""Writes to standard output, whose reader may be gone or whose disk may be full."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _STDOUT_FD = 1
 
 @contextmanager
 def printing() -> Iterator[None]:
-    """Around what only writes to standard output; all of it is written at the end.
+    """Enclose code that only writes to standard output; flush at the end.
 
-    Ends the command quietly if nobody reads any more. RetriableError if it cannot be written.
+    Ends the command quietly if the reader is gone. RetriableError if the output cannot be written.
     """
     try:
         yield
@@ -32,6 +32,6 @@ def printing() -> Iterator[None]:
 
 
 def _give_up_output() -> None:
-    # Python would complain at exit of what it cannot flush.
+    # At exit, Python would report an error for output that it cannot flush.
     with open(os.devnull, "wb") as devnull:  # noqa: PTH123 - a device
         os.dup2(devnull.fileno(), _STDOUT_FD)

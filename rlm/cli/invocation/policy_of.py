@@ -1,4 +1,4 @@
-"""The policy of a topic that the user named: by the cluster's id of that name."""
+"""Finds the policy of a topic that the user named, by the topic's current id."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rsm.segment.ids import TopicIdPartition
 def find_tiered(
     session: CommandSession, name: PartitionName
 ) -> tuple[TopicPolicy, tuple[TopicIdPartition, ...]]:
-    """The policy, and the partition that is named, or all of the topic.
+    """Return the policy, and the named partition or all partitions of the topic.
 
-    NotFoundError if there is no such topic or partition, InvalidConfigError if it is not tiered.
+    NotFoundError if the topic or partition does not exist, InvalidConfigError if it is not tiered.
     """
     with reaching_cluster(session.config):
         view: ClusterView = session.bootstrap.view((name.topic,))

@@ -1,7 +1,7 @@
-"""What a command that looks at the whole cluster works with, opened and closed around it.
+"""Opens the session of a command on the whole cluster, and closes it.
 
-Composes: the way to every broker, the topics' settings, and the metadata as read to its present
-end into memory. The command's timeout bounds the opening and is what is left for the rest.
+It connects to the brokers, and reads the metadata up to its current end into memory. The command's
+timeout limits the opening; the remaining time is for the command.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSession:
-    """An open command. `metadata` has read what there was when it was opened, and follows.
+    """An open session. `metadata` has all records from before the opening, and follows the topic.
 
-    `positions` is how far that was: the next offset of each metadata partition.
+    `positions` are the offsets at that time: the next offset of each metadata partition.
     """
 
     config: CommandConfig
@@ -52,7 +52,7 @@ class CommandSession:
     positions: Mapping[int, int]
 
     def remaining_ms(self) -> int:
-        """What is left of the command's timeout, at least 1."""
+        """Return the rest of the command's timeout, at least 1."""
         return max(1, self.deadline_ms - self.clock.monotonic_ms())
 
 
@@ -60,12 +60,11 @@ class CommandSession:
 def open_session(
     config: CommandConfig, *, timeout_ms: int, create_metadata_topic: bool = False
 ) -> Iterator[CommandSession]:
-    """Reach the cluster and read the metadata; closed cleanly at the end.
+    """Connect to the cluster and read the metadata; close both at the end.
 
-    Without `create_metadata_topic` nothing is created: where there is no metadata topic the
-    metadata is empty, and publishing raises InvalidConfigError. Raises InvalidConfigError if the
-    cluster cannot be reached within the timeout, or if the metadata topic cannot be created as
-    configured.
+    Without `create_metadata_topic` nothing is created. If the metadata topic does not exist, the
+    metadata is empty and publishing raises InvalidConfigError. Raises InvalidConfigError if the
+    cluster is unreachable within the timeout, or if the topic cannot be created as configured.
     """
     configure_command_logging(sys.stderr)
     clock = SystemClock()
@@ -103,7 +102,7 @@ def open_session(
 
 
 class _AbsentTopic(MemoryTopic):
-    """In place of a metadata topic that the cluster does not have: empty, and refuses writes."""
+    """Replaces a metadata topic that the cluster does not have: empty, and rejects writes."""
 
     def __init__(self, clock: Clock, name: str) -> None:
         super().__init__(MemoryLog(clock))
@@ -118,7 +117,7 @@ class _AbsentTopic(MemoryTopic):
 
 
 def leaders_of(session: CommandSession, topic: str) -> Mapping[int, int | None]:
-    """The broker that leads each partition of a topic now. NotFoundError, RetriableError."""
+    """Return the current leader of each partition of a topic. NotFoundError, RetriableError."""
     view = session.bootstrap.view((topic,))
     return {each.partition: each.leader_id for each in view.topic(topic).partitions}
 
@@ -133,10 +132,10 @@ def _read_to_end(metadata: TopicBasedRemoteLogMetadataManager, timeout_ms: int) 
 def metadata_topic(
     config: CommandConfig, view: ClusterView, *, create: bool, clock: Clock
 ) -> EventTopic:
-    """The metadata topic as it is there; as configured only where it is to be created.
+    """Open the metadata topic with its actual shape, or the configured one if it is to be created.
 
-    A command may have been given the cluster's address and nothing else, and what the topic's shape
-    should be is for the managers to check. Where there is none, an empty one that refuses writes.
+    A command may have only the cluster's address, and managers check the topic's shape. Without a
+    topic, and without `create`, return an empty one that rejects writes.
     """
     try:
         found = view.topic(config.metadata.topic_name)
@@ -152,9 +151,9 @@ def metadata_topic(
 
 
 def _until(clock: Clock, deadline_ms: int, ask: Callable[[], T]) -> T:
-    """The answer; RetriableError when the deadline has passed.
+    """Retry until `ask` returns; RetriableError after the deadline.
 
-    What is not found is asked for again: not all brokers know at once what was just created.
+    It retries NotFoundError too, because a new topic does not reach all brokers at once.
     """
     while True:
         try:

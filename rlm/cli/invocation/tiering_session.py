@@ -1,4 +1,4 @@
-"""What commands that begin and end tiering work with, made for an open session."""
+"""Builds the tools of commands that begin or end tiering, for an open session."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ForceOption = Annotated[
 
 
 def tiering_of(session: CommandSession) -> Tiering:
-    """What brings policies into force."""
+    """Build the tool that activates policies."""
     return Tiering(
         PolicyWriter(session.metadata, uuid4),
         BrokerRetention(session.topics, session.clock),
@@ -39,7 +39,7 @@ def tiering_of(session: CommandSession) -> Tiering:
 
 
 def _recalled(session: CommandSession, topic: str, topic_id: UUID) -> tuple[OriginalConfig, ...]:
-    """What the store keeps of a topic whose policy was lost; nothing without a store."""
+    """Return the originals in the store of a topic whose policy was lost; none without a store."""
     config = session.config.storage
     if config is None:
         return ()
@@ -52,7 +52,7 @@ def _recalled(session: CommandSession, topic: str, topic_id: UUID) -> tuple[Orig
 
 
 def tiering_end_of(session: CommandSession, client: ManagerClient) -> TieringEnd:
-    """What takes policies out of force."""
+    """Build the tool that ends policies."""
     return TieringEnd(
         tiering_of(session),
         PolicyWriter(session.metadata, uuid4),
@@ -70,19 +70,19 @@ def tiering_end_of(session: CommandSession, client: ManagerClient) -> TieringEnd
 def end_tiering(
     session: CommandSession, ending: TieringEnd, topic: str, *, delete_remote: bool, force: bool
 ) -> TopicPolicy:
-    """What `TieringEnd.disable` does, within the command's time and one more look of managers."""
-    # Each of them has to look once more, after it has heard that trims are to stop.
+    """Run `TieringEnd.disable` with the remaining timeout plus one cycle of the managers."""
+    # Each manager needs one more cycle after it reads that trims must stop.
     timeout_ms = session.remaining_ms() + session.config.manager.task_interval_ms
     return ending.disable(topic, delete_remote=delete_remote, force=force, timeout_ms=timeout_ms)
 
 
 def show_progress(text: str) -> None:
-    """A step of what takes long, on standard error."""
+    """Print the progress of a slow operation to standard error."""
     typer.echo(text, err=True)
 
 
 def preview_lines(policy: TopicPolicy, risks: Iterable[RecordsAtRisk]) -> Iterator[str]:
-    """What ending a topic's tiering would restore and lose, for people."""
+    """Yield, for people, what ending a topic's tiering would restore and lose."""
     restored = settings_text({each.name: each.value for each in policy.originals})
     yield f"{policy.topic}: {policy.state.name}; would restore {restored}"
     for risk in tuple(risks) or ("nothing",):
@@ -90,7 +90,7 @@ def preview_lines(policy: TopicPolicy, risks: Iterable[RecordsAtRisk]) -> Iterat
 
 
 def settings_text(settings: Mapping[str, str | None]) -> str:
-    """A topic's own settings, for people."""
+    """Format a topic's own settings for people."""
     return ", ".join(
         f"{name}={'(no override)' if value is None else value}" for name, value in settings.items()
     )

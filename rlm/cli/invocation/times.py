@@ -1,4 +1,4 @@
-"""Times as people read them. Pure."""
+"""Formats times for people. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def iso_time(timestamp_ms: int) -> str:
-    """Milliseconds since 1970 as ISO 8601 in UTC, "-" if negative, @ms if no calendar has it."""
+    """Format milliseconds since 1970 as ISO 8601 in UTC; "-" if negative, @ms beyond calendars."""
     if timestamp_ms < 0:
         return "-"
     try:
         time = _EPOCH + timedelta(milliseconds=timestamp_ms)
-    except OverflowError:  # producers may set any time
+    except OverflowError:  # producers may set any timestamp
         return f"@{timestamp_ms}"
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

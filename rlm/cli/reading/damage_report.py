@@ -1,4 +1,4 @@
-"""Puts on record that `rlm read` found a stored object missing or corrupt."""
+"""Records an anomaly when `rlm read` finds a stored object missing or corrupt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rsm.segment.ids import RemoteLogSegmentId
 def report_damage(
     metadata: RemoteLogMetadataManager, clock: Clock, error: NotFoundError | CorruptError
 ) -> None:
-    """Record the object that an error of a read is about; nothing if it names no segment.
+    """Record the object that a read's error is about; do nothing if it names no segment.
 
     RetriableError if the metadata topic cannot be written.
     """

@@ -1,4 +1,4 @@
-"""`rlm explain`: where a record is, and why it is or is not on the broker any more."""
+"""`rlm explain`: shows where a record is, and why it is or is not on the broker."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _explain(
 def _explanation(
     session: CommandSession, tip: TopicIdPartition, offset: int
 ) -> Mapping[str, object]:
-    """By the leader's manager; without one, by the metadata and the leader."""
+    """Return the explanation of the leader's manager, or one from the metadata and the leader."""
     with reaching_cluster(session.config):
         view = session.bootstrap.view((tip.topic,))
     leaders = {each.partition: each.leader_id for each in view.topic(tip.topic).partitions}
@@ -122,7 +122,7 @@ def explained_by_leader(
     tip: TopicIdPartition,
     offset: int,
 ) -> Mapping[str, object] | str:
-    """What the leader's manager says, or why it says nothing and what to do.
+    """Return the response of the leader's manager, or why there is none and what to do.
 
     `managers` are the live ones.
     """
@@ -161,7 +161,7 @@ def _lines(found: Mapping[str, Any]) -> Sequence[str]:
         f" {iso_time(each['last_ms'])}, {each['attempts']} attempts"
         for each in found.get("anomalies", ())
     )
-    if (gap := found.get("gap")) is not None:  # a manager of an older version says nothing of it
+    if (gap := found.get("gap")) is not None:  # a manager of an older version does not return it
         lines.append(
             f"  gap {gap['start_offset']}..{gap['end_offset']} {gap['reason']}"
             f", recorded {iso_time(gap['recorded_ms'])}"

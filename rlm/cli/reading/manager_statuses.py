@@ -1,4 +1,4 @@
-"""What the managers of the cluster say of partitions, asked of all of them at once."""
+"""Requests partitions' statuses from all managers of the cluster at once."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def ask_managers(
     required: Iterable[int],
     complain: Callable[[str], None],
 ) -> Mapping[TopicIdPartition, Mapping[int, ManagerStatus]]:
-    """For each partition, the word of each manager that hosts it, by broker id.
+    """Return, for each partition, the status from each manager that hosts it, by broker id.
 
-    `complain` gets a line for each broker of `required` whose manager does not answer, or that has
-    no live one. The others are asked too, but nothing depends on them.
+    `complain` receives a line for each broker of `required` whose manager does not respond or is
+    not live. Other managers are asked too, but their responses are optional.
     """
     if not leaders:
         return {}

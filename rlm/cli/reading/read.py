@@ -1,4 +1,4 @@
-"""`rlm read`: the records of one partition from both tiers, each once and in order."""
+"""`rlm read`: prints the records of one partition from both tiers, each once and in order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from rsm.segment.ranges import OffsetRange
 _FETCH_THREADS = 2
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _LINES_AT_ONCE = 500
-"""Few enough to stay in a processor's cache until they are written: a batch may hold thousands."""
+"""Few enough to stay in the processor's cache until written; a batch may have thousands."""
 
 _Partition = Annotated[str, typer.Argument(metavar="TOPIC:PARTITION", help="The partition.")]
 _From = Annotated[
@@ -64,7 +64,7 @@ _To = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Selection:
-    """What the command line asks for."""
+    """The records that the command line selects."""
 
     name: PartitionName
     begin: Bound | None
@@ -148,7 +148,7 @@ def _tiered_log(
 
 @contextmanager
 def _reporting_damage(session: CommandSession) -> Iterator[None]:
-    """Put a damaged object on record; the read fails with its own error all the same."""
+    """Record a damaged object as an anomaly; then raise the error of the read."""
     try:
         yield
     except (NotFoundError, CorruptError) as error:
@@ -161,7 +161,7 @@ def _reporting_damage(session: CommandSession) -> Iterator[None]:
 
 @contextmanager
 def _seldom_collecting() -> Iterator[None]:
-    """Look for garbage in cycles seldom: records come by the thousand and are part of none."""
+    """Run the collector of reference cycles seldom, because thousands of records form no cycles."""
     youngest, *others = gc.get_threshold()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *others)
     try:
@@ -171,7 +171,7 @@ def _seldom_collecting() -> Iterator[None]:
 
 
 def _remote_tier(session: CommandSession, stack: ExitStack) -> RemoteTier | None:
-    """The store, if one is configured; closed with the stack."""
+    """Return the store, if one is configured; the stack closes it."""
     settings = session.config.storage
     if settings is None:
         return None
@@ -184,7 +184,7 @@ def _remote_tier(session: CommandSession, stack: ExitStack) -> RemoteTier | None
 
 
 def _range(log: TieredLog, local: PartitionReader, wanted: _Selection) -> OffsetRange:
-    """The offsets asked for, within the log as it is now. NotFoundError outside of it."""
+    """Return the selected offsets within the current log. NotFoundError outside of it."""
     ends = local.offsets()
     committed = wanted.isolation is Isolation.READ_COMMITTED
     log_end = ends.last_stable_offset if committed else ends.high_watermark
@@ -210,7 +210,7 @@ def _offset_of(log: TieredLog, bound: Bound | None, *, default: int, log_end: in
 def _print(
     log: TieredLog, partition: TopicIdPartition, offsets: OffsetRange, *, as_json: bool
 ) -> None:
-    """Write a line per record; ends quietly when nobody reads any more."""
+    """Write a line per record; end quietly when the reader of the output is gone."""
     for found in log.read(offsets.start_offset, offsets.end_offset):
         for start in range(0, len(found.records), _LINES_AT_ONCE):
             records = found.records[start : start + _LINES_AT_ONCE]

@@ -1,4 +1,4 @@
-"""`rlm status`: every tiered partition of the cluster, by brokers, metadata and managers."""
+"""`rlm status`: shows each tiered partition, by brokers, metadata and managers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 
 _ASK_THREADS = 8
-_WIDE = 240  # of a table that goes into a file or a pipe
+_WIDE = 240  # columns of a table in a file or a pipe
 
 _Name = Annotated[
     str | None,
@@ -89,7 +89,7 @@ def _status(
 
 
 def _require_answers(complaints: Sequence[str]) -> None:
-    """RetriableError if managers could not be asked; why was said before the table."""
+    """Raise RetriableError if managers did not respond; the reasons were printed before."""
     if complaints:
         raise RetriableError(
             "lag and trims are not known of all partitions, because managers cannot be asked",
@@ -98,7 +98,7 @@ def _require_answers(complaints: Sequence[str]) -> None:
 
 
 def _topics(session: CommandSession, named: PartitionName | None) -> Sequence[str]:
-    """The topics that may be shown."""
+    """Return the topics that the command may show."""
     if named is not None:
         return (named.topic,)
     return sorted({policy.topic for policy in session.metadata.topic_policies()})
@@ -180,7 +180,7 @@ def _led(
 def _tiered_leads(
     leds: Sequence[LedPartition], stored: Mapping[TopicIdPartition, PartitionMetadata]
 ) -> Mapping[TopicIdPartition, int | None]:
-    """The leaders of partitions that a manager should have something to say of."""
+    """Return the leaders of partitions whose managers should return a status."""
     return {
         led.topic_id_partition: led.leader_id
         for led in leds
@@ -243,7 +243,7 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
 
 
 def _leases_text(leases: Sequence[ReadLease]) -> str:
-    """Who holds the one that ends last, until when, and how many more there are."""
+    """Format the lease that expires last, with its holder, and the number of others."""
     if not leases:
         return ""
     last = max(leases, key=lambda lease: lease.expires_ms)

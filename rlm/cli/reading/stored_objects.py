@@ -1,4 +1,4 @@
-"""What the store has of the objects that hold an offset, as `rlm explain` shows it."""
+"""Checks the stored objects that hold an offset, for `rlm explain`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ AS_RECORDED, MISSING = "as recorded", "missing"
 def stored_objects(
     session: CommandSession, tip: TopicIdPartition, offset: int
 ) -> Mapping[str, object]:
-    """The anomalies on record of the segments that hold an offset, and their objects in the store.
+    """Return the recorded anomalies of the segments that hold an offset, and their objects' states.
 
-    `objects_in_store` is None where no store is configured, or where it cannot be asked.
+    `objects_in_store` is None if no store is configured, or if it does not respond.
     """
     records = session.metadata.list_remote_log_segments(
         tip, states=(SegmentState.COPY_SEGMENT_FINISHED,), from_offset=offset
@@ -42,7 +42,7 @@ def states_of(
     segments: Iterable[RemoteLogSegmentMetadata],
     attempt: CopyAttempt,
 ) -> Mapping[str, str]:
-    """Each object with its state, by length and the checksum that the store keeps."""
+    """Return each object's state, by its length and the checksum in the store."""
     states: dict[str, str] = {}
     for metadata in segments:
         states.update((stored.key, AS_RECORDED) for stored in metadata.objects)

@@ -1,8 +1,8 @@
-"""The two objects of an offloaded ledger as files, opened for reading.
+"""Opens the two objects of an offloaded ledger as files.
 
-User metadata lies in a file beside each, `<file>.meta`, one JSON object, where there is any: as in
-a directory that is a store. A file without it is read all the same; what such a file contains is
-anybody's guess, and the remark says so.
+User metadata of each, if any, is a JSON object in the file `<file>.meta` next to it, as in a
+directory that is a store. A file without user metadata is read too, but its version is unknown; a
+remark reports that.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LEDGER_ID = re.compile(r"-ledger-([0-9]{1,19})\Z", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerFiles:
-    """An open ledger; `remarks` are what a user should know of its files."""
+    """An open ledger; `remarks` are notes for the user about its files."""
 
     ledger: OffloadedLedger
     data_bytes: int
@@ -41,8 +41,8 @@ class LedgerFiles:
 def open_ledger_files(data: Path, index: Path) -> Iterator[LedgerFiles]:
     """Open both files.
 
-    InvalidConfigError for pipes, NotFoundError, RetriableError, CorruptError if they are no
-    ledger's.
+    Raises InvalidConfigError for a pipe, CorruptError if they are not a ledger's files,
+    NotFoundError or RetriableError.
     """
     with ExitStack() as stack:
         data_bytes, read_data = stack.enter_context(_opened(data))
@@ -67,7 +67,7 @@ def read_index_file(path: Path) -> BlockIndex:
 
 
 def _attributes_of(*paths: Path) -> tuple[Mapping[str, str], Sequence[str]]:
-    """The user metadata of both, checked where it is there, and what is said where it is not."""
+    """Return the checked user metadata of both files, and a remark for each file without it."""
     attributes: dict[str, str] = {}
     remarks: list[str] = []
     for path in paths:
@@ -88,9 +88,9 @@ def _ledger_id(path: Path) -> int:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[int, Callable[[ByteRange], bytes]]]:
-    """A file's length, and what reads it at positions."""
+    """Yield a file's length, and a function that reads it at positions."""
     try:
-        if path.is_fifo():  # opening one waits for a writer, and none can be read at positions
+        if path.is_fifo():  # opening a pipe waits for a writer, and it has no positions
             raise InvalidConfigError("not a file but a pipe", path=path)
         file = path.open("rb")
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""`rlm blocks`: ledgers that Pulsar offloaded, as files: looked into, read, written."""
+"""`rlm blocks`: inspects, reads and writes ledgers that Pulsar offloaded, as files."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _store(directory: Path) -> Iterator[FilesystemChunkStorage]:
     with closing(FilesystemChunkStorage(directory)) as storage:
         yield storage
     if is_new:
-        # No store works here: the pair alone is to be left.
+        # No store uses this directory, so only the two objects remain.
         with suppress(OSError):
             incoming.rmdir()
 
@@ -164,6 +164,6 @@ def _entry(line: str, number: int) -> tuple[int, bytes]:
 
 
 def _entry_id(found: object) -> int:
-    if not isinstance(found, int) or isinstance(found, bool):  # `true` is no number in JSON
+    if not isinstance(found, int) or isinstance(found, bool):  # JSON's `true` is not a number
         raise TypeError("not a whole number")
     return found

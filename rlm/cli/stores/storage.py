@@ -1,4 +1,4 @@
-"""`rlm storage`: whether the configured store can do what it must."""
+"""`rlm storage`: checks that the configured store supports all required operations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rlm.worker.fresh_id import fresh_id
 from rsm.storage.probe import ProbeResult, ProbeStep, probe
 from rsm.system_clock import SystemClock
 
-_WIDE = 160  # of a table that goes into a file or a pipe
+_WIDE = 160  # columns of a table in a file or a pipe
 
 
 def register(app: typer.Typer) -> None:

@@ -1,6 +1,6 @@
-"""Damaged segments as `rlm topic resolve` lists them, each with the command that gives it up.
+"""Lists damaged segments for `rlm topic resolve`, each with the command that gives it up.
 
-An id may begin with "-", so the commands join it to the option by "=".
+An id may begin with "-", so the command joins it to the option with "=".
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DamagedSegment:
-    """A finished segment, and the anomalies on record of its objects.
+    """A finished segment, and the recorded anomalies of its objects.
 
-    `is_accepted`: an operator has given all of those objects up.
+    `is_accepted`: an operator has given up all of those objects.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -38,7 +38,7 @@ class DamagedSegment:
 def damaged_segments(
     state: PartitionState, segments: Iterable[RemoteLogSegmentMetadata]
 ) -> tuple[DamagedSegment, ...]:
-    """The segments of a partition with an open anomaly, by offset."""
+    """Return the segments of a partition with an open anomaly, by offset."""
     known = tuple(segments)
     found = open_anomalies(state, known)
     damaged = []
@@ -58,7 +58,7 @@ def damaged_segments(
 
 
 def damage_lines(damaged: DamagedSegment) -> Iterator[str]:
-    """Its offsets, its objects and what to do, for people."""
+    """Yield the segment's offsets, its objects and what to do, for people."""
     tip = damaged.metadata.segment_id.topic_id_partition
     offsets = damaged.metadata.offsets
     yield (
@@ -76,7 +76,7 @@ def damage_lines(damaged: DamagedSegment) -> Iterator[str]:
 
 
 def damage_as_json(damaged: DamagedSegment) -> Mapping[str, object]:
-    """The same for programs."""
+    """Return the same for programs."""
     offsets = damaged.metadata.offsets
     return {
         "segment_id": id_to_text(damaged.metadata.segment_id.id),

@@ -1,4 +1,4 @@
-"""`rlm topic resolve TOPIC:P --lost-segment ID`: give up what one damaged segment held."""
+"""`rlm topic resolve TOPIC:P --lost-segment ID`: gives up the records of a damaged segment."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def resolve_lost_segments(
 ) -> None:
     """Accept the losses, or with `dry_run` only show them.
 
-    Raises as `LossAcceptance.examine`, before any is accepted.
+    Raises as `LossAcceptance.examine` does, before it accepts any.
     """
     if name.partition is None:
         raise InvalidConfigError("not a partition", found=name.topic, expected="TOPIC:PARTITION")
@@ -66,7 +66,7 @@ def resolve_lost_segments(
 
 
 def losses_text(losses: Sequence[AcceptableLoss], *, accepted: bool, as_json: bool) -> str:
-    """What is printed; as JSON one object for one segment, a list for several."""
+    """Return the output; in JSON, one object for one segment, a list for several."""
     if not as_json:
         return "\n".join(line for each in losses for line in loss_lines(each, accepted=accepted))
     documents = [loss_as_json(each, accepted=accepted) for each in losses]
@@ -74,7 +74,7 @@ def losses_text(losses: Sequence[AcceptableLoss], *, accepted: bool, as_json: bo
 
 
 def loss_lines(loss: AcceptableLoss, *, accepted: bool) -> Iterator[str]:
-    """What is lost, of which objects, and what happens now."""
+    """Yield the lost offsets, the damaged objects and what happens next."""
     tip = loss.segment_id.topic_id_partition
     label = f"{tip.topic}:{tip.partition}"
     for offsets in loss.lost:
@@ -101,7 +101,7 @@ def loss_lines(loss: AcceptableLoss, *, accepted: bool) -> Iterator[str]:
 
 
 def loss_as_json(loss: AcceptableLoss, *, accepted: bool) -> Mapping[str, object]:
-    """The same for programs."""
+    """Return the same for programs."""
     tip = loss.segment_id.topic_id_partition
     return {
         "topic": tip.topic,

@@ -1,4 +1,4 @@
-"""`rlm offload`: have what is rolled stored now, and wait until it is."""
+"""`rlm offload`: requests copies of rolled segments now, and waits for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rlm pause` and `rlm resume`: keep the managers from copying, trimming or deleting of a topic."""
+"""`rlm pause` and `rlm resume`: stop and resume copies, trims and deletions of a topic."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _change(topic: str, what: _Task | None, cluster: ClusterOptions, *, resume: 
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         pausing = Pausing(session.metadata, uuid4)
         named = [each for each in session.metadata.topic_policies() if each.topic == topic]
-        if resume and named:  # also of a topic that was deleted since: its removal was paused, too
+        if resume and named:  # a topic that was deleted since has a paused removal to resume
             left = frozenset[PausableTask]().union(*(pausing.resume(p, tasks) for p in named))
         else:
             policy, _ = find_tiered(session, name)

@@ -1,4 +1,4 @@
-"""`rlm topic resolve`: accept what a topic's partitions have lost, so that things go on."""
+"""`rlm topic resolve`: accepts what a topic's partitions have lost, to unblock the managers."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def _resolve(
 
 
 class PartitionLosses(NamedTuple):
-    """What a partition has lost, as its leader of `leader_epoch` showed it.
+    """A partition's losses, as its leader of `leader_epoch` showed them.
 
-    `damaged` are segments with an open anomaly: nothing is accepted of those here.
+    `damaged` are segments with an open anomaly; this command does not accept those.
     """
 
     topic_id_partition: TopicIdPartition
@@ -112,7 +112,7 @@ class PartitionLosses(NamedTuple):
 
 
 def resolved_text(found: Sequence[PartitionLosses], *, accepted: bool, as_json: bool) -> str:
-    """What is printed: losses, and damaged segments with the commands that give them up."""
+    """Return the output: losses, and damaged segments with the commands that give them up."""
     if as_json:
         return json.dumps([_as_json(each, accepted=accepted) for each in found])
     lines = [line for each in found for line in _lines(each)]

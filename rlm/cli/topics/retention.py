@@ -1,4 +1,4 @@
-"""`rlm retention run`: let go now what is past a topic's retention."""
+"""`rlm retention run`: expires now what is past a topic's retention."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class LeadersRetention:
         leaders: Mapping[int, int | None],
         managers: Iterable[ProcessRegistered],
     ) -> None:
-        """`leaders` is the broker that leads each partition, `managers` are the live ones."""
+        """`leaders` is the leader of each partition, `managers` are the live managers."""
         self._client = client
         self._topic = topic
         self._leaders = leaders
@@ -123,7 +123,7 @@ class LeadersRetention:
             self._client.run_cycle(each)
 
     def _unheard(self, partitions: Sequence[int]) -> RetriableError:
-        """Names the brokers whose managers are missing, if that is why."""
+        """Return an error with the brokers whose managers are missing, if that is the reason."""
         present = {each.broker_id for each in self._managers}
         leaders = {self._leaders[partition] for partition in partitions}
         missing = sorted(leader for leader in leaders - present if leader is not None)

@@ -1,4 +1,4 @@
-"""`rlm topic`: which topics are tiered, and how."""
+"""`rlm topic`: tiers topics, lists them, and ends their tiering."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from rsm.segment.ids import id_to_text
 
 _MINUTE_MS = 60_000
 _MIB = 1 << 20
-_WIDE = 200  # of a table that goes into a file or a pipe
+_WIDE = 200  # columns of a table in a file or a pipe
 
 _TopicArgument = Annotated[str, typer.Argument(metavar="NAME", help="The topic.")]
 _TotalMs = Annotated[int | None, typer.Option(help="Total retention, -1 unlimited.")]
@@ -202,14 +202,14 @@ def _disable(
 
 
 def _one_of(value: int | None, other: int | None, factor: int, name: str) -> int | None:
-    """A lag in its own unit, or in PIP-17's."""
+    """Return a lag that is given in its own unit or in PIP-17's."""
     if value is not None and other is not None:
         raise InvalidConfigError(f"--offload-{name} is the same setting as a copy lag: give one")
     return value if other is None else other * factor
 
 
 def _since(lag_ms: int | None, minutes: int | None) -> CopyLagSince | None:
-    """What the given lag in time counts from; None if none was given."""
+    """Return the start of the given lag in time; None if none was given."""
     if minutes is not None:
         return CopyLagSince.ROLL
     return None if lag_ms is None else CopyLagSince.NEWEST_RECORD

@@ -1,4 +1,4 @@
-"""`rlm uninstall`: the brokers' own retention back on every topic, so that we can go."""
+"""`rlm uninstall`: restores the brokers' own retention of all topics, so that `rlm` can stop."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _uninstall(
 
 
 def _in_force(session: CommandSession) -> list[TopicPolicy]:
-    """The policies that hold a topic's own retention off; not those of topics that are gone."""
+    """Return the policies that replace a topic's own retention, except those of deleted topics."""
     policies = [p for p in session.metadata.topic_policies() if p.state is not PolicyState.DISABLED]
     with reaching_cluster(session.config):
         view = session.bootstrap.view(sorted({policy.topic for policy in policies}))
@@ -81,7 +81,7 @@ def _in_force(session: CommandSession) -> list[TopicPolicy]:
 def _ended(
     session: CommandSession, ending: TieringEnd, policy: TopicPolicy, *, force: bool, dry_run: bool
 ) -> bool:
-    """Whether that went well; if not, it is told, and the others are not kept waiting."""
+    """Return whether the topic's tiering ended; report an error, so that others continue."""
     try:
         if dry_run:
             now, risks = ending.preview(policy.topic, timeout_ms=session.remaining_ms())
@@ -99,7 +99,7 @@ def _ended(
 
 
 def _not_restored(session: CommandSession, *, force: bool, dry_run: bool) -> Iterator[str]:
-    """Restore the topics that only the store still knows of; what of them could not be."""
+    """Restore topics that only the store still has; yield those that could not be restored."""
     config = session.config.storage
     if config is None:
         return
