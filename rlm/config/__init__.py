@@ -1,5 +1,5 @@
-"""The configuration file: read once into frozen sections; what files tell is checked at once.
+"""The configuration file: read once into frozen sections and checked at once.
 
-Sections and their keys are rlm.config.sections, the whole rlm.config.load. Nothing here speaks to
-the cluster or to the store's service.
+rlm.config.sections has the sections with their keys, rlm.config.load the whole configuration. This
+package does not connect to the cluster or to the store.
 """

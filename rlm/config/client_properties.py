@@ -1,7 +1,7 @@
-"""Settings that are passed to the Kafka client (librdkafka) as they stand.
+"""Settings that are passed unchanged to the Kafka client (librdkafka).
 
-Refuses those that the product decides itself, because a copy would not be safe with others. What
-looks like a secret is printed by nothing here; `librdkafka()` is the one way out.
+It rejects those that `rlm` sets itself, because other values would make copies unsafe. It prints no
+value whose key suggests a secret; only `librdkafka()` reveals those.
 """
 
 from __future__ import annotations
@@ -55,35 +55,35 @@ COMMON_KEYS = (
     "ssl.key.password",
     "ssl.key.pem",
 )
-"""Keys of the Kafka client that configurations name most: what a misspelled key may have meant."""
+"""The most common keys of the Kafka client, as suggestions for a misspelled key."""
 
 
 def is_owned(name: str) -> bool:
-    """Whether the product sets this librdkafka key itself, so that nobody else may."""
+    """Return whether `rlm` sets this librdkafka key itself, so that users may not."""
     return name in _OWNED
 
 
 def is_secret(name: str) -> bool:
-    """Whether the value of this key must not be shown."""
+    """Return whether the value of this key must not be shown."""
     return _SECRET.search(name) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientProperties:
-    """Keys and values for librdkafka, without the prefix they have in the file."""
+    """Keys and values for librdkafka, without the prefix of the configuration file."""
 
     plain: Mapping[str, str] = field(default_factory=dict)
     secret: Mapping[str, SecretStr] = field(default_factory=dict)
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> ClientProperties:
-        """Split `values` into what may be shown and what may not."""
+        """Separate `values` into plain ones and secrets."""
         return cls(
             plain={name: value for name, value in values.items() if not is_secret(name)},
             secret={name: SecretStr(value) for name, value in values.items() if is_secret(name)},
         )
 
     def librdkafka(self) -> dict[str, str]:
-        """All of them, secrets in clear: for the client's constructor and nothing else."""
+        """Return all settings with secrets in clear; only for the client's constructor."""
         revealed = {name: value.get_secret_value() for name, value in self.secret.items()}
         return {**self.plain, **revealed}

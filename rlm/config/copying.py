@@ -1,4 +1,4 @@
-"""The settings of how fast segments are copied, and of what happens when they cannot be."""
+"""The settings for the speed of copies, and for outages of the store."""
 
 from __future__ import annotations
 

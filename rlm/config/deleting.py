@@ -1,4 +1,4 @@
-"""The settings of what is deleted, and how carefully."""
+"""The settings for deletions, and for the safeguards against unwanted ones."""
 
 from __future__ import annotations
 

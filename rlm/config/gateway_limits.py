@@ -1,4 +1,4 @@
-"""The settings of what clients may take of a gateway."""
+"""The settings that limit what clients may take from a gateway."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The settings of TLS at the gateway, towards clients and towards the broker.
 
-Names and values are Kafka's, with stores of the type PEM. What the files hold is looked at by
-rlm.gateway.listener.tls.
+Names and values are Kafka's, with stores of the type PEM. rlm.gateway.listener.tls reads and checks
+the files.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ UPSTREAM_KEY_PASSWORD_KEY = "gateway.upstream.ssl.key.password"  # noqa: S105 - 
 
 
 class ListenerProtocol(Enum):
-    """What clients speak to a gateway. SASL, if there is any, is the broker's matter."""
+    """The protocol between clients and a gateway; SASL, if any, is between client and broker."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
 
 
 class ClientAuth(Enum):
-    """Whether clients must show certificates, as Kafka's `ssl.client.auth`."""
+    """Whether clients must show certificates, as in Kafka's `ssl.client.auth`."""
 
     NONE = "none"
     REQUESTED = "requested"
@@ -110,17 +110,17 @@ class GatewayTlsConfig(Section):
 
     @property
     def is_on(self) -> bool:
-        """Whether clients speak TLS."""
+        """Whether clients use TLS."""
         return self.protocol is ListenerProtocol.SSL
 
     @property
     def revealed_key_password(self) -> str | None:
-        """In clear: for whoever opens the key and nobody else."""
+        """The password in clear; only for opening the key."""
         return _revealed(self.key_password)
 
     @property
     def revealed_upstream_key_password(self) -> str | None:
-        """In clear: as above."""
+        """The password in clear; only for opening the key."""
         return _revealed(self.upstream_key_password)
 
     @field_validator("client_auth")
@@ -133,7 +133,7 @@ class GatewayTlsConfig(Section):
     @field_validator("protocol")
     @classmethod
     def _check_protocol(cls, value: ListenerProtocol, info: ValidationInfo) -> ListenerProtocol:
-        """Refuse what would be less secure than it reads."""
+        """Reject settings that would be less secure than they look."""
         has_keystore = info.data.get("keystore") is not None
         if value is ListenerProtocol.SSL and not has_keystore:
             raise ValueError(f"{KEYSTORE_KEY} beside it")

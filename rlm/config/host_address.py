@@ -1,4 +1,4 @@
-"""What a host name or address says by itself, without a look-up. Pure."""
+"""Classifies a host name or address without a look-up. Pure."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ _LOOPBACK_NAMES = frozenset(
 
 
 def is_loopback(host: str) -> bool:
-    """Whether each host finds itself there. Of names, those that mean it on every host."""
+    """Return whether each host reaches itself there; names count if they mean that everywhere."""
     name = host.lower().removesuffix(".")
-    if name in _LOOPBACK_NAMES or name.endswith(".localhost"):  # the latter: RFC 6761
+    if name in _LOOPBACK_NAMES or name.endswith(".localhost"):  # .localhost: RFC 6761
         return True
     address = _address_of(host)
     return address is not None and address.is_loopback
 
 
 def is_unspecified(host: str) -> bool:
-    """Whether it is a wildcard: an address to listen on, and none to connect to."""
+    """Return whether it is a wildcard address, to listen on but not to connect to."""
     address = _address_of(host)
     return address is not None and address.is_unspecified
 
 
 def _address_of(host: str) -> IPv4Address | IPv6Address | None:
-    """The IP address, of IPv4 also where it is written as one of IPv6; None for a name."""
+    """Return the IP address, converting an IPv4-mapped IPv6 address to IPv4; None for a name."""
     try:
         address = ip_address(host.strip("[]").partition("%")[0])
     except ValueError:

@@ -1,6 +1,6 @@
-"""From a file to the whole configuration, or to one error that names the place.
+"""Loads a file into the whole configuration, or raises one error with the file, line and key.
 
-An unknown key is an error, because a misspelt one would silently leave its default in force.
+An unknown key is an error, because a misspelled one would silently leave its default active.
 """
 
 from __future__ import annotations
@@ -47,22 +47,24 @@ from rsm.segment.errors import InvalidConfigError
 _OWN_PREFIXES = (PREFIX, "rsm.", "rlmm.", "remote.")
 _LOG_DIRS_KEY = "log.dirs"
 _NODE_LISTENERS_KEY = "gateway.node.listeners"
-_LEAST_LIKENESS = 0.6  # of difflib: what is less alike is no misspelling
+_LEAST_LIKENESS = 0.6  # of difflib: a less similar key is no misspelling
 
 S = TypeVar("S", bound=Section)
 
 ClientCheck = Callable[[Mapping[str, str]], None]
-"""Is given the Kafka client's settings without prefix, secrets in clear. Raises InvalidConfigError,
-whose context's `key` is the setting to blame, if one is known."""
+"""Checks the Kafka client's settings, without prefix and with secrets in clear.
+
+Raises InvalidConfigError; `key` in its context is the wrong setting, if known.
+"""
 
 
 def _take_any(_client: Mapping[str, str]) -> None:
-    """The check of whoever opens no Kafka client."""
+    """Accept any client settings, for callers that open no Kafka client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """What the processes beside a broker are built from, and a gateway beside none."""
+    """The configuration of all processes on a broker's host, or of a gateway without a broker."""
 
     cluster: ClusterConfig
     host: HostConfig
@@ -81,7 +83,7 @@ class Config:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandConfig:
-    """What a command on any host is built from; `storage` is None if no store was given."""
+    """The configuration of a command on any host; `storage` is None if no store was given."""
 
     cluster: ClusterConfig
     storage: StorageConfig | None
@@ -90,16 +92,16 @@ class CommandConfig:
     rest_tls: RestTlsConfig
 
     def required_storage(self) -> StorageConfig:
-        """The store, for commands that read it; InvalidConfigError if none was given."""
+        """Return the store for commands that read it; InvalidConfigError if none was given."""
         if self.storage is None:
             raise InvalidConfigError("missing setting", key=FILESYSTEM_ROOT_KEY)
         return self.storage
 
 
 def load_config(path: Path, check_client: ClientCheck = _take_any) -> Config:
-    """The configuration of `rlm run`. InvalidConfigError.
+    """Load the configuration of `rlm run`. InvalidConfigError.
 
-    Nothing is looked at but the file, and what `check_client` looks at.
+    It reads only the file, except for what `check_client` reads.
     """
     properties = read_properties(path)
     config = _config(properties, check_client)
@@ -109,9 +111,9 @@ def load_config(path: Path, check_client: ClientCheck = _take_any) -> Config:
 
 
 def load_gateway_config(path: Path, check_client: ClientCheck = _take_any) -> Config:
-    """The configuration of `rlm gateway`, which may be beside no broker: then without log dirs.
+    """Load the configuration of `rlm gateway`, which has no log dirs without a broker.
 
-    Raises as `load_config`.
+    Raises as `load_config` does.
     """
     return _config(read_properties(path), check_client)
 
@@ -138,17 +140,17 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
 
 
 def load_command_config(path: Path, check_client: ClientCheck = _take_any) -> CommandConfig:
-    """The part of `rlm run`'s file that commands need. InvalidConfigError."""
+    """Load the part of `rlm run`'s file that commands need. InvalidConfigError."""
     return _command_config(read_properties(path), check_client)
 
 
 def client_command_config(
     bootstrap_server: str, path: Path | None, check_client: ClientCheck = _take_any
 ) -> CommandConfig:
-    """The configuration of a command that was told its cluster on the command line.
+    """Build the configuration of a command whose cluster is on the command line.
 
-    `path`: properties of the Kafka client without a prefix, as Kafka's own tools take them; the
-    keys of `rlm run`'s file may stand there too. InvalidConfigError.
+    `path` has properties of the Kafka client without a prefix, as for Kafka's own tools. It may
+    also have keys of `rlm run`'s file. InvalidConfigError.
     """
     source = "--bootstrap-server" if path is None else str(path)
     given = {} if path is None else read_properties(path).entries
@@ -186,7 +188,7 @@ def _refuse_unknown_keys(properties: Properties) -> None:
 
 
 def _suggestion(key: str, known: Iterable[str]) -> Mapping[str, str]:
-    """The key that was meant, by its spelling; nothing where none is close."""
+    """Return the key that the user probably meant, by its spelling; empty if none is similar."""
     meant = [name for name in known if name != CLIENT_KEYS]
     meant += [PREFIX + name for name in COMMON_KEYS]
     nearest = difflib.get_close_matches(key, meant, n=1, cutoff=_LEAST_LIKENESS)
@@ -194,7 +196,7 @@ def _suggestion(key: str, known: Iterable[str]) -> Mapping[str, str]:
 
 
 def _refuse_misplaced_keys(properties: Properties) -> None:
-    """What only a gateway of the whole cluster has, which has no log dirs; and one way of it."""
+    """Reject keys of a cluster-wide gateway if log dirs are set, or if two such keys conflict."""
     given = [key for key in (_NODE_LISTENERS_KEY, NAME_TEMPLATE_KEY) if key in properties.entries]
     if given and _LOG_DIRS_KEY in properties.entries:
         raise properties.invalid(
@@ -238,7 +240,7 @@ def _check_client(properties: Properties, check_client: ClientCheck) -> None:
 def _invalid(
     details: ErrorDetails, section: type[Section], properties: Properties
 ) -> InvalidConfigError:
-    name = str(details["loc"][0])  # of a default that does not fit, the field's; else the key
+    name = str(details["loc"][0])  # the field's name for a default that does not fit; else the key
     key = str(section.model_fields[name].validation_alias) if name in section.model_fields else name
     if details["type"] == "missing":
         return properties.invalid("missing setting", key)

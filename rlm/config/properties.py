@@ -1,7 +1,7 @@
-"""A Java .properties file as keys and values that remember their line.
+"""Parses a Java .properties file into keys, values and line numbers.
 
-Owns the file's grammar only: what a key means is rlm.config.sections' matter. As in Java the last
-of equal keys holds; values are stripped, as Kafka strips them. The encoding is UTF-8.
+This module knows only the file's grammar; rlm.config.sections gives keys a meaning. As in Java, the
+last of equal keys wins. Values are stripped, as in Kafka. The encoding is UTF-8.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rsm.segment.errors import InvalidConfigError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """One value and the line that its key stands on; 0 if it came from no file."""
+    """One value and the line of its key; line 0 if it came from no file."""
 
     value: str = field(repr=False)
     line: int = 0
@@ -25,18 +25,18 @@ class Property:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Properties:
-    """All keys of one source. `source` is a file's path, or names the command line."""
+    """All keys of one source; `source` is a file's path, or names the command line."""
 
     source: str
     entries: Mapping[str, Property]
 
     def get(self, key: str) -> str | None:
-        """The key's value, None if it is not given."""
+        """Return the key's value, None if it is not given."""
         entry = self.entries.get(key)
         return None if entry is None else entry.value
 
     def invalid(self, message: str, key: str, **context: object) -> InvalidConfigError:
-        """An error that says in which file and line `key` stands; for the caller to raise."""
+        """Return an error with the file and line of `key`; the caller raises it."""
         entry = self.entries.get(key)
         where: dict[str, object] = {"file": self.source}
         if entry is not None and entry.line:
@@ -45,7 +45,7 @@ class Properties:
 
 
 def read_properties(path: Path) -> Properties:
-    """Read a file. InvalidConfigError if it cannot be read or is no .properties file."""
+    """Read a file. InvalidConfigError if it is unreadable or not a .properties file."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -59,7 +59,7 @@ def read_properties(path: Path) -> Properties:
 
 
 def parse_properties(text: str, *, source: str) -> Properties:
-    """Parse the text of a .properties file; InvalidConfigError for a malformed escape."""
+    """Parse the text of a .properties file. InvalidConfigError for a malformed escape."""
     try:
         entries = dict(_entries(text))
     except javaproperties.InvalidUEscapeError as error:

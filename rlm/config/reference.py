@@ -1,4 +1,4 @@
-"""docs/config.md, made from the sections: `python -m rlm.config.reference > docs/config.md`."""
+"""Makes docs/config.md: `python -m rlm.config.reference > docs/config.md`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ listed here is an error. The last of equal keys holds. This page is made by `mak
 
 
 def render() -> str:
-    """The whole page."""
+    """Render the whole page."""
     return "\n".join([_HEAD, *(_render_section(section) for section in SECTIONS)])
 
 

@@ -1,4 +1,4 @@
-"""The settings of TLS at the managers' HTTP API. rlm.tls.http_tls reads the files."""
+"""The settings of TLS at the managers' HTTP API; rlm.tls.http_tls reads the files."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class RestTlsConfig(Section):
 
     @property
     def is_on(self) -> bool:
-        """Whether the manager's API speaks HTTPS."""
+        """Whether the manager's API uses HTTPS."""
         return self.keystore is not None
 
     @property
     def revealed_key_password(self) -> str | None:
-        """In clear: for whoever opens the key and nobody else."""
+        """The password in clear; only for opening the key."""
         return None if self.key_password is None else self.key_password.get_secret_value()
 
     @field_validator("key_password")

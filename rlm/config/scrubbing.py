@@ -1,4 +1,4 @@
-"""The settings of the scrub, which looks for damaged objects before a reader finds them."""
+"""The settings of the scrub, which finds damaged objects before readers do."""
 
 from __future__ import annotations
 

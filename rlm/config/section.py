@@ -1,4 +1,4 @@
-"""What every section of the configuration is."""
+"""The base class of all sections of the configuration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Section(BaseModel):
-    """Settings that belong together; frozen, and built by field names or by keys."""
+    """A group of related settings; frozen, and built by field names or by keys."""
 
     model_config = ConfigDict(
         frozen=True,

@@ -1,7 +1,7 @@
-"""Every setting: its key, type, bounds, default and meaning. docs/config.md is made from this.
+"""All settings: key, type, bounds, default and description. docs/config.md is made from them.
 
-Names and defaults are Kafka's wherever Kafka has the setting. A section is what one part of the
-product is handed; `rlm.config.load` fills them.
+Names and defaults are Kafka's wherever Kafka has the setting. Each section is for one part of
+`rlm`; rlm.config.load fills it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ClusterConfig(Section):
 
     @property
     def bootstrap_text(self) -> str:
-        """The brokers as librdkafka wants them."""
+        """The brokers in librdkafka's format."""
         return ",".join(map(str, self.bootstrap_servers))
 
 
@@ -370,10 +370,10 @@ SECTIONS: tuple[type[Section], ...] = (
 
 
 def keys_of(section: type[Section]) -> tuple[str, ...]:
-    """The section's keys as they stand in the file, in order."""
+    """Return the section's keys as in the file, in order."""
     return tuple(str(field.validation_alias) for field in section.model_fields.values())
 
 
 def known_keys() -> tuple[str, ...]:
-    """All keys of all sections."""
+    """Return all keys of all sections."""
     return tuple(key for section in SECTIONS for key in keys_of(section))

@@ -1,7 +1,7 @@
-"""The types of configuration values that are more than a number or a word, and their grammar.
+"""The types of configuration values beyond numbers and plain text, and their grammar.
 
-Every parser takes the text as it stands in the file and raises ValueError with what was expected,
-as pydantic wants it.
+Each parser takes the text from the file and raises ValueError with the expected value, as pydantic
+requires.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostPort:
-    """A host name or address and a TCP port; port 0 lets the system choose (listeners only)."""
+    """A host name or address and a TCP port; at port 0 the system chooses one (listeners only)."""
 
     host: str
     port: int
 
     @property
     def is_loopback(self) -> bool:
-        """Whether each host finds itself there."""
+        """Whether each host reaches itself at this address."""
         return is_loopback(self.host)
 
     @property
     def is_unspecified(self) -> bool:
-        """Whether the host is a wildcard, where nobody can connect to."""
+        """Whether the host is a wildcard address, which accepts no connections by that name."""
         return is_unspecified(self.host)
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class HostPort:
 
 
 class Backend(Enum):
-    """The stores that segments can be kept in."""
+    """The stores that can contain segments."""
 
     FILESYSTEM = "filesystem"
     S3 = "s3"
@@ -58,14 +58,14 @@ class Backend(Enum):
 
 
 class Layout(Enum):
-    """What new segments look like as objects."""
+    """How new segments are laid out as objects."""
 
     RAW = "raw"
     BLOCK_V1 = "block_v1"
 
 
 class CopyVerification(Enum):
-    """What a copy is checked by, besides its length and the store's own checksum."""
+    """How a copy is verified, in addition to its length and the store's own checksum."""
 
     NONE = "none"
     READ = "read"

@@ -1,4 +1,4 @@
-"""The settings of the stores of the large clouds."""
+"""The settings of the stores S3, Azure Blob Storage and Google Cloud Storage."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class S3Keys(StoreChoice):
     )
 
     def s3_settings(self) -> S3Settings:
-        """What the binding is opened with."""
+        """Return the settings of the store's binding."""
         assert self.s3_bucket is not None
         return S3Settings(
             bucket=self.s3_bucket,
@@ -164,7 +164,7 @@ class AzureKeys(StoreChoice):
     )
 
     def azure_settings(self) -> AzureSettings:
-        """What the binding is opened with."""
+        """Return the settings of the store's binding."""
         assert self.azure_container is not None
         assert self.azure_connection_string is not None
         return AzureSettings(
@@ -226,7 +226,7 @@ class GcsKeys(StoreChoice):
     )
 
     def gcs_settings(self) -> GcsSettings:
-        """What the binding is opened with."""
+        """Return the settings of the store's binding."""
         assert self.gcs_bucket is not None
         return GcsSettings(
             bucket=self.gcs_bucket,

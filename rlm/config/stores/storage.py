@@ -1,4 +1,4 @@
-"""The settings of the store: which one, how it is reached, and what it may be made to do."""
+"""The settings of the store: its kind, its address, and its limits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 HDFS_NAMENODES_KEY = "rsm.config.storage.hdfs.namenode.urls"
 HDFS_ROOT_KEY = "rsm.config.storage.hdfs.root"
 
-# One of these stands in every configuration that has a store.
+# Each configuration with a store has one of these keys.
 STORE_KEYS = (BACKEND_KEY, FILESYSTEM_ROOT_KEY)
 
 
@@ -145,7 +145,7 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
     )
 
     def store(self) -> StoreSettings:
-        """What the binding is opened with."""
+        """Return the settings of the store's binding."""
         match self.backend:
             case Backend.AZURE:
                 return self.azure_settings()
@@ -156,15 +156,15 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
             case Backend.S3:
                 return self.s3_settings()
             case Backend.FILESYSTEM:
-                assert self.filesystem_root is not None  # checked below, as what others need
+                assert self.filesystem_root is not None  # a validator requires it
                 return FilesystemSettings(root=self.filesystem_root, access=self.file_access())
 
     def file_access(self) -> FileAccess:
-        """With which permissions a directory store makes files."""
+        """Return the permissions of files in a directory store."""
         return FileAccess(mode=self.filesystem_file_mode)
 
     def rehearsal(self) -> RehearsalSettings:
-        """How the store is to be worse than it is."""
+        """Return the delays, limits and faults of the store for a rehearsal."""
         return RehearsalSettings(
             delay_ms=self.slow_delay_ms,
             bytes_per_second=self.throttle_bytes_per_second,

@@ -1,4 +1,4 @@
-"""Which store it is. Every backend's section stands on this, so that it knows whether it counts."""
+"""The choice of the store; each store's section extends it, to know whether it is chosen."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class StoreChoice(Section):
 
 
 def required(value: T | None, backend: Backend, info: ValidationInfo) -> T | None:
-    """`value`, which a configuration of `backend` must have."""
+    """Return `value`; raise if it is missing and `backend` is chosen, which requires it."""
     if value is None and info.data.get("backend") is backend:
         raise PydanticCustomError("missing", "a value for this backend")
     return value
