@@ -1,9 +1,9 @@
 """Dead letters: segments whose deletion keeps failing, as values and as records. Pure.
 
 A dead letter contains all that a repair needs without the metadata topic: the segment, the objects
-that may still exist, and the position of the accepted DELETE_SEGMENT_STARTED. Only a reader that
-has read past that position may conclude that the segment is gone from the metadata. The key is the
-segment's subject (rlmm/record_keys.py), so a later dead letter of the segment replaces the earlier.
+that may still exist, and the position of the accepted DELETE_SEGMENT_STARTED. A reader must have
+read past that position before it concludes that the metadata no longer has the segment. The key is
+the segment's subject (rlmm/record_keys.py), so a later dead letter of the segment replaces it.
 """
 
 from __future__ import annotations

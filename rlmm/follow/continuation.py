@@ -1,8 +1,8 @@
 """Continuation: which topic the cache follows, and whether the cached state may be continued.
 
-The topic is created only for a cache that never followed one. **Data loss:** a topic that is gone
-took its metadata with it, and processes would take an empty new topic for the true state. A cache
-of another topic, or of records that this one lost, is rebuilt; its old data is set aside.
+It creates the topic only for a cache that never followed one. The metadata of a deleted topic is
+lost, and processes would take an empty new topic for the true state. A cache of another topic, or
+of records that this one lost, is rebuilt; its old data is set aside.
 """
 
 from __future__ import annotations

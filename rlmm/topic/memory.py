@@ -1,8 +1,8 @@
 """The metadata topic in memory: a log that several clients share, with compaction on demand.
 
-It behaves like the topic in Kafka, for tests and simulations: offsets are not reused, append times
-come from the given clock, tombstones stay, compaction leaves gaps, and the topic can be recreated
-or cut while clients read it.
+It behaves like the topic in Kafka, for tests and simulations. Offsets are not reused, and append
+times come from the given clock. Tombstones stay, compaction leaves gaps, and a test can recreate or
+cut the topic while clients read it.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class MemoryLog:
 
 
 class MemoryTopic(EventTopic):
-    """One process's client of a MemoryLog. Not thread-safe, except `publish`."""
+    """One process's client of a MemoryLog. Only `publish` and `end_offsets` are thread-safe."""
 
     def __init__(self, log: MemoryLog) -> None:
         self._log = log

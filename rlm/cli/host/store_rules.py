@@ -16,7 +16,7 @@ _BACKENDS_WITH_RULES = frozenset({Backend.S3, Backend.GCS})
 
 
 def store_rule_rows(settings: StorageConfig | None) -> tuple[CheckRow, ...]:
-    """Return the rows of the configured store; none if its rules cannot be read."""
+    """Return the rows of the configured store; none unless it is a bucket of S3 or GCS."""
     if settings is None or settings.backend not in _BACKENDS_WITH_RULES:
         return ()
     try:
