@@ -1,17 +1,16 @@
 """SegmentStorageManager: the RemoteStorageManager over a layout and a chunk storage.
 
-The order of effects, here and nowhere else:
+This module alone decides the order of effects:
 
     copy     for each object in the layout's order, the companion last: write -> verify; on any
              error delete what may have been written, and raise the error
-    delete   the objects in the order of writing, so the companion last: as long as anything of a
-             segment is there, the store itself tells what it is
+    delete   the objects in the order of writing, so the companion last: it describes the segment
+             as long as any other object of it exists
 
-Metadata events are not sent from here: objects are recorded before the copy and after deletion by
-the caller. Memory: for each copy under way what its source yields at once (1 MiB unless its reader
-chose otherwise) + its encoded companion twice; for each read the range asked for, twice where the
-layout's objects hold more than the log; and the cache of companions and indexes,
-`decoded_cache_bytes` in all.
+This module writes no metadata events: the caller records objects before the copy and after the
+deletion. Memory: each running copy needs one piece of its source (1 MiB by default) and its encoded
+companion twice. Each read needs its range, twice if the layout's objects contain more than the log.
+The cache of companions and indexes needs `decoded_cache_bytes` in total.
 """
 
 from __future__ import annotations
@@ -58,11 +57,10 @@ _log = logging.getLogger(__name__)
 
 
 class SegmentStorageManager(RemoteStorageManager):
-    """Segments as objects of one store.
+    """The segments in one store. Thread-safe. Closes the storage with itself.
 
-    `layouts` are those that can be read; new segments are written in the first that can hold them,
-    and one at least can hold all. `read_back` turns
-    on the reading back of what was written. Closes the storage with itself.
+    Reads all of `layouts`. Writes a new segment in the first of them that supports it; at least
+    one must support empty logs. `read_back` enables reading each object again after the write.
     """
 
     def __init__(
@@ -142,7 +140,7 @@ class SegmentStorageManager(RemoteStorageManager):
     def delete_log_segment_data(self, metadata: RemoteLogSegmentMetadata) -> None:
         keys = [stored.key for stored in metadata.objects]
         self.forget(keys)
-        # The companion only when all else is gone: until then it tells what the rest is.
+        # Delete the companion last: until then it describes the other objects.
         for group in (keys[:-1], keys[-1:]):
             failed = _failed(self._storage.delete_many(group))
             if failed:
@@ -198,7 +196,7 @@ class SegmentStorageManager(RemoteStorageManager):
         attempt: CopyAttempt,
         written: list[str],
     ) -> tuple[StoredObject, ...]:
-        """Write and verify one object after the other; `written` gets the keys that may exist."""
+        """Write and verify the objects in order; add the keys that may exist to `written`."""
         unwritten = tuple(StoredObject(key=planned.key) for planned in metadata.objects)
         metadata = replace(metadata, objects=unwritten)
         contents = layout.contents(metadata, data)
@@ -228,11 +226,11 @@ class SegmentStorageManager(RemoteStorageManager):
                 attributes=attributes,
             )
         except AlreadyExistsError:
-            written.remove(content.key)  # what is there is not ours to delete
+            written.remove(content.key)  # another writer's object, not to be deleted
             raise
 
     def _discard(self, segment_id: RemoteLogSegmentId, keys: Sequence[str]) -> None:
-        """Delete what a failed copy wrote, if that can be done now; the copy's own error counts."""
+        """Delete the objects of a failed copy if possible; log the keys that remain."""
         try:
             left = [outcome.name for outcome in _failed(self._storage.delete_many(keys))]
         except TieredStorageError:

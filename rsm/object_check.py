@@ -1,6 +1,6 @@
-"""ObjectCheck: whether an object in the store is what its record says.
+"""ObjectCheck: compares an object in the store with its record.
 
-Memory: one piece of 1 MiB where the object is read. Must not know layouts.
+Memory: one piece of 1 MiB if it reads the object. Must not know layouts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rsm.transfer import ReadBack, read_all
 
 
 class ObjectCheck:
-    """Thread-safe. `storage` must not be behind a cache of what was read."""
+    """Thread-safe. `storage` must not answer from a cache."""
 
     def __init__(self, storage: ChunkStorage, *, read: bool, attempt: CopyAttempt) -> None:
         self._storage = storage
@@ -21,7 +21,7 @@ class ObjectCheck:
         self._attempt = attempt
 
     def fault_of(self, stored: StoredObject) -> ObjectFault | None:
-        """None if the object is as recorded. RetriableError, and what the attempt raises."""
+        """Return None if the object matches. Raises RetriableError and the attempt's errors."""
         self._attempt.check()
         try:
             reason = self._difference(stored)

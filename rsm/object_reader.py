@@ -1,7 +1,7 @@
-"""ObjectReader: bytes of a segment's objects, checked against their records, and what is kept.
+"""ObjectReader: reads a segment's objects, checks them against their records, and caches them.
 
-Owns that what the store gives is as long as it has to be, and the checksum of objects that are read
-whole. Must not know layouts.
+It checks the length of each range, and the checksum of objects that are read whole. Must not know
+layouts.
 """
 
 from __future__ import annotations
@@ -30,22 +30,23 @@ class ObjectReader:
         self._noted = NotedPositions()
 
     def read(self, key: str, positions: ByteRange) -> bytes:
-        """All of the bytes at `positions`.
+        """Return all bytes at `positions`.
 
-        NotFoundError, RetriableError, CorruptError if the object ends before.
+        Raises NotFoundError, RetriableError, CorruptError if the object ends earlier.
         """
         piece = self._storage.read_range(key, positions)
         _require_all(key, positions, len(piece))
         return piece
 
     def read_into(self, key: str, positions: ByteRange, target: memoryview) -> None:
-        """As `read`, to the beginning of `target`."""
+        """Read into the beginning of `target`, with the errors of `read`."""
         _require_all(key, positions, self._storage.read_range_into(key, positions, target))
 
     def decoded(self, stored: StoredObject, decode: Callable[[bytes], _T]) -> _T:
-        """What `decode` makes of a whole object, read if it is not kept; one kind for each key.
+        """Return a whole object decoded by `decode`, from the cache if possible.
 
-        Raises as `read` and `decode` do, CorruptError if it is not what was recorded.
+        All calls for one key use the same `decode`. Raises the errors of `read` and `decode`, and
+        CorruptError if the object differs from its record.
         """
         value = self._decoded.get(stored.key, lambda: self._decode(stored, decode))
         return cast(_T, value)
@@ -57,11 +58,11 @@ class ObjectReader:
         self._noted.note(key, at, value)
 
     def kept(self) -> frozenset[str]:
-        """The objects of which anything is kept, here or by the store."""
+        """Return the keys of all cached objects, including those that the store caches."""
         return frozenset((*self._decoded.keys(), *self._noted.keys(), *self._storage.kept()))
 
     def forget(self, key: str) -> None:
-        """Keep nothing of an object, here and in what the store keeps of it."""
+        """Remove an object from the caches, including that of the store."""
         self._decoded.forget(key)
         self._noted.forget(key)
         self._storage.forget(key)

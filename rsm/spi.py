@@ -1,7 +1,7 @@
-"""RemoteStorageManager (KIP-405): log segments to objects, and back.
+"""RemoteStorageManager (KIP-405): copies log segments to objects and reads them back.
 
-The implementation is rsm.manager; what an object looks like is a layout's matter, where it lies a
-chunk storage's. Offsets and leader epochs are carried, never interpreted.
+rsm.manager implements it. A layout decides how objects are built, a chunk storage where they are.
+Offsets and leader epochs are passed through, not interpreted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rsm.segment.ranges import ByteRange
 
 
 class IndexType(Enum):
-    """KIP-405's IndexType, and the record of the segment itself that the store keeps."""
+    """The kinds of index that `fetch_index` reads, as KIP-405's IndexType lists them."""
 
     OFFSET = "offset"
     TIMESTAMP = "timestamp"
@@ -28,11 +28,11 @@ class IndexType(Enum):
 
 
 class CopyAttempt(ABC):
-    """The bounds of one attempt to copy; asked between any two pieces of work."""
+    """The limits of one attempt to copy. The copy checks them between any two pieces of work."""
 
     @abstractmethod
     def check(self) -> None:
-        """Return if the attempt may go on.
+        """Return if the attempt may continue.
 
         Raises RetriableError past its deadline, FencedError if its leadership was lost.
         Thread-safe.
@@ -41,7 +41,7 @@ class CopyAttempt(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedObjects:
-    """How a segment is to be stored, as its metadata records it."""
+    """The layout and the objects of a segment to be copied, as its metadata records them."""
 
     layout: str
     objects: tuple[StoredObject, ...]
@@ -49,11 +49,10 @@ class PlannedObjects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiedSegment:
-    """What a copy made: the planned objects with lengths and CRC32C, and custom metadata.
+    """A finished copy: the planned objects with lengths and CRC32C, and custom metadata.
 
-    `custom_metadata` are bytes that only the implementation understands (KIP-917), empty for none.
-    They stay with the segment's record, so that they come back with the metadata of every later
-    fetch and deletion.
+    Only the implementation understands `custom_metadata` (KIP-917); empty bytes mean none. The
+    segment's record keeps them, so that each later fetch and deletion gets them back.
     """
 
     objects: tuple[StoredObject, ...]
@@ -62,7 +61,7 @@ class CopiedSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectFault:
-    """An object that is not as it was stored: missing, or with the reason why it is corrupt."""
+    """An object that differs from its record: missing, or corrupt with a reason."""
 
     object_key: str
     is_missing: bool
@@ -76,44 +75,44 @@ class RemoteStorageManager(ABC):
     def plan_objects(
         self, segment_id: RemoteLogSegmentId, base_offset: int, *, size_bytes: int
     ) -> PlannedObjects:
-        """Name the objects that `copy_log_segment_data` would write; nothing is written.
+        """Name the objects that `copy_log_segment_data` would write, without writing anything.
 
-        `size_bytes` is the log's length: 0 where compaction took all of a segment, and not every
-        layout can hold that. The names are published before the first byte is written, so that a
-        crash leaves nothing that is not recorded.
+        `size_bytes` is the log's length. It is 0 if compaction removed all batches; not every
+        layout can store such a segment. The caller records the names before the first byte is
+        written, so that a crash leaves no unrecorded object.
         """
 
     @abstractmethod
     def copy_log_segment_data(
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData, attempt: CopyAttempt
     ) -> CopiedSegment:
-        """Write and verify all objects of a segment, those that `metadata` names and no others.
+        """Write and verify the objects that `metadata` names, and no others.
 
-        After return they are durable and verified: the store's length equals what was handed
-        over, and so does the store's checksum where it keeps one (a read back where the setting
-        says so). On any error whatever was written is deleted if it can be; what cannot be is
-        found by the names in `metadata.objects`. Not idempotent: a second attempt has a new id.
-        Raises CorruptError (local bytes bad, or store returned others), RetriableError,
-        FencedError. A caller that bounds custom metadata deletes a segment that has more.
+        On return they are durable and verified: the store's length equals the source's, and so
+        does the store's checksum if it keeps one. With read-back enabled, they were also read
+        again. On any error the written objects are deleted if possible; the names in
+        `metadata.objects` lead to the rest. Not idempotent: a second attempt has a new id.
+        Raises CorruptError (local bytes are bad, or the store returned others), RetriableError,
+        FencedError. A caller with a limit for custom metadata deletes a segment that exceeds it.
         """
 
     @abstractmethod
     def fetch_log_segment(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> bytes:
-        """Bytes of the original `.log` at `positions`, cut at its end.
+        """Return the bytes of the original `.log` at `positions`, cut at its end.
 
-        Raises NotFoundError if the object is gone, CorruptError if it is shorter than recorded,
-        RetriableError. The caller bounds the range.
+        The caller limits the range. Raises NotFoundError if the object is gone, CorruptError if it
+        is shorter than recorded, RetriableError.
         """
 
     @abstractmethod
     def fetch_log_segment_into(
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, target: memoryview
     ) -> int:
-        """As `fetch_log_segment`, to the beginning of `target`, which has room; how many bytes."""
+        """Fetch into the beginning of `target`, which is large enough; return the byte count."""
 
     @abstractmethod
     def fetch_index(self, metadata: RemoteLogSegmentMetadata, index_type: IndexType) -> bytes:
-        """One companion's bytes as the broker had them.
+        """Return one companion's bytes as the broker had them.
 
         Raises NotFoundError if the segment has no such companion (KIP-405), CorruptError,
         RetriableError.
@@ -123,38 +122,38 @@ class RemoteStorageManager(ABC):
     def fetch_aborted_transactions(
         self, metadata: RemoteLogSegmentMetadata
     ) -> tuple[AbortedTransaction, ...]:
-        """All aborted transactions that overlap the segment, wherever their markers lie.
+        """Return all aborted transactions that overlap the segment, wherever their markers are.
 
-        Empty if there is none, also for a segment without a transaction index. Raises as
-        `fetch_index`.
+        Empty if there are none, also for a segment without a transaction index. Raises the errors
+        of `fetch_index`.
         """
 
     @abstractmethod
     def check_objects(
         self, metadata: RemoteLogSegmentMetadata, *, read: bool, attempt: CopyAttempt
     ) -> tuple[ObjectFault, ...]:
-        """Compare a finished segment's objects in the store with their records; empty if all are.
+        """Compare a finished segment's objects in the store with their records; return the faults.
 
-        Length, and the checksum that the store keeps. With `read` each object is read as well, in
-        pieces of 1 MiB, and its CRC32C computed. Uses nothing that was cached. Raises
-        RetriableError if the store cannot say, and what `attempt` raises.
+        Compares the length, and the checksum that the store keeps. With `read` it also reads each
+        object in pieces of 1 MiB and computes the CRC32C. Uses no cached data. Raises
+        RetriableError if the store cannot answer, and the errors of `attempt`.
         """
 
     @abstractmethod
     def delete_log_segment_data(self, metadata: RemoteLogSegmentMetadata) -> None:
         """Delete all objects of a segment; absent ones count as deleted. Idempotent.
 
-        Raises RetriableError naming the keys that are still there.
+        Raises RetriableError that names the remaining keys.
         """
 
     @abstractmethod
     def kept_objects(self) -> Collection[str]:
-        """The keys of objects of which anything that was read is kept on this host."""
+        """Return the keys of all objects with data in a cache of this host."""
 
     @abstractmethod
     def forget(self, keys: Iterable[str]) -> None:
-        """Keep nothing that was read of these objects. Whoever reads one now keeps its bytes."""
+        """Remove these objects from the caches. A read in progress still gets its bytes."""
 
     @abstractmethod
     def close(self) -> None:
-        """Release what is held; idempotent. No call may follow."""
+        """Release all resources; idempotent. No call may follow."""

@@ -1,4 +1,4 @@
-"""The operating system's clock, for who starts a program: all else is given a clock."""
+"""The operating system's clock, for program entry points; all other code receives a clock."""
 
 from __future__ import annotations
 

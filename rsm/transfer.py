@@ -1,11 +1,10 @@
-"""Objects on their way: written, then verified against what was handed over.
+"""Writes objects, then verifies them against their source.
 
-Owns what "verified" means. An object is verified when the store's length equals the source's, and
-the store's checksum, where it keeps one, equals that of the bytes handed over, as it said when it
-answered the creation, or else as it says when it is asked; where the setting says so, the object is
-also read back. Must not know what the objects are.
+An object is verified when the store's length equals the source's, and the store's checksum, if it
+keeps one, equals that of the source. Both come from the response to the creation, or else from a
+later request. With read-back enabled, the object is also read. Must not know what the objects are.
 
-Memory: what the source yields at once; reading back, one piece.
+Memory: one piece of the source; to read back, one piece.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from rsm.storage.confirmation import require_stored
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadBack:
-    """`remote.copy.verify=read`: every object is read again, in pieces of this length."""
+    """`remote.copy.verify=read`: each object is read again, in pieces of this length."""
 
     piece_bytes: int = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptSource(WrappedSource):
-    """A source that ends with its attempt: the attempt is asked before each piece."""
+    """A source that fails when its attempt fails: it checks the attempt before each piece."""
 
     attempt: CopyAttempt
 
@@ -52,10 +51,10 @@ def put_verified(
     read_back: ReadBack | None = None,
     attributes: Mapping[str, str] | None = None,
 ) -> StoredObject:
-    """Write one object and verify it; returns it with length and CRC32C.
+    """Write one object, verify it, and return it with length and CRC32C.
 
-    Raises AlreadyExistsError (nothing was written), what the source or the attempt raises, the
-    store's errors, and CorruptError if the store has something else: then the object may be there.
+    Raises AlreadyExistsError (nothing was written), and the errors of source, attempt and store.
+    Raises CorruptError if the store has other bytes; the object may then exist.
     """
     attempted = AttemptSource(source=source, attempt=attempt)
     checksum = storage.create_with_content(key, attempted, attributes=attributes)
@@ -79,10 +78,10 @@ def _confirm(storage: ChunkStorage, key: str, length_bytes: int, checksum: int) 
 def read_all(
     storage: ChunkStorage, key: str, attempt: CopyAttempt, read_back: ReadBack
 ) -> tuple[int, int]:
-    """Length and CRC32C of what can be read."""
+    """Read the whole object; return its length and CRC32C."""
     checksum = 0
     position = 0
-    # To the end, wherever it is, so that an object that is too long differs as well.
+    # Read to the actual end, to detect an object that is too long.
     while True:
         attempt.check()
         end_position = position + read_back.piece_bytes

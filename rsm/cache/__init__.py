@@ -1,1 +1,1 @@
-"""What was read lately and may be asked for again, each within a budget of bytes."""
+"""Caches of data that was read recently, each within a budget of bytes."""

@@ -1,10 +1,10 @@
-"""ChunkBuffers: memory for large chunks, used again and again, whatever their sizes.
+"""ChunkBuffers: reuses the memory of large chunks of any size.
 
-An allocator that serves chunks of several sizes to several threads ends up with twice what is in
-use, in holes, or gives back each chunk and takes a page fault for every 4 KiB of the next one,
-which costs more than to read it from a fast store. Here chunks lie in slabs, each at a multiple of
-the power of two that it fits into: where small ones went that came together, a large one has room.
-What is not to be kept goes back to the system unit by unit, so holes hold no memory.
+A general allocator for chunks of several sizes and threads wastes memory: holes double its use.
+Without reuse, each new chunk takes a page fault for every 4 KiB, which costs more than a read from
+a fast store. Here chunks are in slabs, each aligned to the next power of two of its size, so that
+large chunks fit where neighboring small ones were freed. Memory above the limit returns to the
+system unit by unit, so holes have no memory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
-_UNIT_BYTES = 1 << 20  # sizes are multiples of it
+_UNIT_BYTES = 1 << 20  # chunk sizes are rounded up to a multiple of it
 _LEAST_SLAB_UNITS = 16
 _LEAST_BUDGET_BYTES = 32 * _UNIT_BYTES
 _ZEROS = "/dev/zero"
@@ -26,7 +26,7 @@ _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 
 class _Slab:
-    """Addresses of some units. Bit n is that of unit n: whether it is used, and has memory."""
+    """A mapping of units. Bit n of `used` and `backed`: unit n is used, and has memory."""
 
     __slots__ = ("backed", "pages", "used")
 
@@ -34,14 +34,14 @@ class _Slab:
         self.pages = mmap.mmap(-1, unit_count * _UNIT_BYTES, flags=_PRIVATE)
         self.used = 0
         self.backed = 0
-        with suppress(OSError):  # a kernel without them
-            # One of these would be memory of two units where one is used.
+        with suppress(OSError):  # the kernel has no huge pages
+            # A huge page would give memory to two units when only one is used.
             self.pages.madvise(mmap.MADV_NOHUGEPAGE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """Units of a slab, one behind the other."""
+    """Consecutive units of a slab."""
 
     slab: _Slab
     first: int
@@ -53,16 +53,16 @@ class _Room:
 
     @property
     def backed_count(self) -> int:
-        """How many of them have memory."""
+        """How many of these units have memory."""
         return (self.slab.backed & self.bits).bit_count()
 
 
 class ChunkBuffers:
-    """For a cache of `budget_bytes`, of chunks of `most_bytes` as a rule. Thread-safe.
+    """Buffers for a cache of `budget_bytes`, whose chunks rarely exceed `most_bytes`. Thread-safe.
 
-    Memory: a quarter of the budget beyond what is in use. Small chunks, and those of a small
-    cache, are of the allocator's memory, which no other chunk takes over; larger ones than usual
-    are pages of their own.
+    Memory: up to a quarter of the budget in addition to the used bytes. The Python allocator
+    serves small chunks and small caches, without reuse. A chunk that exceeds a slab gets its own
+    mapping.
     """
 
     def __init__(self, *, budget_bytes: int, most_bytes: int = 0) -> None:
@@ -71,27 +71,27 @@ class ChunkBuffers:
         self._slab_units = _power_of_two(max(_unit_count(most_bytes), _LEAST_SLAB_UNITS))
         self._slabs: list[_Slab] = []
         self._free_units = 0
-        # Filled where chunks die, maybe within a call of ours: taken back as soon as can be.
+        # The finalizer of a chunk adds to it, maybe inside a call of this class; reclaimed later.
         self._let_go: deque[_Room] = deque()
         self._lock = threading.Lock()
 
     @property
     def free_bytes(self) -> int:
-        """How much memory is kept for chunks to come."""
+        """Memory that is kept for later chunks."""
         return self._free_units * _UNIT_BYTES
 
     def buffered_bytes(self, length_bytes: int) -> int:
-        """How much memory a chunk of that length takes."""
+        """Return how much memory a chunk of that length takes."""
         if length_bytes < self._least_bytes:
             return length_bytes
         return _unit_count(length_bytes) * _UNIT_BYTES
 
     def take(self, length_bytes: int) -> memoryview:
-        """Room for so many bytes, whatever is in them.
+        """Return a buffer of that length, with undefined content.
 
-        It is used again once no view of it can be reached any more: so what runs when garbage is
-        collected (`__del__`, the end of a generator) must not look into one. Raises OSError if the
-        system has no more.
+        The memory is reused as soon as no view of the buffer is reachable. Code that runs during
+        garbage collection (`__del__`, the end of a generator) must not read a view. Raises OSError
+        if the system has no memory.
         """
         if length_bytes < self._least_bytes:
             return memoryview(bytearray(length_bytes))
@@ -109,20 +109,20 @@ class ChunkBuffers:
         return buffer[:length_bytes]
 
     def make_ready(self, length_bytes: int) -> None:
-        """Have memory for the next chunk of that length that costs it no page faults.
+        """Pre-fault memory, so that the next chunk of that length causes no page faults.
 
-        For who takes one now and then, and waits for it. Does nothing where that is at hand, or
-        would be more than is kept, or the system has none.
+        For an occasional reader that waits for its chunk. Does nothing if the memory is ready,
+        would exceed the kept amount, or is not available from the system.
         """
         count = _unit_count(length_bytes)
         if length_bytes < self._least_bytes or count > self._slab_units or self._has(count):
             return
-        with suppress(OSError), open(_ZEROS, "rb", buffering=0) as zeros:  # noqa: PTH123 - no file of ours
-            # Touches all of it, while other threads run; and lets it go again.
+        with suppress(OSError), open(_ZEROS, "rb", buffering=0) as zeros:  # noqa: PTH123 - a device
+            # Writes to all pages while other threads run, then frees the buffer.
             zeros.readinto(self.take(length_bytes))
 
     def _has(self, count: int) -> bool:
-        """Whether room for so many has memory, or must have none."""
+        """Return whether `count` free units have memory, or the limit forbids it."""
         with self._lock:
             self._take_back()
             best = self._best(count)
@@ -130,7 +130,7 @@ class ChunkBuffers:
             return has_memory or self._free_units + count > self._kept_units
 
     def _best(self, count: int) -> _Room | None:
-        """Room with as much memory as there is, rather in a slab of which much is used."""
+        """Return the free room with the most memory, preferably in the most used slab."""
         best: tuple[_Slab, int] | None = None
         best_backed = best_used = -1
         bits_of_first, step = (1 << count) - 1, _power_of_two(count)
@@ -154,18 +154,18 @@ class ChunkBuffers:
         return _Room(slab, 0, count)
 
     def _buffer(self, room: _Room) -> memoryview:
-        """All of a room; given back with the last view of it."""
+        """Return a view of a whole room; the finalizer frees it after the last view."""
         shared = _bytes_type(room.count).from_buffer(room.slab.pages, room.first * _UNIT_BYTES)
         weakref.finalize(shared, self._give_back, room).atexit = False
         return memoryview(shared).cast("B")
 
     def _give_back(self, room: _Room) -> None:
-        """May be called at any point of any thread, within `take` too."""
+        """Queue a freed room; may run at any point of any thread, also within `take`."""
         self._let_go.append(room)
         self._take_back_if_free()
 
     def _take_back_if_free(self) -> None:
-        """Else who has the lock does it, when it lets go of that."""
+        """Reclaim freed rooms, unless another thread has the lock and does so when it unlocks."""
         while self._let_go and self._lock.acquire(blocking=False):
             try:
                 self._take_back()
@@ -182,11 +182,11 @@ class ChunkBuffers:
                 self._give_up(_Room(room.slab, room.first + kept, room.count - kept))
 
     def _give_up(self, room: _Room) -> None:
-        """To the system."""
+        """Return memory to the system."""
         slab = room.slab
         slab.backed &= ~room.bits
         if slab.backed:
-            with suppress(OSError):  # where all memory is locked, it stays
+            with suppress(OSError):  # fails if all memory is locked; the memory then stays
                 slab.pages.madvise(
                     mmap.MADV_DONTNEED, room.first * _UNIT_BYTES, room.count * _UNIT_BYTES
                 )

@@ -1,10 +1,10 @@
-"""ChunkCache: chunks of stored objects in memory, read once however many ask for them.
+"""ChunkCache: chunks of stored objects in memory, read once for all readers.
 
-A reader asks for one chunk or several and gets a future. Whose turn it is,
-rsm.cache.chunk_read_queue decides; here the reads are run, and the futures completed. A failed read
-fails all who wait for the chunk, and is not remembered.
+A reader requests one or several chunks and gets a future. rsm.cache.chunk_read_queue decides the
+order; this module runs the reads and completes the futures. A failed read fails all requests that
+wait for the chunk, and is not cached.
 
-Memory: `budget_bytes` for all that is in memory, being read, or in use by somebody.
+Memory: `budget_bytes` for all chunks that are cached, being read, or leased.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkCacheSettings:
-    """How much memory, how many reads at once, and for whom.
+    """The limits of the cache.
 
-    With `concurrent_reads` under way, as many as the executor has threads, nothing more is read
-    ahead. A reader that asks for nothing for `idle_reader_ms` loses its share of the budget.
+    While `concurrent_reads` are running (the executor's thread count), the cache prefetches
+    nothing. A reader without requests for `idle_reader_ms` loses its share of the budget.
     """
 
     budget_bytes: int = 256 << 20
@@ -46,9 +46,9 @@ class ChunkCacheSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkCacheState:
-    """A snapshot: what has happened, what is held, and who waits.
+    """A snapshot of counters and current use.
 
-    `reading_count` chunks are being read, `waiting_count` turns wait for room.
+    `reading_count` counts chunks being read, `waiting_count` requests that wait for room.
     """
 
     counts: ChunkReadCounts
@@ -60,9 +60,9 @@ class ChunkCacheState:
 
 
 class ChunkCache(Generic[ValueT]):
-    """Thread-safe. `executor` runs the reads and nothing else, and stays the caller's.
+    """A cache of chunks. Thread-safe. The caller owns `executor`, which runs only the reads.
 
-    Futures are completed on its threads, or before they are returned; callbacks may use the cache.
+    Futures complete on its threads, or before they are returned; callbacks may use the cache.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class ChunkCache(Generic[ValueT]):
         self._read_queue = ChunkReadQueue(
             table=self._table, shares=self._shares, concurrent_reads=settings.concurrent_reads
         )
-        # Filled where leases are lost, maybe within a call of ours: taken back by the next one.
+        # Leases that were never released add to it, maybe inside a call of this class.
         self._abandoned: deque[Sequence[ChunkKey]] = deque()
         self._lock = threading.Lock()
 
@@ -90,13 +90,13 @@ class ChunkCache(Generic[ValueT]):
         reader: ReaderId,
         extend: Sequence[ChunkKey] = (),
     ) -> Future[ChunkLease[ValueT]]:
-        """All of `requests`, then as many of `extend` as are in memory, without a gap.
+        """Lease all of `requests`, then the chunks of `extend` up to the first that is not cached.
 
-        Of `extend` no more than what is left of the reader's share of the budget.
-        Whoever gets the lease releases it. Cancelling the future gives up the place in the queue,
-        not what is being read: others may wait for it, or will ask for it again. The future raises
-        what a `load` raised; this raises UnsupportedError if the chunks exceed the whole budget.
-        Who holds a lease while waiting for another may wait for ever.
+        `extend` is limited to the rest of the reader's share of the budget. The caller releases
+        the lease. Cancelling the future leaves the queue but does not stop reads, which others may
+        need. The future raises the errors of `load`. Raises UnsupportedError if the chunks exceed
+        the whole budget. **Deadlock:** a reader that waits for a second lease while it keeps a
+        first one may never get it.
         """
         self._take_back()
         queued: QueuedRead[ValueT] = QueuedRead(requests=requests, extend=extend)
@@ -110,7 +110,7 @@ class ChunkCache(Generic[ValueT]):
     def read_now(
         self, keys: Sequence[ChunkKey], *, reader: ReaderId, extend: Sequence[ChunkKey] = ()
     ) -> ChunkLease[ValueT] | None:
-        """As `read` where all of `keys` are in memory; else None, and nothing has happened."""
+        """Lease the chunks if all of `keys` are cached; else return None without any effect."""
         self._take_back()
         with self._lock:
             used = self._read_queue.take(keys, reader, self._clock.monotonic_ms(), extend)
@@ -120,19 +120,19 @@ class ChunkCache(Generic[ValueT]):
         return self._lease(values, used)
 
     def peek(self, key: ChunkKey) -> ValueT | None:
-        """A chunk that is in memory, which it may leave at any time; nobody counts as its user."""
+        """Return a cached chunk without a lease; it may be evicted at any time."""
         with self._lock:
             return self._read_queue.value(key)
 
     def holds(self, key: ChunkKey) -> bool:
-        """Whether a chunk is in memory or being read; by the next call it may not be any more."""
+        """Return whether a chunk is cached or being read at this moment."""
         with self._lock:
             return key in self._table
 
     def read_ahead(self, request: ChunkRequest[ValueT], *, reader: ReaderId) -> bool:
-        """Read a chunk that `reader` will ask for; False if it has no room now.
+        """Prefetch a chunk for `reader`; False if there is no room now.
 
-        Only what no reader holds is evicted for it, and nothing while anybody waits for room.
+        Evicts only chunks that no reader needs, and nothing while a request waits for room.
         """
         with self._lock:
             start = self._read_queue.ask_ahead(request, reader)
@@ -141,28 +141,28 @@ class ChunkCache(Generic[ValueT]):
         return start is not False
 
     def share_bytes(self) -> int:
-        """What each of the readers that are active may hold."""
+        """Return the share of the budget that each active reader has."""
         with self._lock:
             return self._shares.share_bytes()
 
     def leave(self, reader: ReaderId) -> None:
-        """Nothing is held for the reader any more. Idempotent."""
+        """Release the reader's share. Idempotent."""
         with self._lock:
             self._shares.forget(reader)
 
     def discard(self, key: ChunkKey) -> None:
-        """Read the chunk again when it is asked for next, unless it is used or being read now."""
+        """Drop a cached chunk unless it is leased or being read now."""
         with self._lock:
             effects = self._read_queue.discard(key)
         self._carry_out(effects)
 
     def names(self) -> frozenset[str]:
-        """The names of which any chunk is in memory or being read."""
+        """Return the names with a chunk that is cached or being read."""
         with self._lock:
             return frozenset(key.name for key in self._table)
 
     def forget(self, names: Container[str]) -> None:
-        """Keep no chunk of these names. Who uses one now, or waits for it, keeps or gets it."""
+        """Drop all chunks of these names. Leases stay valid; waiting requests are still served."""
         with self._lock:
             effects = self._read_queue.forget(names)
         self._carry_out(effects)
@@ -179,7 +179,7 @@ class ChunkCache(Generic[ValueT]):
             )
 
     def _carry_out(self, effects: Effects[ValueT]) -> None:
-        """Act without the lock: reads and callbacks come back here."""
+        """Start reads and complete futures without the lock, because both call this cache."""
         for request in effects.to_read:
             self._read(request)
         for queued in effects.ended:
@@ -188,7 +188,7 @@ class ChunkCache(Generic[ValueT]):
     def _read(self, request: ChunkRequest[ValueT]) -> None:
         try:
             reading = self._executor.submit(request.load)
-        except RuntimeError:  # how an executor says that it was shut down
+        except RuntimeError:  # the executor was shut down
             self._failed(request.key, RetriableError("nothing is read any more"))
         else:
             reading.add_done_callback(partial(self._has_read, request))
@@ -238,7 +238,7 @@ class ChunkCache(Generic[ValueT]):
             self._release(keys)
 
     def _given_up(self, future: Future[ChunkLease[ValueT]]) -> None:
-        """A turn that does not wait any more may be what others wait behind."""
+        """Continue with the queue: a cancelled request may have blocked the next ones."""
         if future.cancelled():
             with self._lock:
                 effects = self._read_queue.go_on()

@@ -1,4 +1,4 @@
-"""What a reader of a chunk cache asks for, and what it holds when it has got it."""
+"""A reader's request to a chunk cache, and the lease that answers it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkRequest(Generic[ValueT]):
-    """A chunk, what it costs of the budget, and how to read it where it is not in memory.
+    """A chunk, its cost in bytes of the budget, and the function that reads it.
 
-    `loaded` is run where `load` was, once the chunk is in memory, and may not raise.
+    `loaded` runs on the thread of `load` once the chunk is cached, and must not raise.
     """
 
     key: ChunkKey
@@ -26,9 +26,9 @@ class ChunkRequest(Generic[ValueT]):
 
 
 class ChunkLease(Generic[ValueT]):
-    """Chunks that stay in memory, and count, until they are released. Thread-safe.
+    """Chunks that stay in memory and count against the budget until released. Thread-safe.
 
-    One that is lost unreleased is reported to `abandoned`, at any time and on any thread.
+    Garbage collection of an unreleased lease calls `abandoned`, at any time and on any thread.
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class ChunkLease(Generic[ValueT]):
 
     @property
     def keys(self) -> tuple[ChunkKey, ...]:
-        """The chunks' keys, in the order of `values`; none once they are released."""
+        """The chunks' keys, in the order of `values`; empty after the release."""
         return tuple(key for keys in tuple(self._leased) for key in keys)
 
     def release(self) -> None:
-        """Give the chunks back; nothing of them may be referred to after. Idempotent."""
+        """Return the chunks; the caller must not use their values afterwards. Idempotent."""
         try:
-            keys = self._leased.pop()  # succeeds once, whichever thread is first
+            keys = self._leased.pop()  # succeeds once, in the first thread
         except IndexError:
             return
         self.values = ()

@@ -1,8 +1,8 @@
-"""ChunkReadQueue: which queued read is next. Not thread-safe; starts and completes nothing.
+"""ChunkReadQueue: the order of the cache's reads. Not thread-safe; runs nothing itself.
 
-Each request is a turn. The turns that need room get it in the order in which they came, each for
-all of its chunks at once, so that no two wait for each other. A turn that needs no room passes.
-What the methods return is to be carried out by the caller: chunks to read, turns that have ended.
+Requests that need room get it in the order of arrival. Each gets the room for all of its chunks at
+once, so that no two requests wait for each other. A request that needs no room does not queue.
+The caller carries out the returned effects: chunks to read, requests to complete.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(slots=True, kw_only=True)
 class ChunkReadCounts:
-    """What happened so far, in chunks asked for.
+    """Counters of requested chunks.
 
-    A hit was in memory, a joined one was being read already, a miss was not.
+    A hit was cached, a joined chunk was already being read, a miss was neither.
     """
 
     hit_count: int = 0
@@ -38,7 +38,7 @@ class ChunkReadCounts:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class QueuedRead(Generic[ValueT]):
-    """One request. `used` are kept in memory for it, `unread` of them are still being read."""
+    """One request. `used` are the chunks kept for it, `unread` those that are still being read."""
 
     requests: Sequence[ChunkRequest[ValueT]]
     extend: Sequence[ChunkKey] = ()
@@ -51,14 +51,14 @@ class QueuedRead(Generic[ValueT]):
 
 @dataclass(slots=True)
 class Effects(Generic[ValueT]):
-    """What is to be done now: chunks to be read, and turns that have their values or an error."""
+    """Actions for the caller: chunks to read, and requests that have their values or an error."""
 
     to_read: list[ChunkRequest[ValueT]] = field(default_factory=list)
     ended: list[QueuedRead[ValueT]] = field(default_factory=list)
 
 
 class ChunkReadQueue(Generic[ValueT]):
-    """The queue over a table of chunks and the shares of its readers."""
+    """The queue over a table of chunks and the shares of its readers. Not thread-safe."""
 
     def __init__(
         self, *, table: ChunkTable[ValueT], shares: ReaderShares, concurrent_reads: int
@@ -79,16 +79,16 @@ class ChunkReadQueue(Generic[ValueT]):
         return len(self._queue)
 
     def value(self, key: ChunkKey) -> ValueT | None:
-        """A chunk, if it is in memory; its turn to be evicted comes no later for that."""
+        """Return a cached chunk without delaying its eviction."""
         entry = self._table.peek(key)
         return None if entry is None else entry.value
 
     def take(
         self, keys: Sequence[ChunkKey], reader: ReaderId, now_ms: int, extend: Iterable[ChunkKey]
     ) -> list[ChunkKey] | None:
-        """A turn that ends at once: what is in memory of `extend`, too, is used from now on.
+        """Use the cached chunks of `keys` and `extend` at once, without the queue.
 
-        None, and nothing has happened, if one of `keys` is not in memory.
+        Returns None without any effect if one of `keys` is not cached.
         """
         sizes = {}
         for key in keys:
@@ -105,12 +105,12 @@ class ChunkReadQueue(Generic[ValueT]):
         return used
 
     def values(self, used: Iterable[ChunkKey]) -> tuple[ValueT, ...]:
-        """The chunks that somebody uses."""
+        """Return the values of used chunks."""
         values = [self._entry(key).value for key in used]
         return tuple([value for value in values if value is not None])
 
     def ask(self, queued: QueuedRead[ValueT], reader: ReaderId, now_ms: int) -> Effects[ValueT]:
-        """Take a turn. UnsupportedError if it is larger than the whole budget."""
+        """Queue a request. UnsupportedError if it exceeds the whole budget."""
         sizes = {request.key: request.size_bytes for request in queued.requests}
         if sum(sizes.values()) > self._table.budget_bytes:
             raise UnsupportedError(
@@ -128,14 +128,14 @@ class ChunkReadQueue(Generic[ValueT]):
         return self.go_on()
 
     def go_on(self) -> Effects[ValueT]:
-        """Begin the turns for which there is room."""
+        """Start queued requests as long as there is room."""
         effects: Effects[ValueT] = Effects()
         while self._queue and self._try_begin(self._queue[0], effects):
             self._queue.popleft()
         return effects
 
     def ask_ahead(self, request: ChunkRequest[ValueT], reader: ReaderId) -> bool | None:
-        """Whether a chunk is to be read ahead now; None if it is there or under way already."""
+        """Return whether to prefetch a chunk now; None if it is already cached or being read."""
         if request.key in self._table:
             self._shares.read_ahead(reader, request.key, request.size_bytes)
             return None
@@ -147,7 +147,7 @@ class ChunkReadQueue(Generic[ValueT]):
         return True
 
     def read(self, key: ChunkKey, value: ValueT) -> Effects[ValueT]:
-        """A chunk is in memory."""
+        """Record that a chunk was read."""
         self._entry(key).value = value
         effects: Effects[ValueT] = Effects()
         for queued in self._reading.pop(key):
@@ -158,7 +158,7 @@ class ChunkReadQueue(Generic[ValueT]):
         return self._and_go_on(effects)
 
     def failed(self, key: ChunkKey, error: BaseException) -> Effects[ValueT]:
-        """A chunk could not be read; all who wait for it are told, and it is forgotten."""
+        """Drop a chunk that could not be read, and fail all requests that wait for it."""
         self.counts.failed_count += 1
         effects: Effects[ValueT] = Effects()
         for queued in self._reading.pop(key):
@@ -171,12 +171,12 @@ class ChunkReadQueue(Generic[ValueT]):
         return self._and_go_on(effects)
 
     def release(self, keys: Sequence[ChunkKey]) -> Effects[ValueT]:
-        """A turn's chunks are not used any more."""
+        """Release a request's chunks."""
         self._let_go(keys)
         return self.go_on()
 
     def discard(self, key: ChunkKey) -> Effects[ValueT]:
-        """Forget a chunk unless it is used or being read."""
+        """Drop a chunk unless it is used or being read."""
         entry = self._table.get(key)
         if entry is not None and entry.evictable:
             self._table.remove(key)
@@ -184,7 +184,7 @@ class ChunkReadQueue(Generic[ValueT]):
         return self.go_on()
 
     def forget(self, names: Container[str]) -> Effects[ValueT]:
-        """Keep no chunk of these names: those in use or being read go with their last user."""
+        """Drop all chunks of these names; one that is used or being read after its last use."""
         for key in [each for each in self._table if each.name in names]:
             self._entry(key).is_forgotten = True
             self._remove_if_forgotten(key)
@@ -219,15 +219,15 @@ class ChunkReadQueue(Generic[ValueT]):
             self._end(queued, effects)
 
     def _end(self, queued: QueuedRead[ValueT], effects: Effects[ValueT]) -> None:
-        """Give a turn the values of its chunks, and of those behind them that are there."""
+        """Complete a request with its chunks, and with the cached chunks after them."""
         self._extend(queued.used, queued.extend)
         queued.values = self.values(queued.used)
         effects.ended.append(queued)
 
     def _extend(self, used: list[ChunkKey], extend: Iterable[ChunkKey]) -> None:
-        """Use what is there of `extend`, too, up to the first that is not.
+        """Use the cached chunks of `extend` up to the first that is not cached.
 
-        Not more than a reader's share: what is given stays until the reader has used it up.
+        Limited to a reader's share, because the chunks stay in memory until the lease ends.
         """
         left_bytes = self._shares.share_bytes()
         for key in used:

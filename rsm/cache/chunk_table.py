@@ -1,7 +1,7 @@
-"""ChunkTable: which chunks are in memory or on their way, and which may go. Not thread-safe.
+"""ChunkTable: the chunks that are cached or being read, and their eviction. Not thread-safe.
 
-Owns the budget: what is counted never exceeds it. A chunk counts from the moment its place is
-reserved, while it is read, and for as long as somebody uses it. Must not know how chunks are read.
+It enforces the budget. A chunk counts from its reservation, during its read, and as long as it is
+used. Must not know how chunks are read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ValueT = TypeVar("ValueT")
 
 
 class ChunkKey(NamedTuple):
-    """Chunk `number` of `name`: the same bytes for as long as the process lives."""
+    """Chunk `number` of `name`: the same bytes during the life of the process."""
 
     name: str
     number: int
@@ -23,9 +23,9 @@ class ChunkKey(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class ChunkEntry(Generic[ValueT]):
-    """A chunk's place. `value` is None until it has been read; `use_count` are its users.
+    """A chunk's entry. `value` is None until it is read; `use_count` counts its users.
 
-    `is_forgotten`: it goes with its last user.
+    With `is_forgotten`, the chunk leaves the table after its last use.
     """
 
     size_bytes: int
@@ -40,9 +40,9 @@ class ChunkEntry(Generic[ValueT]):
 
 @dataclass(slots=True)
 class ChunkTable(Generic[ValueT]):
-    """The least recently used go first, of those that the caller lets go.
+    """The chunks in order of their last use, for eviction. Not thread-safe.
 
-    Memory: `budget_bytes`, in the sizes that were reserved.
+    Memory: `budget_bytes`, counted in reserved sizes.
     """
 
     budget_bytes: int
@@ -57,18 +57,18 @@ class ChunkTable(Generic[ValueT]):
         return iter(self._entries)
 
     def get(self, key: ChunkKey) -> ChunkEntry[ValueT] | None:
-        """The chunk's entry, used most recently from now on."""
+        """Return the chunk's entry and mark it as most recently used."""
         entry = self._entries.get(key)
         if entry is not None:
             self._entries.move_to_end(key)
         return entry
 
     def peek(self, key: ChunkKey) -> ChunkEntry[ValueT] | None:
-        """The chunk's entry, used no more recently for it."""
+        """Return the chunk's entry without marking it as used."""
         return self._entries.get(key)
 
     def reserve(self, key: ChunkKey, size_bytes: int) -> ChunkEntry[ValueT]:
-        """A place for a chunk that has none; there must be room for it."""
+        """Add an entry for a new chunk; the caller has made room for it."""
         assert key not in self._entries
         assert self.buffered_bytes + size_bytes <= self.budget_bytes
         entry: ChunkEntry[ValueT] = ChunkEntry(size_bytes=size_bytes)
@@ -77,15 +77,15 @@ class ChunkTable(Generic[ValueT]):
         return entry
 
     def remove(self, key: ChunkKey) -> None:
-        """Give up a chunk's place."""
+        """Remove a chunk's entry."""
         self.buffered_bytes -= self._entries.pop(key).size_bytes
 
     def make_room(
         self, needed_bytes: int, *may_go: Callable[[ChunkKey], bool]
     ) -> tuple[ChunkKey, ...] | None:
-        """Evict until `needed_bytes` are free; None, and nothing evicted, if that cannot be.
+        """Evict until `needed_bytes` are free; None without any eviction if that is impossible.
 
-        `may_go` are asked one after the other: what only a later one lets go stays longer.
+        Tries the predicates `may_go` in order: chunks that only a later one allows stay longer.
         """
         missing_bytes = self.buffered_bytes + needed_bytes - self.budget_bytes
         victims: dict[ChunkKey, None] = {}

@@ -1,4 +1,4 @@
-"""Decoded objects that were read lately, by key, within a budget of bytes."""
+"""A cache of recently read objects in decoded form, by key, within a budget of bytes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ ValueT = TypeVar("ValueT")
 
 
 class DecodedObjects(Generic[ValueT]):
-    """The least recently used go first. Thread-safe.
+    """A cache that evicts the least recently used object. Thread-safe.
 
-    Memory: `budget_bytes`, counted in lengths of the encoded objects; one that is longer than the
-    whole budget is not kept. Threads that miss the same key at once each load it.
+    Memory: `budget_bytes`, counted in encoded lengths; it does not cache an object that exceeds
+    the whole budget. Threads that miss the same key at once each load it.
     """
 
     def __init__(self, *, budget_bytes: int) -> None:
@@ -24,7 +24,7 @@ class DecodedObjects(Generic[ValueT]):
         self._lock = threading.Lock()
 
     def get(self, key: str, load: Callable[[], tuple[ValueT, int]]) -> ValueT:
-        """The object of `key`, or what `load` gives with its encoded length."""
+        """Return the object of `key`, or load it; `load` returns it with its encoded length."""
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
@@ -39,12 +39,12 @@ class DecodedObjects(Generic[ValueT]):
         return value
 
     def keys(self) -> tuple[str, ...]:
-        """The objects that are held."""
+        """Return the keys of the cached objects."""
         with self._lock:
             return tuple(self._entries)
 
     def forget(self, key: str) -> None:
-        """Hold nothing of `key`; what a load that is under way brings is held again."""
+        """Drop the object of `key`; a load in progress may cache it again."""
         with self._lock:
             self._remove(key)
 

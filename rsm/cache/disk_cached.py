@@ -1,6 +1,7 @@
-"""A chunk storage whose reads are kept on this host's disk. Changes nothing else.
+"""A chunk storage that caches reads on this host's disk. Changes nothing else.
 
-Right only where an object never changes and its name is never used again, as that of segments.
+**Stale data:** use it only for objects that never change and whose names are never reused, as
+those of segments.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 
 
 class DiskCachedChunkStorage(ChunkStorageWrapper):
-    """Answers what was read before, of the same range, without the store inside."""
+    """Serves repeated reads of the same range from disk, without the inner store."""
 
     def __init__(self, inner: ChunkStorage, chunks: DiskChunks) -> None:
         super().__init__(inner)
@@ -25,11 +26,11 @@ class DiskCachedChunkStorage(ChunkStorageWrapper):
         if kept is not None:
             return kept
         content = self._inner.read_range(name, positions)
-        if content and len(content) == len(positions):  # else it is not known what was there
+        if content and len(content) == len(positions):  # a short read does not prove the end
             self._chunks.put(name, positions, content)
         return content
 
-    read_range_into = ChunkStorage.read_range_into  # by `read_range`
+    read_range_into = ChunkStorage.read_range_into  # calls `read_range`
 
     def kept(self) -> Collection[str]:
         return (*self._chunks.keys(), *super().kept())

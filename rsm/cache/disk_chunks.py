@@ -1,15 +1,15 @@
 """DiskChunks: pieces of stored objects in a directory of this host, within a budget of bytes.
 
-A piece is a file. Its name is the SHA-256 of the object's key, and the piece's positions.
+Each piece is a file, named by the SHA-256 of the object's key and the piece's positions.
 
     content | the object's key, UTF-8 | length of the key, 2 bytes | CRC32C of content, key, name
 
-A file that is not what its name says is removed, and nobody gets it. Nothing is synced: after a
-crash of the host a file may be anything, and is then found out. What an earlier process left is
-taken over, except for files of version 0.1.0: those do not name their object. Files of other names
-are left alone. One process has the directory to itself; of other users, its group may read.
+The cache removes a file that does not match its name, and never returns its content. It does not
+sync files; the checksum detects those that a crash of the host damaged. It takes over the files of
+an earlier process, except those of version 0.1.0, which do not name their object. It ignores files
+with other names. One process owns the directory; the directory's group may read it.
 
-Where the disk is full or broken nothing is written for a while, and reads go on without it.
+After a disk error the cache writes nothing for a while, and reads continue without it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OURS = re.compile(r"[0-9a-f]{64}-([0-9]+)-([0-9]+)(\.[0-9]+\.new)?", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskChunksSettings:
-    """Where, how much, and for how long nothing is written after the disk failed."""
+    """The directory, its budget, and the pause of writes after a disk error."""
 
     directory: Path
     budget_bytes: int
@@ -51,7 +51,7 @@ class DiskChunksSettings:
 
 
 class DiskResult(Enum):
-    """What became of a request, or of the disk."""
+    """The result of a lookup, or a failure of the disk."""
 
     HIT = "hit"
     MISS = "miss"
@@ -60,10 +60,10 @@ class DiskResult(Enum):
 
 
 class DiskChunks:
-    """Thread-safe. The least recently used go first.
+    """A cache that evicts the least recently used piece. Thread-safe.
 
-    Memory: about 300 bytes for each piece, and as much for each object. Raises nothing: a cache
-    that fails is an empty one.
+    Memory: about 300 bytes for each piece, and the same for each object. Raises nothing: a cache
+    that fails is empty.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class DiskChunks:
         clock: Clock,
         observe: Callable[[DiskResult], None] = lambda _result: None,
     ) -> None:
-        """`observe` is told of each result, by any thread."""
+        """Open the cache; any thread may call `observe` with a result."""
         self._observe = observe
         self._directory = settings.directory
         self._budget_bytes = settings.budget_bytes
@@ -80,8 +80,8 @@ class DiskChunks:
         self._clock = clock
         self._resumes_at_ms = clock.monotonic_ms()
         self._sizes: OrderedDict[str, int] = OrderedDict()
-        self._names: dict[str, set[str]] = {}  # of an object's pieces, by the hash of its key
-        self._keys: dict[str, str] = {}  # by hash; unknown of what an earlier process left
+        self._names: dict[str, set[str]] = {}  # the names of an object's pieces, by its key's hash
+        self._keys: dict[str, str] = {}  # by hash; unknown at first for an earlier process's files
         self._buffered_bytes = 0
         self._lock = threading.Lock()
         try:
@@ -90,7 +90,7 @@ class DiskChunks:
             self._failed(error)
 
     def get(self, key: str, positions: ByteRange) -> bytes | None:
-        """The bytes of the object `key` at `positions`, if they are here."""
+        """Return the bytes of the object `key` at `positions`, if they are cached."""
         name = _file_name(key, positions)
         with self._lock:
             is_here = name in self._sizes
@@ -102,7 +102,7 @@ class DiskChunks:
         try:
             with (self._directory / name).open("rb") as file:
                 content = file.read(len(positions))
-                # One byte more than there should be tells a file that has grown.
+                # One byte more than expected detects a file that is too long.
                 tail = file.read(len(_tail(name, key, b"")) + 1)
         except OSError:
             content = tail = b""
@@ -115,14 +115,14 @@ class DiskChunks:
         return None
 
     def put(self, key: str, positions: ByteRange, content: bytes) -> None:
-        """Keep the bytes of the object `key` at `positions`, if there is room and a disk."""
+        """Cache the bytes of the object `key` at `positions`, if there is room and a disk."""
         name = _file_name(key, positions)
         tail = _tail(name, key, content)
         size_bytes = len(content) + len(tail)
         if size_bytes > self._budget_bytes or self._clock.monotonic_ms() < self._resumes_at_ms:
             return
         self._make_room(size_bytes)
-        # Of its own for each thread: two may keep the same piece at the same time.
+        # One file for each thread: two threads may cache the same piece at the same time.
         new = self._directory / f"{name}.{threading.get_ident()}{_UNDER_WAY}"
         try:
             with open(new, "wb", opener=_create) as file:
@@ -141,10 +141,10 @@ class DiskChunks:
             self._keys[_hash_in(name)] = key
 
     def keys(self) -> tuple[str, ...]:
-        """The objects of which anything is kept.
+        """Return the keys of all objects with a cached piece.
 
-        Those of an earlier process are read from its files, a file for each object; a file that
-        does not name its object is removed.
+        Reads the keys of an earlier process from its files, one file for each object; removes a
+        file that does not name its object.
         """
         with self._lock:
             unknown = [name for name in self._sizes if _hash_in(name) not in self._keys]
@@ -154,7 +154,7 @@ class DiskChunks:
             return tuple(self._keys.values())
 
     def forget(self, key: str) -> None:
-        """Keep nothing of the object `key`. Who reads a file of it now keeps what is read."""
+        """Drop all pieces of the object `key`. A read in progress still gets its bytes."""
         with self._lock:
             names = tuple(self._names.get(_object_name(key), ()))
         for name in names:
@@ -162,14 +162,14 @@ class DiskChunks:
 
     @property
     def buffered_bytes(self) -> int:
-        """How much is kept now."""
+        """The bytes of all cached pieces."""
         with self._lock:
             return self._buffered_bytes
 
     def _take_over(self) -> None:
-        """What is there already, the oldest first; more than the budget is removed."""
+        """Take over existing files, the oldest first; remove those above the budget."""
         self._directory.mkdir(mode=0o750, parents=True, exist_ok=True)
-        # Ours alone; version 0.1.0 let all users of the host read what is in it.
+        # Version 0.1.0 let all users of the host read the directory.
         with suppress(OSError):
             self._directory.chmod(self._directory.stat().st_mode & 0o770)
         found = []
@@ -189,7 +189,7 @@ class DiskChunks:
         self._make_room(0)
 
     def _make_room(self, size_bytes: int) -> None:
-        """Count so many bytes in, and remove those whose turn it is to go."""
+        """Reserve `size_bytes`, and remove the least recently used pieces above the budget."""
         gone = []
         with self._lock:
             self._buffered_bytes += size_bytes
@@ -210,7 +210,7 @@ class DiskChunks:
         self._names.setdefault(_hash_in(name), set()).add(name)
 
     def _drop(self, name: str) -> int:
-        """List a piece no longer; its size, 0 if it was not listed."""
+        """Remove a piece from the tables; return its size, 0 if it is unknown."""
         size_bytes = self._sizes.pop(name, 0)
         names = self._names.get(_hash_in(name), set())
         names.discard(name)
@@ -220,7 +220,7 @@ class DiskChunks:
         return size_bytes
 
     def _learn_key(self, name: str) -> None:
-        """Read of which object a piece is, unless that is known by now."""
+        """Read the key of a piece's object from its file, unless it is known."""
         with self._lock:
             if _hash_in(name) in self._keys or name not in self._sizes:
                 return
@@ -237,7 +237,7 @@ class DiskChunks:
             (self._directory / name).unlink(missing_ok=True)
 
     def _failed(self, error: OSError) -> None:
-        """Write nothing for a while, and give half of the room back: others may need it more."""
+        """Pause writes and remove half of the pieces: others may need the disk space more."""
         with self._lock:
             self._resumes_at_ms = self._clock.monotonic_ms() + self._pause_ms
             half = [
@@ -250,7 +250,7 @@ class DiskChunks:
 
 
 def remove_chunks(directory: Path) -> None:
-    """Remove what a cache has left in a directory, and that if nothing else is in it."""
+    """Remove the files of a cache from a directory, and the directory if it is then empty."""
     with suppress(OSError):
         for path in directory.iterdir():
             if _OURS.fullmatch(path.name):
@@ -275,14 +275,14 @@ def _hash_in(name: str) -> str:
 
 
 def _tail(name: str, key: str, content: bytes) -> bytes:
-    """What follows the content. Its checksum is of the name too: no file is taken for another."""
+    """Encode the bytes after the content. The checksum covers the name: it detects a rename."""
     key_bytes = key.encode("utf-8", "surrogatepass")
     checksum = crc32c(name.encode(), crc32c(key_bytes, crc32c(content)))
     return key_bytes + _TAIL.pack(len(key_bytes), checksum)
 
 
 def _key_in(path: Path) -> str | None:
-    """The key that a file names; its content is not checked."""
+    """Return the key that a file names; does not check its content."""
     try:
         with path.open("rb") as file:
             file.seek(-_TAIL.size, os.SEEK_END)
@@ -294,5 +294,5 @@ def _key_in(path: Path) -> str | None:
 
 
 def _names_no_object(match: re.Match[str], size_bytes: int) -> bool:
-    """Whether a file is of version 0.1.0: content and checksum, nothing else."""
+    """Return whether a file has version 0.1.0: content and checksum, nothing else."""
     return size_bytes == int(match[2]) - int(match[1]) + _CHECKSUM_BYTES

@@ -1,4 +1,4 @@
-"""Pairs of numbers noted of objects: what reads came by that makes the next one's begin exact."""
+"""Pairs of numbers that earlier reads learned about objects, so that later reads start exactly."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections import OrderedDict
 
 
 class NotedPositions:
-    """For each object pairs (at, value), found by the greatest `at` not above one. Thread-safe.
+    """Pairs (at, value) of each object, found by the greatest `at` not above a number. Thread-safe.
 
-    Memory: `limit_count` pairs in all, about 150 bytes each; the objects whose pairs were noted
-    least recently go first, and of one that has all of them, all.
+    Memory: `limit_count` pairs in total, about 150 bytes each. Above the limit, the objects that
+    got no pair for the longest time lose all of their pairs.
     """
 
     def __init__(self, *, limit_count: int = 16_384) -> None:
@@ -25,14 +25,14 @@ class NotedPositions:
             return self._count
 
     def floor(self, key: str, at: int) -> tuple[int, int] | None:
-        """The pair of `key` with the greatest `at` that is not above this one."""
+        """Return the pair of `key` with the greatest `at` not above this one."""
         with self._lock:
             pairs = self._noted.get(key, ())
             number = bisect_right(pairs, at, key=_at)
             return pairs[number - 1] if number else None
 
     def note(self, key: str, at: int, value: int) -> None:
-        """Keep a pair; another one with the same `at` is replaced."""
+        """Add a pair; it replaces one with the same `at`."""
         with self._lock:
             pairs = self._noted.setdefault(key, [])
             self._noted.move_to_end(key)
@@ -46,12 +46,12 @@ class NotedPositions:
                 self._remove(next(iter(self._noted)))
 
     def keys(self) -> tuple[str, ...]:
-        """The objects of which pairs are kept."""
+        """Return the keys of the objects that have pairs."""
         with self._lock:
             return tuple(self._noted)
 
     def forget(self, key: str) -> None:
-        """Keep nothing of `key`."""
+        """Remove all pairs of `key`."""
         with self._lock:
             self._remove(key)
 

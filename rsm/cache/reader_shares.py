@@ -1,8 +1,8 @@
-"""ReaderShares: what each reader of a cache is about to read, so that no other drives it out.
+"""ReaderShares: the chunks that each reader of a cache needs, so that no other reader evicts them.
 
-A reader holds the chunks it reads now and those that were read ahead for it. The readers that are
-active share the budget evenly: what one reads ahead must fit into its share beside what it reads
-now. Not thread-safe.
+A reader reserves the chunks that it reads now, and those prefetched for it. Active readers share
+the budget evenly: the chunks of a reader, current and prefetched, must fit into its share. Not
+thread-safe.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ReaderId = Hashable
 
 @dataclass(slots=True)
 class _Holding:
-    """One reader's chunks with their sizes, `ahead` in the order in which it will read them."""
+    """One reader's chunks with their sizes; `ahead` is in the order of reading."""
 
     seen_ms: int
     current: dict[ChunkKey, int] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class _Holding:
         return sum(self.current.values()) + sum(self.ahead.values())
 
     def take_ahead(self, chunks: Container[ChunkKey]) -> set[ChunkKey]:
-        """Remove all up to the last of `chunks` from what is ahead."""
+        """Remove and return the chunks of `ahead` up to the last of `chunks`."""
         ahead = list(self.ahead)
         found = [number for number, key in enumerate(ahead) if key in chunks]
         taken = ahead[: found[-1] + 1] if found else []
@@ -41,9 +41,9 @@ class _Holding:
 
 
 class ReaderShares:
-    """Who holds what. A reader that has not read for `idle_ms` holds nothing any more.
+    """The reservations of all readers. A reader idle for `idle_ms` loses its own. Not thread-safe.
 
-    Memory: a few hundred bytes for each reader that is active, and for each chunk it holds.
+    Memory: a few hundred bytes for each active reader, and for each chunk that it reserves.
     """
 
     def __init__(self, *, budget_bytes: int, idle_ms: int) -> None:
@@ -56,18 +56,18 @@ class ReaderShares:
         return len(self._holdings)
 
     def share_bytes(self) -> int:
-        """What each of the active readers may hold."""
+        """Return the share of each active reader."""
         return self._budget_bytes // max(len(self._holdings), 1)
 
     def read_now(self, reader: ReaderId, chunks: Mapping[ChunkKey, int], now_ms: int) -> None:
-        """The reader goes on to `chunks`; what it read before is held no more.
+        """Reserve `chunks` for the reader's current read, and release its previous ones.
 
-        Neither is what was read ahead to come before them: it was given that, or passed it by.
+        Also releases the prefetched chunks before them: the reader got or skipped those.
         """
         self._forget_idle(now_ms)
         holding = self._holdings.setdefault(reader, _Holding(seen_ms=now_ms))
         self._holdings.move_to_end(reader)
-        if holding.current == chunks:  # what it reads now is never ahead, too
+        if holding.current == chunks:  # a current chunk is never in `ahead`
             holding.seen_ms = now_ms
             return
         left = holding.current.keys() | holding.take_ahead(chunks)
@@ -79,7 +79,7 @@ class ReaderShares:
             self._let_go(reader, key)
 
     def read_ahead(self, reader: ReaderId, key: ChunkKey, size_bytes: int) -> bool:
-        """Hold one more chunk if the reader's share allows; only for readers that read."""
+        """Reserve one more chunk if the reader's share allows; False for an unknown reader."""
         holding = self._holdings.get(reader)
         if holding is None:
             return False
@@ -92,29 +92,29 @@ class ReaderShares:
         return True
 
     def release_ahead(self, reader: ReaderId, key: ChunkKey) -> None:
-        """Take back a `read_ahead` that was not carried out."""
+        """Undo a `read_ahead` that was not carried out."""
         self._holdings[reader].ahead.pop(key, None)
         self._let_go(reader, key)
 
     def forget(self, reader: ReaderId) -> None:
-        """The reader has gone or reads elsewhere."""
+        """Release the chunks of a reader that stopped reading here."""
         holding = self._holdings.pop(reader, None)
         for key in () if holding is None else holding.keys():
             self._let_go(reader, key)
 
     def dropped(self, key: ChunkKey) -> None:
-        """The chunk is not in memory any more."""
+        """Release a chunk that is not in memory any more."""
         for reader in self._readers_by_key.pop(key, ()):
             holding = self._holdings[reader]
             holding.current.pop(key, None)
             holding.ahead.pop(key, None)
 
     def is_reserved(self, key: ChunkKey) -> bool:
-        """Whether any reader reads it now or is about to."""
+        """Return whether any reader reads the chunk now or will read it soon."""
         return key in self._readers_by_key
 
     def is_read_now(self, key: ChunkKey) -> bool:
-        """Whether any reader reads it now."""
+        """Return whether any reader reads the chunk now."""
         readers = self._readers_by_key.get(key, ())
         return any(key in self._holdings[reader].current for reader in readers)
 

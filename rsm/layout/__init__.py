@@ -1,1 +1,1 @@
-"""Layouts: what a log segment looks like as objects. Pure: plans and bytes, no storage, no I/O."""
+"""Layouts: the objects that represent a log segment. Pure: plans and bytes, no storage, no I/O."""

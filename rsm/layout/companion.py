@@ -1,4 +1,4 @@
-"""The companion object of a segment, `.meta`: all that is stored beside the segment's bytes.
+"""The companion object of a segment, `.meta`: what is stored in addition to the segment's bytes.
 
     bytes   content
     0-3     magic 52 4C 4D 43, "RLMC"
@@ -7,8 +7,8 @@
     last 5  of the protobuf: its field crc32c, tag 7D and u32 little endian: the CRC32C of all bytes
             before that tag, magic and version included
 
-Another version is UnsupportedError, never guessed; anything else that differs is CorruptError.
-Fields that a newer writer of this version added are skipped. Pure.
+Another version raises UnsupportedError; any other difference raises CorruptError. The decoder skips
+fields that a newer writer of this version added. Pure.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _TRAILER_TAG = 15 << 3 | 5  # field 15, fixed32: one byte, so the trailer's leng
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Companion:
-    """What a companion object holds: the segment's own record, and what its readers need."""
+    """The content of a companion object: the segment's metadata, and its indexes and lineage."""
 
     metadata: RemoteLogSegmentMetadata
     companions: SegmentCompanions
 
 
 def encode_companion(companion: Companion) -> bytes:
-    """Spell a companion object; equal values give equal bytes."""
+    """Encode a companion object; equal values give equal bytes."""
     parts = companion.companions
     message = pb.Companion(
         segment=metadata_to_message(companion.metadata),
@@ -64,7 +64,7 @@ def encode_companion(companion: Companion) -> bytes:
 
 
 def decode_companion(content: bytes) -> Companion:
-    """Read a companion object. Raises UnsupportedError, CorruptError."""
+    """Decode a companion object. Raises UnsupportedError, CorruptError."""
     if len(content) < _HEADER.size + _TRAILER.size:
         raise CorruptError("not a companion: too short", length_bytes=len(content))
     magic, version = _HEADER.unpack_from(content)
@@ -91,7 +91,7 @@ def decode_companion(content: bytes) -> Companion:
 
 
 def checkpoint_bytes(lineage: Lineage) -> bytes:
-    """Spell a lineage as the broker's `leader-epoch-checkpoint`: version, count, entries."""
+    """Encode a lineage as the broker's `leader-epoch-checkpoint`: version, count, entries."""
     lines = ["0", str(len(lineage.entries))]
     lines += [f"{entry.epoch} {entry.start_offset}" for entry in lineage.entries]
     return ("\n".join(lines) + "\n").encode("ascii")

@@ -1,13 +1,13 @@
-"""The grammar of object keys, built and parsed in this one place.
+"""The grammar of object keys; only this module builds and parses them.
 
     <prefix>/<topic>-<topic id>/<partition>/<base offset>-<segment id>.<suffix>
     <prefix>/<topic>-<topic id>/<partition>/<segment uuid>-ledger-<base offset><part>
 
-The second form is PIP-17's, whose ledger is the log segment. An empty prefix adds no slash. Ids are
-Kafka's 22 characters; the base offset has 20 digits, so that a partition's objects sort by offset;
-the partition has no leading zeros. In PIP-17's form the segment id is a UUID with hyphens, as Java
-prints it, and the base offset plain decimal. A topic's name cannot hold a "/", and the id behind it
-has a fixed length, so every key has one reading.
+PIP-17 defines the second form, whose ledger is the log segment. An empty prefix adds no slash. Ids
+have Kafka's 22 characters. The base offset has 20 digits, so that a partition's objects sort by
+offset. The partition has no leading zeros. In PIP-17's form the segment id is a UUID with hyphens,
+as Java prints it, and the base offset is plain decimal. A topic's name has no "/" and the id after
+it has a fixed length, so each key has exactly one meaning.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MAX_OFFSET = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectKey:
-    """What a key says: whose segment it is, where that begins, and which object of it."""
+    """A parsed key: the segment, its base offset, and the suffix of one of its objects."""
 
     segment_id: RemoteLogSegmentId
     base_offset: int
@@ -55,7 +55,7 @@ class ObjectKey:
 
 
 class LedgerPart(Enum):
-    """The objects of a segment in PIP-17's form; the value ends their names."""
+    """The objects of a segment in PIP-17's form; the value is the suffix of the name."""
 
     DATA = ""
     INDEX = "-index"
@@ -64,7 +64,7 @@ class LedgerPart(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerKey:
-    """What a key in PIP-17's form says."""
+    """A parsed key in PIP-17's form."""
 
     segment_id: RemoteLogSegmentId
     base_offset: int
@@ -76,7 +76,7 @@ class LedgerKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectKeys:
-    """The keys below one prefix. Raises InvalidConfigError for a prefix that cannot be one."""
+    """The keys below one prefix. Raises InvalidConfigError for an invalid prefix."""
 
     prefix: str = ""
 
@@ -91,19 +91,19 @@ class ObjectKeys:
             )
 
     def build(self, key: ObjectKey | LedgerKey) -> str:
-        """Spell a key."""
+        """Encode a key."""
         partition = self.partition_prefix(key.segment_id.topic_id_partition)
         if isinstance(key, LedgerKey):
             return partition + ledger_name(key.base_offset, key.segment_id.id, key.part)
         return segment_prefix(partition, key.base_offset, key.segment_id.id) + key.suffix
 
     def partition_prefix(self, partition: TopicIdPartition) -> str:
-        """What the keys of all of a partition's objects begin with."""
+        """Return the common prefix of a partition's keys."""
         topic_id = id_to_text(partition.topic_id)
         return f"{self._start}{partition.topic}-{topic_id}/{partition.partition}/"
 
     def parse(self, text: str) -> ObjectKey | LedgerKey | None:
-        """Read what `build` writes; None for any other name, as a listing may show."""
+        """Decode a key that `build` encoded; None for any other name, as in a listing."""
         name = text.removeprefix(self._start)
         match = _KEY.fullmatch(name) or _LEDGER_KEY.fullmatch(name)
         if match is None:
@@ -112,7 +112,7 @@ class ObjectKeys:
             key = _key_of(match) if match.re is _KEY else _ledger_key_of(match)
         except (ValueError, InvalidConfigError):
             return None
-        # Also refuses another prefix, and ids whose unused bits are not zero.
+        # Also refuses another prefix, and ids with nonzero unused bits.
         return key if self.build(key) == text else None
 
     @property
@@ -121,7 +121,7 @@ class ObjectKeys:
 
 
 def segment_of_key(text: str) -> RemoteLogSegmentId | None:
-    """The segment that an object of this key belongs to, whatever the prefix; None for others."""
+    """Return the segment of an object by its key, whatever the prefix; None for other names."""
     below = text.rsplit("/", 3)
     try:
         key = ObjectKeys(prefix="/".join(below[:-3])).parse(text)
@@ -131,12 +131,12 @@ def segment_of_key(text: str) -> RemoteLogSegmentId | None:
 
 
 def segment_prefix(partition_prefix: str, base_offset: int, segment_id: UUID) -> str:
-    """What the keys of one segment's objects begin with; in PIP-17's form they do not."""
+    """Return the common prefix of one segment's keys; not for PIP-17's form."""
     return f"{partition_prefix}{base_offset:020d}-{id_to_text(segment_id)}."
 
 
 def ledger_name(ledger_id: int, uuid: UUID, part: LedgerPart) -> str:
-    """PIP-17's bare name of an offloaded ledger's object, below no prefix."""
+    """Return PIP-17's name of an offloaded ledger's object, without a prefix."""
     return f"{uuid}-ledger-{ledger_id}{part.value}"
 
 

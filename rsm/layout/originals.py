@@ -1,10 +1,10 @@
-"""A topic's own settings from before it was tiered, as a small object in the store.
+"""A topic's own settings from before it was tiered, as a small object in the store (originals).
 
     <prefix>/originals/<topic>-<topic id>/<number>.json
 
-The number has ten digits and counts from 0; of several the highest one holds. No segment's key
-begins so: those begin with a topic and its id. The content is JSON for people and programs, see
-docs/formats/originals.md. Must not know when they are written, nor what restores them.
+The number has ten digits and counts from 0; the highest one is valid. Segment keys differ: they
+begin with a topic and its id. The content is JSON for people and programs, see
+docs/formats/originals.md. Must not know who writes or restores originals.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KEY = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginalSettings:
-    """The overrides that a topic had; None: it had none of that name."""
+    """The overrides of a topic by name; None means that the topic had no such override."""
 
     topic: str
     topic_id: UUID
@@ -38,7 +38,7 @@ class OriginalSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginalsKey:
-    """What a key says: of which topic, and the how manieth."""
+    """A parsed key: the topic and the number of the originals."""
 
     topic: str
     topic_id: UUID
@@ -47,25 +47,25 @@ class OriginalsKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OriginalsKeys:
-    """The keys below one prefix, which is the segments' (`ObjectKeys.prefix`)."""
+    """The keys below one prefix, which equals the segments' (`ObjectKeys.prefix`)."""
 
     prefix: str = ""
 
     def build(self, key: OriginalsKey) -> str:
-        """Spell a key."""
+        """Encode a key."""
         return f"{self.of_topic(key.topic, key.topic_id)}{key.number:010d}.json"
 
     def of_topic(self, topic: str, topic_id: UUID) -> str:
-        """What the keys of one topic begin with."""
+        """Return the common prefix of one topic's keys."""
         return f"{self.of_all}{topic}-{id_to_text(topic_id)}/"
 
     @property
     def of_all(self) -> str:
-        """What the keys of all topics begin with."""
+        """The common prefix of all topics' keys."""
         return f"{self.prefix}/{_DIRECTORY}/" if self.prefix else f"{_DIRECTORY}/"
 
     def parse(self, text: str) -> OriginalsKey | None:
-        """Read what `build` writes; None for any other name."""
+        """Decode a key that `build` encoded; None for any other name."""
         match = _KEY.fullmatch(text.removeprefix(f"{self.prefix}/") if self.prefix else text)
         if match is None:
             return None
@@ -74,12 +74,12 @@ class OriginalsKeys:
         except InvalidConfigError:
             return None
         key = OriginalsKey(topic=match["topic"], topic_id=topic_id, number=int(match["number"]))
-        # Also refuses another prefix, and ids whose unused bits are not zero.
+        # Also refuses another prefix, and ids with nonzero unused bits.
         return key if self.build(key) == text else None
 
 
 def encode_originals(settings: OriginalSettings) -> bytes:
-    """The object's content."""
+    """Encode the object's content."""
     document = {
         "format": FORMAT,
         "topic": settings.topic,
@@ -90,7 +90,7 @@ def encode_originals(settings: OriginalSettings) -> bytes:
 
 
 def decode_originals(content: bytes) -> OriginalSettings:
-    """Read what `encode_originals` writes; UnsupportedError for a newer format, CorruptError."""
+    """Decode the object's content. Raises UnsupportedError for a newer format, CorruptError."""
     try:
         document = json.loads(content)
         found = document["format"]

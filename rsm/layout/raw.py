@@ -1,6 +1,6 @@
-"""Layout `raw`: the `.log` object is the segment byte for byte, `.meta` is all that goes with it.
+"""Layout `raw`: the `.log` object is the segment byte for byte, `.meta` is its companion.
 
-Two objects a segment, written in that order: a `.meta` tells that its `.log` is whole. Pure.
+The `.log` is written first, so an existing `.meta` proves that its `.log` is complete. Pure.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _VERSION_KEY = "softwareversion"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawLayout(SegmentLayout):
-    """The segment as it is, and its companion; `origin` writes new ones."""
+    """The segment as it is, and its companion. New objects carry `origin` as attributes."""
 
     origin: ObjectOrigin | None = None
 
@@ -84,7 +84,7 @@ class RawLayout(SegmentLayout):
 
 
 def _objects(metadata: RemoteLogSegmentMetadata) -> tuple[StoredObject, StoredObject]:
-    """The log and the companion, by their suffixes: the order in the metadata decides nothing."""
+    """Return the log and the companion by their suffixes, in any order of the metadata."""
     by_suffix = {o.key.rpartition(".")[2]: o for o in metadata.objects}
     if len(metadata.objects) != 2 or by_suffix.keys() != {LOG_SUFFIX, COMPANION_SUFFIX}:
         raise CorruptError("a raw segment is two objects", segment_id=metadata.segment_id)

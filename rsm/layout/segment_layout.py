@@ -1,8 +1,7 @@
-"""SegmentLayout: what the objects of a log segment are, and where in them its bytes lie.
+"""SegmentLayout: the objects of a log segment, and the positions of its bytes in them.
 
-A layout is pure: it names objects, gives their contents one after the other, and says which bytes
-of them to read; whoever writes and reads them tells it what came of it. It must not know where
-objects are stored.
+A layout is pure: it names objects, yields their contents in order, and locates bytes. Its caller
+writes and reads the objects and passes the results back. It must not know where objects are stored.
 """
 
 from __future__ import annotations
@@ -28,21 +27,21 @@ _CLUSTER_ID_KEY = "kafkaclusterid"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectOrigin:
-    """Who writes objects: for people who inspect the store, nothing reads it back (PIP-17)."""
+    """The writer of objects, for people who inspect the store; no code reads it back (PIP-17)."""
 
     software_version: str
     cluster_id: str
 
     def attributes(self, *, version_key: str) -> Mapping[str, str]:
-        """The two as attributes, which each layout names in its own way."""
+        """Return the attributes, with the layout's own name for the version."""
         return {version_key: self.software_version, _CLUSTER_ID_KEY: self.cluster_id}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectContent:
-    """The next object to write: under which key, what, and the attributes it gets.
+    """The next object to write: its key, content and attributes.
 
-    `inline_attributes` are attributes, too, but only where they come with the object at no cost.
+    Stores add `inline_attributes` only if that needs no extra request.
     """
 
     key: str
@@ -53,7 +52,7 @@ class ObjectContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectRange:
-    """Bytes of one object."""
+    """A range of one object."""
 
     key: str
     positions: ByteRange
@@ -61,10 +60,10 @@ class ObjectRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocatedBytes:
-    """Where bytes of a log lie: all of `ranges` are read, `join` makes them the log's.
+    """The ranges that contain bytes of a log; `join` converts them to the log's bytes.
 
-    `join` takes what each of the ranges holds, in order, and raises CorruptError if that is not
-    what has to be there; None if they are the log's as they are. None of the ranges is empty.
+    `join` takes the contents of all ranges, in order, and raises CorruptError if they are wrong.
+    Without `join` they are the log's bytes already. No range is empty.
     """
 
     ranges: tuple[ObjectRange, ...]
@@ -72,19 +71,19 @@ class LocatedBytes:
 
 
 class SegmentObjects(Protocol):
-    """What a layout may ask for while it locates bytes. Thread-safe."""
+    """The cache that a layout may use while it locates bytes. Thread-safe."""
 
     def decoded(self, stored: StoredObject, decode: Callable[[bytes], _T]) -> _T:
-        """What `decode` makes of a whole object, kept for the next time it is asked for.
+        """Return a whole object decoded by `decode`, and cache it.
 
-        Raises what reading and `decode` raise.
+        Raises the errors of the read and of `decode`.
         """
 
     def floor(self, key: str, at: int) -> tuple[int, int] | None:
-        """Of what was noted of an object, the pair with the greatest `at` not above this one."""
+        """Return the noted pair of an object with the greatest `at` not above this one."""
 
     def note(self, key: str, at: int, value: int) -> None:
-        """Keep a pair that was learned of an object, for a while."""
+        """Cache a pair that a read learned about an object."""
 
 
 class SegmentLayout(ABC):
@@ -93,28 +92,28 @@ class SegmentLayout(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What segment metadata records of segments in this layout."""
+        """The layout's name in segment metadata."""
 
     @property
     @abstractmethod
     def holds_empty_logs(self) -> bool:
-        """Whether a segment without any batch can be stored so."""
+        """Whether the layout can store a segment without batches."""
 
     @abstractmethod
     def object_keys(
         self, segment_id: RemoteLogSegmentId, base_offset: int
     ) -> tuple[ObjectKey | LedgerKey, ...]:
-        """Of each object, in the order of their writing; the last one holds the companions.
+        """Return the objects' keys in the order of writing; the last object has the companions.
 
-        Raises what the keys raise.
+        Raises the errors of the keys.
         """
 
     def plan(
         self, keys: ObjectKeys, segment_id: RemoteLogSegmentId, base_offset: int
     ) -> tuple[StoredObject, ...]:
-        """Name the objects in the order of their writing; the last one holds the companions.
+        """Name the objects in the order of writing; the last one has the companions.
 
-        Raises InvalidConfigError for a topic whose name no key can hold.
+        Raises InvalidConfigError for a topic whose name does not fit into a key.
         """
         try:
             planned = self.object_keys(segment_id, base_offset)
@@ -126,23 +125,23 @@ class SegmentLayout(ABC):
     def contents(
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData
     ) -> Generator[ObjectContent, StoredObject, None]:
-        """The content of each of `metadata.objects` in order.
+        """Yield the content of each of `metadata.objects` in order.
 
-        Is sent each object as it was verified, with its length and checksum, for the next one.
+        The caller sends each object back as verified, with its length and checksum.
         """
 
     @abstractmethod
     def locate(
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, objects: SegmentObjects
     ) -> LocatedBytes:
-        """Where the bytes of the original log at `positions` lie, cut at its end.
+        """Locate the bytes of the original log at `positions`, cut at its end.
 
-        Raises CorruptError, and what `objects` raises.
+        Raises CorruptError, and the errors of `objects`.
         """
 
     @abstractmethod
     def companion_object(self, metadata: RemoteLogSegmentMetadata) -> StoredObject:
-        """The object that `decode_companion` reads. CorruptError if the metadata names none."""
+        """Return the object for `decode_companion`. CorruptError if the metadata names none."""
 
     @abstractmethod
     def decode_companion(self, content: bytes) -> Companion:
@@ -152,6 +151,6 @@ class SegmentLayout(ABC):
 def record_stored(
     metadata: RemoteLogSegmentMetadata, stored: StoredObject
 ) -> RemoteLogSegmentMetadata:
-    """The metadata with what is known of an object since it was written."""
+    """Return the metadata with the verified length and checksum of one object."""
     objects = tuple(stored if o.key == stored.key else o for o in metadata.objects)
     return replace(metadata, objects=objects)

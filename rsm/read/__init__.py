@@ -1,1 +1,1 @@
-"""Reading stored segments: what their indexes say of an offset or a time."""
+"""Lookups in the indexes of stored segments, by offset or by time."""

@@ -1,6 +1,6 @@
-"""What finds batches in a stored segment: its indexes, read at once and looked up for fetches.
+"""A stored segment's indexes, read together, and lookups in them for fetches.
 
-Owns what is concluded from an index; its bytes are rsm.segment.indexes' matter.
+rsm.segment.indexes defines their bytes.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange
 from rsm.spi import IndexType, RemoteStorageManager
 
-# From so many bytes between two entries of an index on, one of which may be read for nothing.
+# From this gap on between two index entries, the batch at the first one may be large.
 _LARGE_BATCH_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedPosition:
-    """Where in a log the batch of an offset lies, by the offset index.
+    """The position of an offset's batch in a log, as far as the offset index limits it.
 
-    At or behind `entry`, and before `reach_position`. A broker writes into an entry the last offset
-    of its batch, so a large batch at `entry` is not the one: that probably begins at `likely`.
+    It is at or after `entry` and before `reach_position`. A broker indexes the last offset of a
+    batch, so a large batch at `entry` ends before the offset, and `likely` is the probable one.
     """
 
     entry: OffsetIndexEntry
@@ -39,10 +39,10 @@ class SegmentIndexes:
     aborted_transactions: tuple[AbortedTransaction, ...]
 
     def lookup(self, offset: int, log_bytes: int) -> OffsetIndexEntry:
-        """Where to begin reading for `offset`. CorruptError if that is outside the log.
+        """Return where to begin reading for `offset`. CorruptError if that is outside the log.
 
-        Only the entry found is checked, an index may have a quarter of a million: the object's
-        checksum was, and what is read is compared with the entry.
+        Checks only the found entry, because an index may have 250 000. The checksum covers all of
+        them, and the reader compares each batch with the entry.
         """
         entry = self.offset_index.lookup(offset)
         if not (0 <= entry.position < log_bytes and entry.offset <= offset):
@@ -50,7 +50,7 @@ class SegmentIndexes:
         return entry
 
     def location(self, offset: int, log_bytes: int) -> IndexedPosition:
-        """Where the batch of `offset` lies. CorruptError as `lookup`."""
+        """Return the position of `offset`'s batch. CorruptError as `lookup`."""
         entry = self.lookup(offset, log_bytes)
         following = self.offset_index.following(offset)
         reach_position = self.offset_index.end_position(offset)
@@ -67,7 +67,7 @@ class SegmentIndexes:
         )
 
     def aborted_within(self, offsets: OffsetRange) -> tuple[AbortedTransaction, ...]:
-        """The aborted transactions with an offset in `offsets`."""
+        """Return the aborted transactions with an offset in `offsets`."""
         return tuple(
             each
             for each in self.aborted_transactions
@@ -78,7 +78,7 @@ class SegmentIndexes:
 def read_indexes(
     storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata
 ) -> SegmentIndexes:
-    """What finds batches in a segment. Raises NotFoundError, CorruptError, RetriableError."""
+    """Read a segment's indexes for fetches. Raises NotFoundError, CorruptError, RetriableError."""
     data = storage.fetch_index(metadata, IndexType.OFFSET)
     if len(data) % OFFSET_ENTRY.size:
         raise CorruptError("index ends within an entry", segment_id=metadata.segment_id)
@@ -89,6 +89,6 @@ def read_indexes(
 
 
 def read_time_index(storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
-    """A segment's time index, checked. Raises NotFoundError, CorruptError, RetriableError."""
+    """Read and check the time index. Raises NotFoundError, CorruptError, RetriableError."""
     data = storage.fetch_index(metadata, IndexType.TIMESTAMP)
     return TimeIndex.parse(data, offsets=metadata.offsets)

@@ -1,1 +1,1 @@
-"""Kafka's log as values and bytes: the vocabulary that every layer shares. Pure, no I/O."""
+"""Kafka's log as values and bytes, shared by all layers. Pure, no I/O."""

@@ -1,1 +1,1 @@
-"""Chunk storage (PDP-34): named immutable-by-default objects on some store, one binding each."""
+"""Chunk storage (PDP-34): named objects, immutable by default; one binding for each store."""

@@ -1,6 +1,6 @@
-"""What a data object in block format v1 (PIP-17) is made of: block headers, entries, padding.
+"""The parts of a data object in block format v1 (PIP-17): block headers, entries, padding.
 
-A data object is blocks one behind the other. All numbers are big-endian:
+A data object is a sequence of blocks. All numbers are big-endian:
 
     block header, 128 bytes            entry                       padding
     0   magic FB DB AB CB              0   length   i32, >= 0      FE DC DE AD, repeated from the
@@ -9,9 +9,9 @@ A data object is blocks one behind the other. All numbers are big-endian:
     20  first entry id   i64
     28  zeros
 
-The block length counts the header. A length cannot be negative, so the padding's first byte cannot
-begin an entry, nor can the next block's magic. The bytes behind 28 are not looked at: the format
-leaves them to later versions. Pure.
+The block length includes the header. An entry's length is never negative, so an entry cannot begin
+with the first byte of padding or of the next block's magic. The decoder ignores the bytes after 28,
+which the format reserves for later versions. Pure.
 Source: Pulsar's DataBlockHeaderImpl and BlockAwareSegmentInputStreamImpl.
 """
 
@@ -28,7 +28,7 @@ ENTRY_HEADER_BYTES = ENTRY_HEADER.size
 # A block that holds one entry without data.
 MIN_BLOCK_BYTES = HEADER_BYTES + ENTRY_HEADER_BYTES
 DEFAULT_BLOCK_BYTES = 64 << 20
-# Pulsar counts a block's bytes in an int.
+# Pulsar stores a block's length in an int.
 MAX_BLOCK_BYTES = (1 << 31) - 1
 MAX_ENTRY_BYTES = MAX_BLOCK_BYTES - MIN_BLOCK_BYTES
 
@@ -40,7 +40,7 @@ _PADDING = bytes.fromhex("fedcdead")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockHeader:
-    """The begin of a block; `block_bytes` is the whole block."""
+    """The header of a block; `block_bytes` includes the header."""
 
     block_bytes: int
     first_entry_id: int
@@ -48,15 +48,15 @@ class BlockHeader:
 
 
 def encode_header(header: BlockHeader) -> bytes:
-    """Spell a block header, zeros and all."""
+    """Encode a block header, padded with zeros."""
     fields = _HEADER.pack(_MAGIC, header.header_bytes, header.block_bytes, header.first_entry_id)
     return fields.ljust(header.header_bytes, b"\x00")
 
 
 def decode_header(content: bytes | memoryview, *, name: str, position: int) -> BlockHeader:
-    """Read the header at the begin of `content`, which lies at `position` of the object `name`.
+    """Decode the header at the beginning of `content`, at `position` of the object `name`.
 
-    CorruptError if there is none.
+    Raises CorruptError if there is none.
     """
     if len(content) < _HEADER.size:
         raise _corrupt("block header cut short", name, position, _HEADER.size, len(content))
@@ -76,14 +76,14 @@ def decode_header(content: bytes | memoryview, *, name: str, position: int) -> B
 
 
 def padding(length_bytes: int) -> bytes:
-    """The bytes between a block's last entry and its end."""
+    """Return the bytes between a block's last entry and its end."""
     return (_PADDING * -(-length_bytes // len(_PADDING)))[:length_bytes]
 
 
 def check_padding(content: bytes | memoryview, *, name: str, position: int, phase: int = 0) -> None:
-    """Check that `content`, at `position`, is padding whose first `phase` bytes came before it.
+    """Check that `content`, at `position`, is padding that continues after `phase` bytes.
 
-    CorruptError naming the first byte that is not.
+    Raises CorruptError that names the first wrong byte.
     """
     phase %= len(_PADDING)
     expected = padding(len(content) + phase)[phase:]

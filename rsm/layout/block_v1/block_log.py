@@ -1,9 +1,9 @@
-"""A log segment's bytes as a data object in block format v1: each record batch is an entry.
+"""Encodes a log segment as a data object in block format v1: each record batch is an entry.
 
-The division into blocks is given, made of the batches' lengths; here the bytes pass once, from the
-log's own chunks to the object's. Pure.
+The division into blocks is already planned from the batches' lengths. One pass copies the log's
+chunks to the object's. Pure.
 
-Memory: one buffer of `_BUFFER_BYTES`; a batch is never held.
+Memory: one buffer of `_BUFFER_BYTES`; no batch is buffered whole.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import ContentSource
 
 _BUFFER_BYTES = 1 << 20
-# What is larger is handed on as it lies in the log's chunk.
+# A larger piece is passed on as a view of the log's chunk, without a copy.
 _COPIED_BYTES = 64 << 10
 _BATCH_LENGTH = struct.Struct(">8xi")
 
@@ -28,7 +28,7 @@ _BATCH_LENGTH = struct.Struct(">8xi")
 class BlockedLog(BlockedSource):
     """A PartedSource over `log`, whose batches are divided into `blocks`.
 
-    A pass raises what the log's raises, and RetriableError if the log has other batches.
+    A pass raises the errors of the log's pass, and RetriableError if the log's batches differ.
     """
 
     log: ContentSource
@@ -41,7 +41,7 @@ class BlockedLog(BlockedSource):
 
 
 class _Pass:
-    """One pass: where in the blocks and in the current batch it is, and what is not handed on."""
+    """The state of one pass: its position in the blocks and in the batch, and buffered output."""
 
     def __init__(self, blocks: Sequence[PlannedBlock]) -> None:
         self._following = iter(blocks)
@@ -50,7 +50,7 @@ class _Pass:
         self._next_entry_id = 0
         self._left_in_block_bytes = 0
         self._left_in_batch_bytes = 0
-        self._started = bytearray()  # of a batch whose length is not all there yet
+        self._started = bytearray()  # the begin of a batch with incomplete length
         self._out = memoryview(bytearray(_BUFFER_BYTES))
         self._filled_bytes = 0
 
@@ -71,16 +71,16 @@ class _Pass:
             self._left_in_batch_bytes -= size_bytes
 
     def finish(self) -> Iterator[memoryview]:
-        """The rest, once the log has ended."""
+        """Yield the remaining bytes after the end of the log."""
         self._require(not self._started and not self._left_in_batch_bytes)
         yield from self._end_block()
         self._require(next(self._following, None) is None)
         yield from self._flush()
 
     def _take_small_batches(self, view: memoryview, position: int) -> int:
-        """Take whole batches for as long as there is room for them; where the next one begins.
+        """Copy whole batches as long as they fit; return the position of the next one.
 
-        The way of nearly every batch: within a block, whole in one view, smaller than the buffer.
+        Handles nearly every batch: within a block, whole in one view, smaller than the buffer.
         """
         out, filled_bytes, entry_id = self._out, self._filled_bytes, self._next_entry_id
         left_in_block_bytes, end_entry_id = self._left_in_block_bytes, self._end_entry_id
@@ -105,7 +105,7 @@ class _Pass:
         return position
 
     def _take_begin(self, view: memoryview, position: int) -> int:
-        """Take what tells a batch's length; returns how many bytes of the view that was."""
+        """Take the bytes up to a batch's length field; return how many came from the view."""
         wanted_bytes = LOG_OVERHEAD_BYTES - len(self._started)
         piece = view[position : position + wanted_bytes]
         self._started += piece
@@ -138,14 +138,14 @@ class _Pass:
     def _end_block(self) -> Iterator[memoryview]:
         self._require(self._next_entry_id == self._end_entry_id and not self._left_in_block_bytes)
         left_bytes = 0 if self._block is None else self._block.padding_bytes
-        # In pieces, each a whole number of times the pattern, so that the next one goes on with it.
+        # Each piece is a multiple of the pattern, so that the next piece continues it.
         while left_bytes:
             size_bytes = min(left_bytes, _COPIED_BYTES)
             yield from self._hand_on(padding(size_bytes))
             left_bytes -= size_bytes
 
     def _hand_on(self, piece: memoryview | bytes | bytearray) -> Iterator[memoryview]:
-        """Put a piece into the buffer, or hand on the buffer and then the piece itself."""
+        """Copy a small piece into the buffer; flush the buffer before a large one."""
         end = self._filled_bytes + len(piece)
         if end > _BUFFER_BYTES or len(piece) > _COPIED_BYTES:
             yield from self._flush()

@@ -1,8 +1,8 @@
-"""How entries are divided among the blocks of a data object (PIP-17).
+"""Divides entries among the blocks of a data object (PIP-17).
 
-A block is filled until the next entry does not fit, and padded to the block size; the last one ends
-with its last entry. An entry that is larger than a block has a block of its own, as long as it is.
-Where no entry is that large this is Pulsar's division to the byte. Pure.
+A block is full when the next entry does not fit, and is padded to the block size. The last block
+ends with its last entry. An entry larger than a block gets its own block, as long as the entry.
+Without such entries this is Pulsar's division to the byte. Pure.
 Source: Pulsar's BlockAwareSegmentInputStreamImpl.calculateBlockSize.
 """
 
@@ -27,7 +27,7 @@ from rsm.segment.errors import UnsupportedError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedBlock:
-    """One block: what it holds, where it begins, its whole length and what of that is padding."""
+    """One block: its entries, its position, its whole length and its padding."""
 
     first_entry_id: int
     entry_count: int
@@ -36,14 +36,14 @@ class PlannedBlock:
     padding_bytes: int
 
     def header(self) -> bytes:
-        """Its header's bytes."""
+        """Encode the block's header."""
         return encode_header(
             BlockHeader(block_bytes=self.block_bytes, first_entry_id=self.first_entry_id)
         )
 
 
 class BlockPlanner:
-    """Takes the lengths of consecutive entries, from `first_entry_id` on. Not thread-safe."""
+    """Divides consecutive entries by their lengths, from `first_entry_id` on. Not thread-safe."""
 
     def __init__(self, *, block_bytes: int, first_entry_id: int = 0) -> None:
         self._block_bytes = block_bytes
@@ -58,13 +58,13 @@ class BlockPlanner:
 
     @property
     def room_bytes(self) -> int:
-        """How long further entries of the current block may be, each with its header."""
+        """The bytes left in the current block for entries with their headers."""
         return self._block_bytes - self._used_bytes
 
     def add(self, length_bytes: int) -> PlannedBlock | None:
-        """Take the next entry; returns the block before it if the entry begins another one.
+        """Add the next entry; return the block before it if the entry begins a new block.
 
-        UnsupportedError for an entry that the format cannot hold.
+        Raises UnsupportedError for an entry that exceeds the format's limit.
         """
         if length_bytes > MAX_ENTRY_BYTES:
             raise UnsupportedError(
@@ -83,13 +83,13 @@ class BlockPlanner:
         return full
 
     def add_fitting(self, entry_count: int, length_bytes: int) -> None:
-        """Take entries of this length together, for which there must be `room_bytes`."""
+        """Add entries with this total length, which must fit into `room_bytes`."""
         self._used_bytes += entry_count * ENTRY_HEADER_BYTES + length_bytes
         self._entry_count += entry_count
         self._next_entry_id += entry_count
 
     def finish(self) -> PlannedBlock:
-        """The last block; at least one entry must have been added."""
+        """Return the last block; at least one entry must have been added."""
         assert self._entry_count
         return self._close(self._used_bytes)
 
@@ -108,7 +108,7 @@ class BlockPlanner:
 
 
 class BlockBuilder:
-    """Makes blocks of entries as they come. Memory: one block. Not thread-safe."""
+    """Encodes blocks from entries as they arrive. Memory: one block. Not thread-safe."""
 
     def __init__(self, *, block_bytes: int, first_entry_id: int = 0) -> None:
         self._planner = BlockPlanner(block_bytes=block_bytes, first_entry_id=first_entry_id)
@@ -117,7 +117,7 @@ class BlockBuilder:
 
     @property
     def built(self) -> tuple[PlannedBlock, ...]:
-        """The blocks that are complete."""
+        """The complete blocks."""
         return tuple(self._built)
 
     @property
@@ -125,7 +125,7 @@ class BlockBuilder:
         return self._planner.next_entry_id
 
     def add(self, data: bytes | memoryview) -> bytes | None:
-        """Take the next entry's data; returns the block before it if that is complete now."""
+        """Add the next entry; return the previous block if that is now complete."""
         entry_header = ENTRY_HEADER.pack(len(data), self._planner.next_entry_id)
         full = self._planner.add(len(data))
         content = None if full is None else self._take(full)
@@ -134,7 +134,7 @@ class BlockBuilder:
         return content
 
     def finish(self) -> bytes:
-        """The last block."""
+        """Return the last block."""
         return self._take(self._planner.finish())
 
     def _take(self, block: PlannedBlock) -> bytes:
@@ -146,7 +146,7 @@ class BlockBuilder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockedSource(ABC):
-    """A data object as a PartedSource, each of whose `blocks` is a part. There is at least one."""
+    """A data object as a PartedSource with one part for each block, of at least one block."""
 
     blocks: Sequence[PlannedBlock]
 
@@ -161,11 +161,11 @@ class BlockedSource(ABC):
 
     @abstractmethod
     def chunks(self) -> Iterator[memoryview]:
-        """One pass over the blocks' bytes."""
+        """Yield the blocks' bytes in one pass."""
 
 
 def indexed(blocks: Iterable[PlannedBlock]) -> tuple[IndexedBlock, ...]:
-    """What an index says of blocks; parts count from 1."""
+    """Return the index entries of blocks; parts count from 1."""
     return tuple(
         IndexedBlock(first_entry_id=block.first_entry_id, part=part, position=block.position)
         for part, block in enumerate(blocks, start=1)

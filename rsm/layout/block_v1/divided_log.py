@@ -1,6 +1,6 @@
-"""A log segment divided into entries and blocks: made of the extents of its batches.
+"""Divides a log segment into entries and blocks, by the positions and lengths of its batches.
 
-Pure. Source of the extents is what the log offers; else they are found in a pass over its bytes.
+Uses the batch extents that the log offers; without them it scans the log's bytes. Pure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rsm.segment.local_segment import ContentSource, LogSegmentData
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DividedLog:
-    """The blocks, how many batches they hold, and where some of the batches are, encoded."""
+    """The blocks of a log, the number of its batches, and the encoded log points."""
 
     blocks: tuple[PlannedBlock, ...]
     entry_count: int
@@ -32,7 +32,7 @@ class DividedLog:
 
 
 def divide_log(data: LogSegmentData, block_bytes: int) -> DividedLog:
-    """Divide a segment's log. UnsupportedError for an empty one, and what its walk raises."""
+    """Divide a segment's log. UnsupportedError for an empty one, and the errors of its scan."""
     planner = BlockPlanner(block_bytes=block_bytes)
     points = LogPointsBuilder()
     blocks: list[PlannedBlock] = []
@@ -40,7 +40,7 @@ def divide_log(data: LogSegmentData, block_bytes: int) -> DividedLog:
     room_bytes = due_position = 0
     for base_offset, length_bytes in _extents(data):
         room_bytes -= ENTRY_HEADER_BYTES + length_bytes
-        if room_bytes >= 0 and log_position < due_position:  # nothing is to be noted of it
+        if room_bytes >= 0 and log_position < due_position:  # neither block nor log point begins
             pending_bytes += length_bytes
             pending_count += 1
         else:
@@ -67,7 +67,7 @@ def _extents(data: LogSegmentData) -> Iterator[tuple[int, int]]:
 
 
 def _scan(log: ContentSource) -> Iterator[tuple[int, int]]:
-    """The batches of a log that offers no cheaper walk; holds a chunk and one batch."""
+    """Yield the batches of a log without extents; buffers a chunk and one batch."""
     rest = b""
     base_position = 0
     for view in log.chunks():

@@ -1,9 +1,9 @@
 """Layout `block_v1`: a log segment as a ledger that Pulsar offloaded (PIP-17).
 
-Three objects a segment, written in that order: the data object in blocks, the index object, and a
-companion with what the layout `raw` keeps in its `.meta`. The ledger is the log segment, its id the
-base offset; an entry is a record batch, numbered from 0. Where the batches are is in the index
-object, so that bytes are located with one look at it. Pure.
+Each segment is three objects, written in this order: the data object in blocks, the index object,
+and the companion, with the same content as a `.meta` of the layout `raw`. The ledger is the log
+segment, its id the base offset; an entry is a record batch, numbered from 0. The index object has
+the positions of batches, so that locating bytes takes one lookup. Pure.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from rsm.segment.ranges import ByteRange
 
 NAME = "block_v1"
 
-# From here on the ranges do not depend on what was read before, so that caches of ranges find them
-# again; what was read before would spare such reads less than an eighth.
+# From this length on, ranges do not depend on noted positions, so that caches of ranges hit. Noted
+# positions would save less than an eighth of such reads.
 _SAME_RANGES_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockV1Layout(SegmentLayout):
-    """`block_bytes` is the length of new blocks; any are read. `origin` writes new objects."""
+    """Writes blocks of `block_bytes`, and reads any. New objects carry `origin` as attributes."""
 
     block_bytes: int = DEFAULT_BLOCK_BYTES
     origin: ObjectOrigin | None = None
@@ -58,7 +58,7 @@ class BlockV1Layout(SegmentLayout):
 
     @property
     def holds_empty_logs(self) -> bool:
-        return False  # an offloaded ledger has entries
+        return False  # an offloaded ledger has at least one entry
 
     def object_keys(
         self, segment_id: RemoteLogSegmentId, base_offset: int
@@ -130,7 +130,7 @@ class BlockV1Layout(SegmentLayout):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SegmentObjects:
-    """A segment's objects by what they are: the order in the metadata decides nothing."""
+    """A segment's objects by role, in any order of the metadata."""
 
     data: StoredObject
     index: StoredObject
@@ -155,14 +155,14 @@ class _SegmentObjects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reading:
-    """One read of a segment's log, of what has been located."""
+    """One read of a segment's log, after its bytes were located."""
 
     directory: BlockDirectory
     runs: Sequence[EntryRun]
     positions: ByteRange
 
     def join(self, pieces: Sequence[bytes], note: Callable[[int, int], None]) -> bytes:
-        """The log's bytes; notes where the next read will begin if it goes on from here."""
+        """Return the log's bytes; note where a sequential read continues."""
         taken: list[memoryview] = []
         for run, piece in zip(self.runs, pieces, strict=True):
             batches = self.directory.batches(run, piece)

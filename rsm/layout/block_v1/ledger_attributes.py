@@ -1,7 +1,7 @@
-"""The user metadata of an offloaded ledger's objects (PIP-17): the format's version, and more.
+"""The user metadata of an offloaded ledger's objects (PIP-17), such as the format's version.
 
-Keys are lower case, as Pulsar writes them; they are read in any case, for some stores change it.
-Pulsar refuses an object without the version, and so does this. Pure.
+The encoder writes lower-case keys, as Pulsar does. The decoder accepts any case, because some
+stores change it. Like Pulsar, it refuses an object without the version. Pure.
 Source: Pulsar's DataBlockUtils.
 """
 
@@ -19,14 +19,14 @@ ROLE_KEY = "role"
 
 
 class Role(Enum):
-    """Which of a ledger's two objects it is."""
+    """The role of one of a ledger's two objects."""
 
     DATA = "data"
     INDEX = "index"
 
 
 def ledger_attributes(role: Role | None, extra: Mapping[str, str]) -> dict[str, str]:
-    """What an object is stored with: the extra metadata, its role and the version."""
+    """Return an object's user metadata: the extra attributes, its role and the version."""
     attributes = {key.lower(): value for key, value in extra.items()}
     if role is not None:
         attributes[ROLE_KEY] = role.value
@@ -35,7 +35,7 @@ def ledger_attributes(role: Role | None, extra: Mapping[str, str]) -> dict[str, 
 
 
 def check_attributes(attributes: Mapping[str, str], *, name: str) -> None:
-    """Return if the object `name` says that it is of this version; CorruptError if not."""
+    """Check that the object `name` has this format version. Raises CorruptError."""
     found = {key.lower(): value for key, value in attributes.items()}.get(VERSION_KEY)
     if found != VERSION:
         raise CorruptError(

@@ -1,8 +1,8 @@
-"""LedgerMetadata: what an index object says of its ledger, as BookKeeper's LedgerMetadataFormat.
+"""LedgerMetadata: an index object's description of its ledger, BookKeeper's LedgerMetadataFormat.
 
-Owns the protobuf message (rsm/layout/proto/ledger_metadata.proto) and its checks. Pulsar's readers
-need the length, the last entry id and the state; all else is carried, so that what was read from
-one index is written to another byte for byte. Pure.
+Decodes, checks and encodes the protobuf message (rsm/layout/proto/ledger_metadata.proto). Pulsar's
+readers need the length, the last entry id and the state. All other fields are kept, so that a
+decoded message is encoded byte for byte. Pure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class LedgerState(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEnsemble:
-    """The bookies that held the entries from `first_entry_id` on."""
+    """The bookies that stored the entries from `first_entry_id` on."""
 
     first_entry_id: int
     members: tuple[str, ...]
@@ -35,10 +35,10 @@ class LedgerEnsemble:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerMetadata:
-    """One ledger. `length_bytes` is the sum of its entries' data.
+    """The metadata of one ledger. `length_bytes` is the sum of its entries' data.
 
-    `digest_type`, `ack_quorum_count`, `created_ms` and `password` are None where absent. The order
-    of `custom` is that of the message; keys are unique in BookKeeper, which nothing here relies on.
+    `digest_type`, `ack_quorum_count`, `created_ms` and `password` are None if absent. `custom` keeps
+    the message's order; BookKeeper's keys are unique, but this class does not require it.
     """
 
     length_bytes: int
@@ -55,12 +55,12 @@ class LedgerMetadata:
     unknown_fields: bytes = b""
 
     def custom_value(self, key: str) -> bytes | None:
-        """The value of a custom field, None if there is none."""
+        """Return the value of a custom field, or None."""
         return next((value for name, value in self.custom if name == key), None)
 
 
 def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
-    """Spell the message: fields by number, as BookKeeper's own encoder orders them."""
+    """Encode the message: fields by number, in the order of BookKeeper's own encoder."""
     message = pb.LedgerMetadata(
         write_quorum_count=metadata.write_quorum_count,
         ensemble_count=metadata.ensemble_count,
@@ -87,7 +87,7 @@ def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
 
 
 def decode_ledger_metadata(content: bytes) -> LedgerMetadata:
-    """Read the message. CorruptError if it is none, or lacks what BookKeeper requires of it."""
+    """Decode the message. CorruptError if it is invalid or lacks a field BookKeeper requires."""
     message = pb.LedgerMetadata()
     try:
         message.ParseFromString(content)

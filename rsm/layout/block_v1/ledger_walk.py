@@ -1,7 +1,7 @@
-"""A walk through the entries of a ledger's data object, block by block, everything checked.
+"""A walk through the entries of a ledger's data object, block by block, with all checks.
 
-Owns the read buffer: what is asked for lies in it, or is read into it in ranges of its length.
-Nothing is read or allocated by a length that was not compared with the block's end before. Pure.
+It has the read buffer: a request is served from it, or reads a range of its length into it. It
+checks each length against the block's end before a read or an allocation. Pure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ READ_BUFFER_BYTES = 1 << 20
 
 
 class EntryPositions(Protocol):
-    """What reads of data objects came by: entry ids and the positions of their headers."""
+    """Noted by reads of data objects: entry ids and the positions of their headers."""
 
     def floor(self, key: str, at: int) -> tuple[int, int] | None: ...
 
@@ -32,7 +32,7 @@ class EntryPositions(Protocol):
 
 
 class DataObject:
-    """The bytes of a data object. `read` gives fewer than asked for only where the object ends."""
+    """The bytes of a data object. `read` returns fewer bytes only at the object's end."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class DataObject:
         self._read = read
 
     def read(self, positions: ByteRange) -> bytes:
-        """All of the bytes at `positions`. CorruptError if the object ends before."""
+        """Return all bytes at `positions`. CorruptError if the object ends earlier."""
         content = self._read(positions)
         if len(content) != len(positions):
             raise CorruptError(
@@ -74,7 +74,7 @@ class LedgerWalk:
         self.next_entry_id = 0
 
     def enter(self, number: int) -> BlockHeader:
-        """Go to a block's first entry, and check its header."""
+        """Move to a block's first entry, and check the block's header."""
         block = self._index.blocks[number]
         end_position = self._index.block_end_position(number)
         content = self._view(block.position, self._index.header_bytes)
@@ -94,14 +94,14 @@ class LedgerWalk:
         return header
 
     def enter_at(self, number: int, entry_id: int, position: int) -> None:
-        """Go to an entry of a block whose place is known."""
+        """Move to an entry of a block by its known position."""
         self._block_end_position = self._index.block_end_position(number)
         self._block_end_entry_id = self._index.block_end_entry_id(number)
         self.next_entry_id = entry_id
         self._position = position
 
     def skip(self) -> int | None:
-        """Pass an entry; its length, or None at the block's end."""
+        """Pass one entry and return its length, or None at the block's end."""
         if self.next_entry_id == self._block_end_entry_id:
             return None
         length_bytes = self._length()
@@ -109,7 +109,7 @@ class LedgerWalk:
         return length_bytes
 
     def take(self) -> bytes | None:
-        """An entry's data, or None at the block's end."""
+        """Return an entry's data and pass it, or None at the block's end."""
         if self.next_entry_id == self._block_end_entry_id:
             return None
         length_bytes = self._length()
@@ -118,7 +118,7 @@ class LedgerWalk:
         return data
 
     def leave(self) -> int:
-        """Check what lies between here and the block's end; returns its length."""
+        """Check the padding up to the block's end; return its length."""
         padding_bytes = self._block_end_position - self._position
         passed_bytes = 0
         while passed_bytes < padding_bytes:
@@ -130,12 +130,12 @@ class LedgerWalk:
         return padding_bytes
 
     def note(self) -> None:
-        """Remember where the next entry is, if it is in this block."""
+        """Note the position of the next entry, if it is in this block."""
         if self.next_entry_id < self._block_end_entry_id:
             self._positions.note(self._data.name, self.next_entry_id, self._position)
 
     def _length(self) -> int:
-        """The length of the next entry, whose header is checked."""
+        """Check the next entry's header and return the entry's length."""
         left_bytes = self._block_end_position - self._position - ENTRY_HEADER_BYTES
         if left_bytes < 0:
             expected, found = f"entry {self.next_entry_id}", "the block's end"
@@ -154,7 +154,7 @@ class LedgerWalk:
         self.next_entry_id += 1
 
     def _view(self, position: int, length_bytes: int) -> memoryview:
-        """Bytes of the object, which are within its data; read what the buffer lacks."""
+        """Return bytes within the object's data; read those missing in the buffer."""
         start = position - self._buffer_position
         if not 0 <= start <= len(self._buffer):
             self._buffer, self._buffer_position, start = memoryview(b""), position, 0

@@ -1,13 +1,13 @@
-"""LogPoints: where in a ledger some of a log segment's batches are.
+"""LogPoints: the positions of some of a log segment's batches in its ledger.
 
-Entry ids are ordinals and say nothing of offsets or positions in the log, so the index object of a
-segment carries points of both beside Pulsar's fields: the first batch of each block, and one batch
-at least every 128 KiB of log. They stand in the ledger metadata's custom field
+Entry ids are ordinals without relation to offsets or log positions. So the index object of a
+segment carries points with both, in addition to Pulsar's fields. The first batch of each block is a
+point, and one batch at least every 128 KiB of log. They are in the ledger metadata's custom field
 `kafka-rlm.log-points.v1`, as i64, i64, i64, big-endian, per point:
 
     entry id    position in the log    base offset
 
-All three ascend. A foreign reader ignores the field. Pure.
+All three ascend. Other readers ignore the field. Pure.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _POINT = struct.Struct(">qqq")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPoint:
-    """The begin of a batch."""
+    """The entry id and the log position of a batch."""
 
     entry_id: int
     log_position: int
 
 
 class LogPointsBuilder:
-    """Takes batches that are to be points, in order. Not thread-safe."""
+    """Encodes the batches that are log points, in order. Not thread-safe."""
 
     def __init__(self) -> None:
         self._encoded = bytearray()
 
     def add(self, entry_id: int, log_position: int, base_offset: int) -> int:
-        """Take a batch; returns the position at which the next one is due."""
+        """Add a batch; return the log position at which the next one is due."""
         self._encoded += _POINT.pack(entry_id, log_position, base_offset)
         return log_position + SPACING_BYTES
 
@@ -50,7 +50,7 @@ class LogPointsBuilder:
 
 
 class LogPoints:
-    """The points of one segment. Immutable. Memory: 16 bytes for each."""
+    """The points of one segment. Immutable. Memory: 16 bytes for each point."""
 
     def __init__(self, entry_ids: array[int], log_positions: array[int]) -> None:
         self._entry_ids = entry_ids
@@ -58,10 +58,10 @@ class LogPoints:
 
     @classmethod
     def of(cls, index: BlockIndex, *, name: str) -> LogPoints:
-        """The points that an index object carries.
+        """Decode the points of an index object.
 
-        CorruptError if it has none, or such that cannot be: not ascending, or without a block's
-        first entry.
+        Raises CorruptError if there are none, if they do not ascend, or if a block's first entry
+        is missing.
         """
         encoded = index.metadata.custom_value(CUSTOM_KEY)
         if encoded is None or not encoded or len(encoded) % _POINT.size:
@@ -80,16 +80,16 @@ class LogPoints:
         return points
 
     def floor(self, log_position: int) -> LogPoint:
-        """The last point at or below a position of the log."""
+        """Return the last point at or below a position of the log."""
         return self._at(bisect_right(self._log_positions, log_position) - 1)
 
     def ceiling(self, log_position: int) -> LogPoint | None:
-        """The first point at or above a position of the log."""
+        """Return the first point at or above a position of the log."""
         number = bisect_left(self._log_positions, log_position)
         return self._at(number) if number < len(self._entry_ids) else None
 
     def log_position_of(self, entry_id: int) -> int:
-        """Where an entry begins that is a point, as the first of each block is."""
+        """Return the log position of an entry that is a point, as the first of each block is."""
         return self._log_positions[bisect_left(self._entry_ids, entry_id)]
 
     def _at(self, number: int) -> LogPoint:

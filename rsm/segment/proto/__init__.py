@@ -1,1 +1,1 @@
-"""Protobuf schema of the shared vocabulary, and the code generated from it."""
+"""The protobuf schema of segment metadata, and the code generated from it."""

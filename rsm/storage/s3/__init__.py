@@ -1,1 +1,1 @@
-"""ChunkStorage in a bucket of Amazon S3, or of a store that speaks its protocol."""
+"""ChunkStorage in a bucket of Amazon S3, or of a store with the same protocol."""
