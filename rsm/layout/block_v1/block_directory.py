@@ -1,11 +1,11 @@
-"""Where the bytes of a log lie in a data object in block format v1, and how they come out of it.
+"""Locates the bytes of a log in a data object of block format v1, and extracts them.
 
-The log position of a batch and its entry id tell its place: in its block, in front of it, are the
-block's header, the entry headers up to its own, and the block's bytes of log up to its own. So any
-batch whose number is known is a place to begin at: those are the index object's log points, and
-what reads before have come by. Where both ends of a batch are such places, a read begins within it:
-what is in front, up to a megabyte of a busy producer's batch, is not read. How far to read is known
-to within the entry headers between two points. Pure.
+The log position and the entry id of a batch give its position in its block. Before it are the
+block's header, one entry header for each batch up to its own, and the log's bytes of the block. So
+a read can begin at any batch whose entry id is known. Those are the index object's log points, and
+batches that earlier reads noted. If both ends of a batch are known, a read begins within it, which
+saves up to a megabyte of a busy producer's batch. The end of a read is known except for the entry
+headers between two points. Pure.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from rsm.segment.errors import CorruptError
 from rsm.segment.ranges import ByteRange
 
 _BATCH_LENGTH = struct.Struct(">8xi")
-# An entry's header, and of its batch the length, magic and CRC of version 2.
+# An entry's header, and its batch's length, magic and CRC of version 2.
 _FRONT = struct.Struct(">iq8xi4xbI")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutBatch:
-    """A batch of `batch_bytes` whose entry header and first `left_out_bytes` are not read."""
+    """A batch of `batch_bytes`; its entry header and first `left_out_bytes` are not read."""
 
     left_out_bytes: int
     batch_bytes: int
@@ -43,10 +43,10 @@ class CutBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRun:
-    """Bytes of a data object in one block, that begin with an entry header or within a batch.
+    """Bytes of a data object in one block; they begin with an entry header or within a batch.
 
-    `begin` is the first batch; what is wanted of the run ends at `end_log_position`. The block ends
-    with the batch in front of `block_end`. With `cut`, the run begins within the first batch.
+    `begin` is the first batch; the wanted part of the run ends at `end_log_position`. `block_end`
+    is the first batch after the block. With `cut`, the run begins within the first batch.
     """
 
     begin: LogPoint
@@ -58,18 +58,18 @@ class EntryRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSequence:
-    """Batches one behind the other from a position on to `last`, which may be cut. Of one use."""
+    """Consecutive batches from a position up to `last`, which may be cut. Usable once."""
 
     batches: list[memoryview]
     start_log_position: int
     last: LogPoint
 
     def cut(self, positions: ByteRange) -> list[memoryview]:
-        """What of them lies at these positions of the log."""
+        """Return the batches' bytes at these positions of the log."""
         pieces = self.batches
         end_position = positions.end_position - self.last.log_position
         pieces[-1] = pieces[-1][: max(end_position, 0)]
-        # They begin in front of what was asked for by so much that all of some may be left out.
+        # The begin may be several batches before the wanted position: skip those.
         before_bytes = positions.start_position - self.start_log_position
         for number, piece in enumerate(pieces):
             if len(piece) > before_bytes:
@@ -79,7 +79,7 @@ class BatchSequence:
 
 
 class BlockDirectory:
-    """An index object, read. Immutable. `name` is the data object's, for errors."""
+    """A decoded index object. Immutable. Errors call the data object `name`."""
 
     def __init__(self, index: BlockIndex, points: LogPoints, *, name: str) -> None:
         self._index = index
@@ -91,7 +91,7 @@ class BlockDirectory:
 
     @classmethod
     def decode(cls, content: bytes, *, name: str, index_name: str) -> BlockDirectory:
-        """Read an index object that carries log points. CorruptError."""
+        """Decode an index object with log points. Raises CorruptError."""
         index = decode_index(content, name=index_name)
         return cls(index, LogPoints.of(index, name=index_name), name=name)
 
@@ -104,9 +104,9 @@ class BlockDirectory:
         return self._index.data_bytes
 
     def runs(self, positions: ByteRange, known: LogPoint | None = None) -> list[EntryRun]:
-        """What to read for these bytes of the log, which end within it: one run in each block.
+        """Return the runs to read for a range within the log: one for each block.
 
-        `known` is a batch at or below their begin.
+        `known` is a batch at or below the range's begin.
         """
         begin = self._points.floor(positions.start_position)
         if known is not None and known.log_position > begin.log_position:
@@ -125,10 +125,10 @@ class BlockDirectory:
         return runs
 
     def batches(self, run: EntryRun, content: bytes) -> BatchSequence:
-        """The batches of a run, the first and the last one maybe cut short.
+        """Return the batches of a run; the first and the last one may be cut.
 
-        CorruptError for what cannot be an entry or its batch; the CRC of each whole batch is
-        checked, that of one that is cut is its reader's to check.
+        Raises CorruptError for invalid entries or batches. Checks the CRC of each whole batch; the
+        reader must check that of a cut one.
         """
         view, location, end = memoryview(content), 0, len(content)
         entry_id, log_position = run.begin.entry_id, run.begin.log_position
@@ -144,7 +144,7 @@ class BlockDirectory:
             entry_id += 1
         while log_position < run.end_log_position:
             batch = None
-            if end - location >= _FRONT.size:  # the way of nearly all: version 2, unpacked in place
+            if end - location >= _FRONT.size:  # nearly all batches: version 2, unpacked in place
                 length_bytes, found_id, rest_bytes, magic, crc = _FRONT.unpack_from(view, location)
                 if (
                     found_id == entry_id < end_entry_id
@@ -171,7 +171,7 @@ class BlockDirectory:
         start_position = self._position(number, begin)
         cut = self._cut(begin, wanted, block_end)
         skipped_bytes = 0 if cut is None else ENTRY_HEADER_BYTES + cut.left_out_bytes
-        # An entry header may stand in front of each batch up to the next one whose number is known.
+        # Each batch up to the next log point may add an entry header.
         following = self._points.ceiling(within)
         last = block_end if following is None else following
         entry_count = min(last.entry_id, block_end.entry_id) - begin.entry_id
@@ -188,7 +188,7 @@ class BlockDirectory:
         )
 
     def _cut(self, begin: LogPoint, wanted: ByteRange, block_end: LogPoint) -> CutBatch | None:
-        """What of the batch at `begin` need not be read; None to read it whole."""
+        """Return the part of the batch at `begin` that can be skipped; None to read all of it."""
         left_out_bytes = wanted.start_position - begin.log_position
         if left_out_bytes <= 0:
             return None
@@ -199,14 +199,14 @@ class BlockDirectory:
         return CutBatch(left_out_bytes=left_out_bytes, batch_bytes=batch_bytes)
 
     def _position(self, number: int, point: LogPoint) -> int:
-        """Where the entry header of a batch is that is in this block."""
+        """Return the position of a batch's entry header in this block."""
         block = self._index.blocks[number]
         headers_bytes = (point.entry_id - block.first_entry_id) * ENTRY_HEADER_BYTES
         log_bytes = point.log_position - self._block_log_positions[number]
         return block.position + self._index.header_bytes + headers_bytes + log_bytes
 
     def _block_end(self, number: int) -> LogPoint:
-        """Where the log goes on behind a block."""
+        """Return the first batch after a block."""
         following = number + 1
         if following == len(self._block_log_positions):
             return LogPoint(entry_id=self._index.last_entry_id + 1, log_position=self.log_bytes)
@@ -218,7 +218,7 @@ class BlockDirectory:
     def _checked(
         self, run: EntryRun, view: memoryview, location: int, entry_id: int, log_position: int
     ) -> tuple[int, memoryview]:
-        """An entry of any kind: its length, and what there is of it. CorruptError."""
+        """Check an entry of any version; return its length and its available bytes."""
         where = run.positions.start_position + location
         if len(view) - location <= ENTRY_HEADER_BYTES:
             raise self._corrupt("entries end early", where, "an entry", "the end of the read")

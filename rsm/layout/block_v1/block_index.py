@@ -11,10 +11,10 @@ All numbers are big-endian:
     32  metadata              protobuf, rsm.layout.block_v1.ledger_metadata
         then for each block:  first entry id i64, part i32 (from 1), position of the block i64
 
-Positions are those of block headers; a block's entries begin behind its header. Pulsar's offloader
-gives up at an entry that is larger than its blocks and reports success: such an index names one
-block more than its data length covers. It is read here as what it is, a ledger whose entries from
-there on were never written. Pure. Source: Pulsar's OffloadIndexBlockImpl.
+Positions are those of block headers; a block's entries begin after its header. Pulsar's offloader
+stops at an entry larger than its blocks but reports success: such an index names one block more
+than its data length covers. This decoder accepts it as a ledger without the entries from that block
+on. Pure. Source: Pulsar's OffloadIndexBlockImpl.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rsm.layout.block_v1.ledger_metadata import (
 )
 from rsm.segment.errors import CorruptError
 
-# 10 000 parts are the most that an upload has; the rest is for the metadata.
+# An upload has at most 10 000 parts; the rest is for the metadata.
 MAX_INDEX_BYTES = 64 << 20
 
 _MAGIC = 0xDE47DE47
@@ -43,7 +43,7 @@ INDEX_HEADER_BYTES = _HEADER.size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedBlock:
-    """One block: its first entry, its part of the upload, and where it begins."""
+    """One block: its first entry, its part of the upload, and its position."""
 
     first_entry_id: int
     part: int
@@ -52,7 +52,7 @@ class IndexedBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockIndex:
-    """A ledger's index. `blocks` ascend by entry id and by position, and are not empty."""
+    """A ledger's index. `blocks` is not empty and ascends by entry id and by position."""
 
     metadata: LedgerMetadata
     data_bytes: int
@@ -65,26 +65,26 @@ class BlockIndex:
 
     @property
     def last_entry_id(self) -> int:
-        """The last entry of the ledger, whether or not it was written."""
+        """The last entry of the ledger, written or not."""
         return self.metadata.last_entry_id
 
     @property
     def end_entry_id(self) -> int:
-        """The first entry behind those that were written."""
+        """The id after the last entry that was written."""
         last = self.blocks[-1]
         return last.first_entry_id if last.position == self.data_bytes else self.last_entry_id + 1
 
     def block_number(self, entry_id: int) -> int:
-        """Which block, counted from 0, an entry of the ledger is in."""
+        """Return the number of an entry's block, counted from 0."""
         return bisect_right(self.blocks, entry_id, key=lambda block: block.first_entry_id) - 1
 
     def block_end_position(self, number: int) -> int:
-        """Where the block ends, with its padding."""
+        """Return the position of a block's end, including its padding."""
         following = number + 1
         return self.blocks[following].position if following < len(self.blocks) else self.data_bytes
 
     def block_end_entry_id(self, number: int) -> int:
-        """The first entry behind the block."""
+        """Return the id of the first entry after the block."""
         following = number + 1
         if following < len(self.blocks):
             return self.blocks[following].first_entry_id
@@ -92,7 +92,7 @@ class BlockIndex:
 
 
 def encode_index(index: BlockIndex) -> bytes:
-    """Spell an index object."""
+    """Encode an index object."""
     metadata = encode_ledger_metadata(index.metadata)
     length_bytes = _HEADER.size + len(metadata) + _BLOCK.size * len(index.blocks)
     header = _HEADER.pack(
@@ -103,7 +103,7 @@ def encode_index(index: BlockIndex) -> bytes:
 
 
 def decode_index(content: bytes, *, name: str) -> BlockIndex:
-    """Read the index object `name`. CorruptError if it is none, or contradicts itself."""
+    """Decode the index object `name`. CorruptError if it is invalid or inconsistent."""
     data_bytes, header_bytes, metadata_bytes = _unpack_header(content, name, len(content))
     blocks_position = _HEADER.size + metadata_bytes
     try:
@@ -158,7 +158,7 @@ def _check_blocks(index: BlockIndex, name: str, blocks_position: int) -> None:
             expected = f"> {before.first_entry_id}"
             raise _corrupt("entry ids do not ascend", name, at, expected, block.first_entry_id)
         least = before.position + index.header_bytes
-        # The last one may begin where the data ends: nothing of it was written.
+        # The last block may begin at the end of the data: none of it was written.
         if not least <= block.position <= index.data_bytes:
             expected = f"{least}..{index.data_bytes}"
             raise _corrupt("block beyond the data", name, at + 12, expected, block.position)

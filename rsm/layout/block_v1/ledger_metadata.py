@@ -37,8 +37,8 @@ class LedgerEnsemble:
 class LedgerMetadata:
     """The metadata of one ledger. `length_bytes` is the sum of its entries' data.
 
-    `digest_type`, `ack_quorum_count`, `created_ms` and `password` are None if absent. `custom` keeps
-    the message's order; BookKeeper's keys are unique, but this class does not require it.
+    `digest_type`, `ack_quorum_count`, `created_ms` and `password` are None if absent. `custom` has
+    the order of the message; BookKeeper's keys are unique, but this class does not require it.
     """
 
     length_bytes: int

@@ -1,9 +1,9 @@
 """OffloadedLedger: a ledger in block format v1, open for reading (PIP-17's ReadHandle).
 
-Entries are found by binary search in the index, which is sharpened by where earlier reads came by;
-from there they are walked through one by one, in ranges of the read buffer's length. Everything
-that is passed is checked: block headers and the bytes between blocks against the index, entry ids
-one by one, each length before anything is read by it. The format has no checksum of entries. Pure.
+It finds an entry by binary search in the index and in the positions that earlier reads noted. From
+there it walks entry by entry, in ranges of the read buffer's length. It checks all that it passes:
+block headers and padding against the index, each entry id, and each length before it reads by it.
+The format has no checksum of entries. Pure.
 Source: Pulsar's BlobStoreBackedReadHandleImpl.
 """
 
@@ -21,7 +21,7 @@ from rsm.segment.errors import CorruptError, NotFoundError
 
 
 class LedgerEntry(NamedTuple):
-    """One entry, as it was handed to the ledger."""
+    """One entry, with the data that its writer added."""
 
     entry_id: int
     data: bytes
@@ -29,7 +29,7 @@ class LedgerEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerBlock:
-    """One block as it was found: its header, its entries from the header's first one on."""
+    """One block as read: its header, and its entries from the header's first one on."""
 
     part: int
     position: int
@@ -40,9 +40,9 @@ class LedgerBlock:
 
 
 class OffloadedLedger:
-    """Thread-safe: each iteration has a buffer of its own.
+    """An open ledger. Thread-safe: each iteration has its own buffer.
 
-    Memory of an iteration: one read buffer and twice the entry at hand.
+    Memory of an iteration: one read buffer, and twice the current entry.
     """
 
     def __init__(
@@ -68,10 +68,10 @@ class OffloadedLedger:
     def entries(
         self, start_entry_id: int | None = None, end_entry_id: int | None = None
     ) -> Iterator[LedgerEntry]:
-        """The entries with these ids, half-open; without them from the first, to the last.
+        """Iterate over the entries in [start, end), by default over all.
 
-        Raises NotFoundError for ids that the ledger does not have, CorruptError for what cannot be
-        its objects, also behind entries that were right; and what reading raises.
+        Raises NotFoundError for ids outside of the ledger. The iteration raises CorruptError for
+        invalid objects, possibly after valid entries, and the errors of the read.
         """
         start = self._index.first_entry_id if start_entry_id is None else start_entry_id
         end = self._index.last_entry_id + 1 if end_entry_id is None else end_entry_id
@@ -86,7 +86,7 @@ class OffloadedLedger:
         return self._entries(start, end)
 
     def blocks(self) -> Iterator[LedgerBlock]:
-        """All blocks in order, read to their ends. Raises as iterating `entries` does."""
+        """Iterate over all blocks in order, to their ends. Raises the errors of `entries`."""
         walk = self._walk()
         for number, block in enumerate(self._index.blocks):
             if block.position == self._index.data_bytes:
@@ -123,14 +123,14 @@ class OffloadedLedger:
                 number += 1
                 walk.enter(number)
                 data = walk.take()
-            assert data is not None  # no block of an index is empty
+            assert data is not None  # each block of an index has an entry
             yield LedgerEntry(entry_id, data)
         walk.note()
         if end == self._index.last_entry_id + 1:
             walk.leave()
 
     def _begin(self, walk: LedgerWalk, number: int, start: int) -> None:
-        """Begin at the last entry at or before `start` whose place is known."""
+        """Begin at the last entry at or before `start` with a known position."""
         noted = self._positions.floor(self._data.name, start)
         if noted is None or noted[0] <= self._index.blocks[number].first_entry_id:
             walk.enter(number)
