@@ -1,9 +1,8 @@
-"""LedgerOffloader: PIP-17's verbs for ledgers of any kind, over a chunk storage, or over none.
+"""LedgerOffloader: PIP-17's operations for any ledger, over a chunk storage or without a store.
 
-What is written Pulsar reads, and what Pulsar's offloader wrote is read: the same bytes, names and
-user metadata. The data object is written first and the index second, which tells that the data is
-whole; a failed offload leaves neither. An object whose user metadata does not name the format's
-version is refused.
+Compatible with Pulsar in both directions: same bytes, names and user metadata. It writes the data
+object first and the index second, so that an index proves complete data; a failed offload leaves
+neither. It refuses an object whose user metadata does not name the format's version.
 """
 
 from __future__ import annotations
@@ -34,31 +33,31 @@ from rsm.storage.chunk_storage import ChunkStorage
 
 
 class LedgerOffloader(ABC):
-    """PIP-17's interface of the same name. Implementations are thread-safe."""
+    """PIP-17's LedgerOffloader. Implementations are thread-safe."""
 
     @abstractmethod
     def offload(
         self, ledger: Ledger, uuid: UUID, extra_metadata: Mapping[str, str] | None = None
     ) -> None:
-        """Write a ledger's two objects; `uuid` names the attempt and is never used again.
+        """Write a ledger's two objects; `uuid` names this attempt only.
 
-        Not idempotent: AlreadyExistsError. InvalidConfigError for a ledger that is empty, open or
-        not what its metadata says, or whose ids are not consecutive; UnsupportedError for an entry
-        of nearly 2 GiB; what the entries raise, and what storing raises.
+        Not idempotent: raises AlreadyExistsError. Raises InvalidConfigError for a ledger that is
+        empty, open or not as its metadata says, or whose ids are not consecutive. Raises
+        UnsupportedError for an entry of almost 2 GiB, and the errors of the entries and the store.
         """
 
     @abstractmethod
     def read_offloaded(self, ledger_id: int, uuid: UUID) -> OffloadedLedger:
         """Open an offloaded ledger.
 
-        Raises NotFoundError, CorruptError if the objects are no ledger's or don't belong together.
+        Raises NotFoundError, CorruptError if the objects are invalid or of different ledgers.
         """
 
     @abstractmethod
     def delete_offloaded(self, ledger_id: int, uuid: UUID) -> None:
         """Delete both objects; absent ones count as deleted. Idempotent.
 
-        RetriableError naming those that are still there.
+        Raises RetriableError that names the remaining objects.
         """
 
 
@@ -68,10 +67,10 @@ def open_offloader(
     block_bytes: int = DEFAULT_BLOCK_BYTES,
     read_buffer_bytes: int = READ_BUFFER_BYTES,
 ) -> LedgerOffloader:
-    """The offloader of a store, which it does not close; without a store PIP-17's default.
+    """Return the offloader of a store, which the caller closes; without a store PIP-17's default.
 
-    `block_bytes` is at least 5 MiB where the store is S3, which takes no smaller part.
-    InvalidConfigError for a size that no block can have.
+    S3 needs `block_bytes` of at least 5 MiB, because it accepts no smaller part. Raises
+    InvalidConfigError for a size outside the format's limits.
     """
     if storage is None:
         return NullLedgerOffloader()
@@ -81,7 +80,7 @@ def open_offloader(
 
 
 class NullLedgerOffloader(LedgerOffloader):
-    """Where no store is configured: each call raises UnsupportedError and does nothing.
+    """The offloader without a store: each call raises UnsupportedError and does nothing.
 
     Source: Pulsar's NullLedgerOffloader.
     """
@@ -99,11 +98,11 @@ class NullLedgerOffloader(LedgerOffloader):
 
 
 class StoreLedgerOffloader(LedgerOffloader):
-    """Ledgers in a chunk storage.
+    """Ledgers in a chunk storage. Thread-safe.
 
-    An offload's blocks are spooled to a temporary file, for a store wants to know an object's
-    length first. Memory: for each offload one block and one entry; for each read of a ledger what
-    `OffloadedLedger` says, and its index; 3 MB of entries' positions for all of them.
+    An offload first writes its blocks to a temporary file, because a store needs an object's length
+    in advance. Memory: one block and one entry for each offload. An open ledger needs the memory
+    of `OffloadedLedger` and its index. The positions of entries need 3 MB in total.
     """
 
     def __init__(
@@ -182,13 +181,13 @@ class StoreLedgerOffloader(LedgerOffloader):
                 index_name, content, attributes=ledger_attributes(Role.INDEX, extra)
             )
         except BaseException:
-            with suppress(TieredStorageError):  # the error that led here counts
+            with suppress(TieredStorageError):  # the caller gets the first error
                 self._storage.delete_many([data_name])
             raise
 
 
 def read_index(read: Callable[[ByteRange], bytes], *, name: str, object_bytes: int) -> BlockIndex:
-    """Read the whole index object `name`. CorruptError, before a too large one is read."""
+    """Read the whole index object `name`. CorruptError for a too large one, before any read."""
     if object_bytes > MAX_INDEX_BYTES:
         raise CorruptError(
             "index length",
@@ -201,8 +200,8 @@ def read_index(read: Callable[[ByteRange], bytes], *, name: str, object_bytes: i
 
 
 def require_same_ledger(index: BlockIndex, *, data_name: str, data_bytes: int) -> None:
-    """Check that a data object of this length can be the index's. CorruptError."""
-    # An offload by Pulsar that ended at too large an entry left a block that the index leaves out.
+    """Check that a data object of this length can belong to the index. Raises CorruptError."""
+    # If Pulsar's offloader stopped at a too large entry, the index's length omits the last block.
     is_cut_off = index.end_entry_id <= index.last_entry_id
     if data_bytes != index.data_bytes and not (is_cut_off and data_bytes > index.data_bytes):
         raise CorruptError(

@@ -1,7 +1,7 @@
-"""A ledger on its way to the store: its entries as blocks in a temporary file, and its index.
+"""A ledger during its offload: its entries as blocks in a temporary file, and its index.
 
-Owns what a ledger has to be to be offloaded. A store wants to know an object's length before its
-first byte, and entries come from an iterator that says nothing of those behind.
+Checks that a ledger can be offloaded. The file is needed because a store requires an object's
+length before its first byte, and the iterator of entries does not know it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _MAX_ENTRY_ID = (1 << 63) - 1
 class Ledger:
     """A closed ledger to offload.
 
-    `entries` are (entry id, data), the ids consecutive and not negative; they are taken once.
-    `metadata` is BookKeeper's, stored as it is; without it the ledger gets what readers need.
+    `entries` are (entry id, data) with consecutive ids >= 0, iterated once. `metadata` is stored
+    unchanged; without it the ledger gets the fields that readers need.
     """
 
     ledger_id: int
@@ -37,7 +37,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpooledLedger(BlockedSource):
-    """The data object as a PartedSource, and the index object that goes with it."""
+    """The data object as a PartedSource, and its index object."""
 
     file: BinaryIO
     metadata: LedgerMetadata
@@ -59,11 +59,11 @@ class SpooledLedger(BlockedSource):
 
 @contextmanager
 def spooled(ledger: Ledger, *, block_bytes: int) -> Iterator[SpooledLedger]:
-    """Take all entries of a ledger; the file is gone with the block. Memory: one block.
+    """Take all entries of a ledger; the file is deleted with the context. Memory: one block.
 
-    InvalidConfigError for a ledger that is empty, open or not what its metadata says, or whose ids
-    are not consecutive or no i64; UnsupportedError for too large an entry; RetriableError where
-    there is no room for the file; what the entries raise.
+    Raises InvalidConfigError for a ledger that is empty, open or not as its metadata says, or whose
+    ids are not consecutive or exceed i64. Raises UnsupportedError for a too large entry,
+    RetriableError without room for the file, and the errors of the entries.
     """
     entries = iter(ledger.entries)
     first = next(entries, None)
@@ -80,7 +80,7 @@ def spooled(ledger: Ledger, *, block_bytes: int) -> Iterator[SpooledLedger]:
 
 
 def _spool(entries: Iterator[tuple[int, bytes]], builder: BlockBuilder, file: BinaryIO) -> int:
-    """Write the blocks of the further entries; the length of these entries' data."""
+    """Write the blocks of the remaining entries; return the length of these entries' data."""
     length_bytes = 0
     for entry_id, data in entries:
         if entry_id != builder.next_entry_id:
@@ -98,7 +98,7 @@ def _spool(entries: Iterator[tuple[int, bytes]], builder: BlockBuilder, file: Bi
 
 
 def _spool_file() -> BinaryIO:
-    """An unbuffered file without a name. RetriableError where temporary files cannot be made."""
+    """Open an unbuffered file without a name. RetriableError if that fails."""
     try:
         return TemporaryFile(buffering=0)
     except OSError as error:

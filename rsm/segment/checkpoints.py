@@ -1,13 +1,13 @@
-"""The small text files beside a broker's logs, read strictly: what is malformed is CorruptError.
+"""Strict parsers of the small text files next to a broker's logs; malformed is CorruptError.
 
-Owns four formats. Must not know where the files lie, or that a broker replaces them atomically.
+Covers four formats. Must not know where the files are, or that a broker replaces them atomically.
 
     leader-epoch-checkpoint                     0, count, then lines `epoch start-offset`
     replication-offset-checkpoint, log-start-offset-checkpoint, recovery-point-offset-checkpoint
                                                 0, count, then lines `topic partition offset`
     partition.metadata                          `version: 0`, `topic_id: <22 characters>`
     meta.properties                             Java properties; version 1 has node.id, version 0
-                                                (ZooKeeper's time) broker.id; cluster.id; from 3.7
+                                                (with ZooKeeper) broker.id; cluster.id; from 3.7
                                                 on directory.id
 
 Source: org.apache.kafka.server.common.CheckpointFile, the classes of
@@ -43,7 +43,7 @@ class CheckpointedOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetaProperties:
-    """Whose log dir it is. `directory_id` is None where brokers had none yet."""
+    """The identity of a log dir. `directory_id` is None for brokers before 3.7."""
 
     cluster_id: str
     node_id: int
@@ -51,7 +51,7 @@ class MetaProperties:
 
 
 def parse_leader_epochs(content: bytes, *, file: str) -> Lineage:
-    """Read a `leader-epoch-checkpoint`; `file` names it in the CorruptError."""
+    """Parse a `leader-epoch-checkpoint`; `file` names it in the CorruptError."""
     pairs = []
     for number, line in _checkpoint_lines(content, file):
         epoch, start_offset = _fields(line, 2, file, number)
@@ -63,7 +63,7 @@ def parse_leader_epochs(content: bytes, *, file: str) -> Lineage:
 
 
 def parse_offsets(content: bytes, *, file: str) -> tuple[CheckpointedOffset, ...]:
-    """Read an offset checkpoint, in its order; `file` names it in the CorruptError."""
+    """Parse an offset checkpoint, in its order; `file` names it in the CorruptError."""
     seen = set()
     entries = []
     for number, line in _checkpoint_lines(content, file):
@@ -81,7 +81,7 @@ def parse_offsets(content: bytes, *, file: str) -> tuple[CheckpointedOffset, ...
 
 
 def parse_partition_metadata(content: bytes, *, file: str) -> UUID:
-    """Read the topic id from a `partition.metadata`; `file` names it in the CorruptError."""
+    """Parse the topic id of a `partition.metadata`; `file` names it in the CorruptError."""
     lines = _text(content, file).splitlines()
     if len(lines) != 2:
         raise _malformed(file, 1, "two lines", f"{len(lines)} lines")
@@ -97,7 +97,7 @@ def parse_partition_metadata(content: bytes, *, file: str) -> UUID:
 
 
 def parse_meta_properties(content: bytes, *, file: str) -> MetaProperties:
-    """Read a `meta.properties`; `file` names it in the CorruptError.
+    """Parse a `meta.properties`; `file` names it in the CorruptError.
 
     UnsupportedError for a version other than 0 and 1.
     """
@@ -114,9 +114,9 @@ def parse_meta_properties(content: bytes, *, file: str) -> MetaProperties:
 
 
 def _checkpoint_lines(content: bytes, file: str) -> list[tuple[int, str]]:
-    """The numbered lines behind version and count, which must be as many as the count says."""
+    """Return the numbered lines after version and count; their number must equal the count."""
     text = _text(content, file)
-    # A line without its end may be cut within a number, and would still look like one.
+    # Without its end of line, a number may be cut and still look valid.
     if not text.endswith("\n"):
         raise _malformed(file, text.count("\n") + 1, "an end of line", text[-40:])
     lines = text.split("\n")[:-1]

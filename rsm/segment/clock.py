@@ -1,4 +1,4 @@
-"""Time as an argument: what code that waits or stamps is handed instead of the time module."""
+"""Clock: the interface that code uses for waits and timestamps instead of the time module."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Wall time for stamps, monotonic time for deadlines. Implementations are thread-safe."""
+    """Wall time for timestamps, monotonic time for deadlines. Implementations are thread-safe."""
 
     def wall_ms(self) -> int:
-        """Milliseconds since the epoch; may jump."""
+        """Return milliseconds since the epoch; may jump."""
 
     def monotonic_ms(self) -> int:
-        """Milliseconds from an arbitrary start; never goes back."""
+        """Return milliseconds since an arbitrary start; never decreases."""
 
     def sleep_ms(self, duration_ms: int) -> None:
         """Return after about `duration_ms` of monotonic time."""

@@ -1,7 +1,7 @@
-"""Which offsets are stored: the readable part of each finished segment, and how far they reach.
+"""The stored offsets: the readable part of each finished segment, and the end without a hole.
 
-A finished segment counts only as far as the log's lineage agrees with the epochs it was written
-in (KIP-405); what lies beyond belongs to a history that an election cut off.
+A finished segment counts only as far as its leader epochs agree with the log's lineage (KIP-405).
+The rest is of a history that an election cut off.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class StoredRange:
 def stored_ranges(
     lineage: Lineage, segments: Iterable[RemoteLogSegmentMetadata]
 ) -> tuple[StoredRange, ...]:
-    """The readable parts of all finished segments, ascending by start; empty parts left out."""
+    """Return the readable parts of finished segments by start offset, without empty ones."""
     ranges = []
     for metadata in segments:
         if metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
@@ -42,9 +42,9 @@ def stored_ranges(
 def covered_end(
     ranges: Sequence[StoredRange], from_offset: int, *, gaps: Iterable[OffsetRange] = ()
 ) -> int:
-    """The end of what is stored without a hole from `from_offset` on; itself if that is not.
+    """Return the end of the offsets stored without a hole from `from_offset` on, or `from_offset`.
 
-    `gaps` are recorded ones: they are no holes.
+    Recorded `gaps` are not holes.
     """
     end_offset = from_offset
     for offsets in sorted((*(stored.offsets for stored in ranges), *gaps)):
@@ -55,5 +55,5 @@ def covered_end(
 
 
 def stored_end(ranges: Sequence[StoredRange]) -> int | None:
-    """The end of the furthest stored offset, over holes too; None if nothing is stored."""
+    """Return the end of the highest stored offset, across holes; None if nothing is stored."""
     return max((stored.offsets.end_offset for stored in ranges), default=None)

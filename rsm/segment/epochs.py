@@ -1,10 +1,10 @@
-"""Leader epochs: which leader wrote which offsets, and lineages joined from two sources.
+"""Leader epochs: the leader that wrote each offset, and lineages joined from two sources.
 
-A lineage is the list of (epoch, start offset) of a log, as in Kafka's LeaderEpochFileCache. The
-broker cuts it from the start when the log start moves (UnifiedLog.maybeIncrementLogStartOffset):
-the entry at the new start is rewritten to that start, so an entry at the very beginning of a
-broker's checkpoint is only an upper bound of where its epoch began. The whole lineage is
-therefore stored with each claim and before each trim, and joined with the checkpoint here.
+A lineage is a log's list of (epoch, start offset), as in Kafka's LeaderEpochFileCache. When the log
+start moves, the broker cuts the list (UnifiedLog.maybeIncrementLogStartOffset) and sets the first
+entry's offset to the new start. So the first entry of a broker's checkpoint is only an upper bound
+of its epoch's start. The manager therefore stores the whole lineage with each claim and before each
+trim, and joins it with the checkpoint here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rsm.segment.ranges import OffsetRange
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class EpochEntry:
-    """`epoch` wrote from `start_offset` on, until the next entry's start."""
+    """The leader of `epoch` wrote the offsets from `start_offset` to the next entry's start."""
 
     epoch: int
     start_offset: int
@@ -31,7 +31,7 @@ class EpochEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lineage:
-    """A log's leader epochs: `entries` ascend strictly in epoch and never go back in offset."""
+    """A log's leader epochs: `entries` ascend strictly by epoch; their offsets never decrease."""
 
     entries: tuple[EpochEntry, ...] = ()
 
@@ -42,29 +42,29 @@ class Lineage:
 
     @classmethod
     def of(cls, *pairs: tuple[int, int]) -> Lineage:
-        """Build from (epoch, start offset) pairs, as they stand in a checkpoint."""
+        """Build from (epoch, start offset) pairs, as in a checkpoint."""
         return cls(entries=tuple(EpochEntry(epoch=e, start_offset=o) for e, o in pairs))
 
     def __bool__(self) -> bool:
         return bool(self.entries)
 
     def epoch_for_offset(self, offset: int) -> int | None:
-        """The epoch that wrote `offset`, or None below the first entry."""
+        """Return the epoch that wrote `offset`, or None below the first entry."""
         index = bisect_right(self.entries, offset, key=lambda entry: entry.start_offset)
         return self.entries[index - 1].epoch if index else None
 
     def start_offset(self, epoch: int) -> int | None:
-        """Where `epoch` began, or None if it is not of this lineage."""
+        """Return the start of `epoch`, or None if it is not in this lineage."""
         return next((e.start_offset for e in self.entries if e.epoch == epoch), None)
 
     def end_offset(self, epoch: int) -> int | None:
-        """Where the epoch after `epoch` began; None for the last epoch, which is open."""
+        """Return the start of the epoch after `epoch`; None for the last epoch, which is open."""
         return next((e.start_offset for e in self.entries if e.epoch > epoch), None)
 
     def within(self, offsets: OffsetRange) -> Lineage:
-        """The epochs that wrote `offsets`, the first one's start raised to the range's.
+        """Return the epochs that wrote `offsets`, with the first start raised to the range's start.
 
-        This is what KIP-405 stores as a segment's leader epochs. Empty for an empty range.
+        KIP-405 stores these as a segment's leader epochs. Empty for an empty range.
         """
         kept: list[EpochEntry] = []
         for entry, following in zip_longest(self.entries, self.entries[1:]):
@@ -75,11 +75,11 @@ class Lineage:
         return Lineage(entries=tuple(kept))
 
     def common_end(self, others: Iterable[EpochEntry], end_offset: int) -> int:
-        """Up to where a segment with leader epochs `others`, ending at `end_offset`, is ours.
+        """Return the end of the part of a segment that is in this lineage.
 
-        The segment's own entries are compared from its start; the first epoch of it that this
-        lineage lacks, or that this lineage ends earlier, or begins later, cuts it there. Returns
-        the segment's start if nothing of it is in this lineage.
+        `others` are the segment's leader epochs, `end_offset` its end. The comparison begins at the
+        segment's start. It ends in the first epoch that this lineage lacks, ends earlier or begins
+        later. Returns the segment's start if no part of it is in this lineage.
         """
         entries = tuple(others)
         position = entries[0].start_offset if entries else end_offset
@@ -98,20 +98,20 @@ class Lineage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StitchedLineage:
-    """A stored lineage joined with a checkpoint; `conflict_offset` is where they contradict."""
+    """A stored lineage joined with a checkpoint; `conflict_offset` is the offset of a conflict."""
 
     lineage: Lineage
     conflict_offset: int | None = None
 
 
 def stitch(stored: Lineage, checkpoint: Lineage) -> StitchedLineage:
-    """Join the stored lineage (below) with a broker's checkpoint (from its first entry on).
+    """Join the stored lineage with a broker's checkpoint.
 
     The checkpoint decides from its first entry on: an unclean election may have cut what was
-    stored. Below, the stored one decides. Where both know the checkpoint's first epoch, the lower
-    start is the true one. A conflict is a stored epoch that is newer than the checkpoint's first
-    and either began below that one's offset, so that the offset has two epochs, or came in a
-    history without it: the two parted somewhere below, and nothing tells where.
+    stored. The stored lineage decides below. If both have the checkpoint's first epoch, the lower
+    start is correct. A conflict is a stored epoch newer than the checkpoint's first one. Either it
+    began below that one's offset, so that the offset has two epochs, or the stored lineage lacks
+    that one: the histories diverged at an unknown offset below.
     """
     if not stored or not checkpoint:
         return StitchedLineage(lineage=stored or checkpoint)

@@ -1,8 +1,8 @@
-"""The errors of all layers: one root, one child for each thing a caller can do next.
+"""The errors of all layers: one root, and one subclass for each reaction of a caller.
 
-Every error carries its context as fields (`error.context["partition"]`), and prints it behind
-its message, so that one line says what happened, where, and to what. Whoever maps an SDK's or
-a protocol's error into one of these chains the original with `raise … from`.
+Each error has its context as fields (`error.context["partition"]`) and prints it after the message,
+so that one line says what failed, where, and for which object. Code that converts an error of an
+SDK or a protocol chains the original with `raise … from`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 
 class TieredStorageError(Exception):
-    """Root of all errors that this product raises on purpose.
+    """Root of all errors that rlm raises on purpose.
 
-    `message` is constant text; `context` names what it happened to. Never put a secret in either.
+    `message` is constant text; `context` identifies the objects. Never put a secret in either.
     """
 
     def __init__(self, message: str, **context: object) -> None:
@@ -29,28 +29,28 @@ class TieredStorageError(Exception):
 
 
 class RetriableError(TieredStorageError):
-    """Failed for now: the same call may succeed later (timeout, unreachable, throttled)."""
+    """A temporary failure: the same call may succeed later (timeout, unreachable, throttled)."""
 
 
 class NotFoundError(TieredStorageError):
-    """What was asked for is not there."""
+    """The requested object does not exist."""
 
 
 class AlreadyExistsError(TieredStorageError):
-    """What was to be created is there already; nothing was changed."""
+    """The object to create already exists; nothing was changed."""
 
 
 class FencedError(TieredStorageError):
-    """The caller no longer owns what it acts on: give up, decide nothing, do not retry."""
+    """The caller lost ownership of the partition: stop, decide nothing, do not retry."""
 
 
 class CorruptError(TieredStorageError):
-    """Bytes are not what their format or checksum says: never serve or store them."""
+    """Bytes violate their format or checksum: never serve or store them."""
 
 
 class UnsupportedError(TieredStorageError):
-    """This version, feature or combination is not supported here; a retry will not help."""
+    """This version, feature or combination is not supported; a retry does not help."""
 
 
 class InvalidConfigError(TieredStorageError):
-    """What the user gave is wrong: say which key, what was found, and what is expected."""
+    """The user's input is invalid; the context names key, found value and expected value."""

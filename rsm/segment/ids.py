@@ -1,7 +1,7 @@
-"""Identities: topic-id-partitions and remote log segments, and Kafka's spelling of ids.
+"""The ids of partitions and remote log segments, and Kafka's text form of ids.
 
-An id is a `uuid.UUID` inside; outside (keys, JSON, logs) it is the 22 characters of unpadded
-base64url that Kafka prints (org.apache.kafka.common.Uuid).
+Code uses `uuid.UUID`. Keys, JSON and logs use the 22 characters of unpadded base64url that Kafka
+prints (org.apache.kafka.common.Uuid).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ ID_TEXT_LENGTH = 22
 
 
 def id_to_text(value: UUID) -> str:
-    """Spell an id as Kafka does: 22 characters, base64url without padding."""
+    """Encode an id as Kafka does: 22 characters, base64url without padding."""
     return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode("ascii")
 
 
 def id_from_text(text: str) -> UUID:
-    """Read what `id_to_text` writes; anything else is an InvalidConfigError."""
+    """Decode the text of `id_to_text`; InvalidConfigError for anything else."""
     try:
         raw = base64.b64decode(text.encode("ascii") + b"==", altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:
@@ -34,7 +34,7 @@ def id_from_text(text: str) -> UUID:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class TopicIdPartition:
-    """One partition of one incarnation of a topic (KIP-516): the id identifies it, not the name."""
+    """A partition of a topic (KIP-516). Its topic id identifies it; the name can be reused."""
 
     topic_id: UUID
     topic: str
@@ -46,7 +46,7 @@ class TopicIdPartition:
             raise ValueError(f"negative partition {self.partition}")
         object.__setattr__(self, "_hash", hash((self.topic_id, self.partition)))
 
-    def __hash__(self) -> int:  # what everything is found by is hashed often
+    def __hash__(self) -> int:  # cached, because it is the key of many tables
         return self._hash
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class TopicIdPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class RemoteLogSegmentId:
-    """One attempt to store one log segment: a fresh `id` for each attempt (KIP-405)."""
+    """One attempt to store one log segment; each attempt gets a new `id` (KIP-405)."""
 
     topic_id_partition: TopicIdPartition
     id: UUID

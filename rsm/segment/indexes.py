@@ -1,7 +1,7 @@
 """The three indexes of a log segment, as values over the bytes of their files.
 
-Owns their entries and look-ups. Parsing checks all that the bytes and the segment's bounds can
-show. Must not know the log: whether an index agrees with it is for `index_builder` to say.
+Defines their entries and lookups. Parsing checks the bytes and the segment's bounds. Must not know
+the log: `index_builder` checks whether an index matches it.
 All big-endian, offsets relative to the segment's base offset:
 
     .index      relative offset i32, position i32
@@ -31,10 +31,10 @@ _TRANSACTION_VERSION = 0
 
 
 def cut_preallocated(data: bytes, *, entry_bytes: int) -> bytes:
-    """The index without the all-zero entries at its end, which an active segment's file has.
+    """Return the index without the all-zero entries at the end of an active segment's file.
 
-    Only for a file that has not been rolled: an entry may be all zeros by right (time 0 at the
-    base offset), which nothing but the file's own end can tell.
+    Only for a file that has not been rolled: in a rolled one, an all-zero entry at the end can be
+    valid (time 0 at the base offset).
     """
     used = len(data.rstrip(b"\x00"))
     return data[: -(-used // entry_bytes) * entry_bytes]
@@ -42,7 +42,7 @@ def cut_preallocated(data: bytes, *, entry_bytes: int) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetIndexEntry:
-    """All offsets at or above `offset` lie at `position` of the log or behind it."""
+    """All offsets at or above `offset` are at or after `position` of the log."""
 
     offset: int
     position: int
@@ -50,14 +50,14 @@ class OffsetIndexEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetIndex:
-    """Where to begin reading the log for an offset. `data` are the file's bytes."""
+    """Finds the position to read from for an offset. `data` are the file's bytes."""
 
     base_offset: int
     data: bytes = b""
 
     @classmethod
     def parse(cls, data: bytes, *, offsets: OffsetRange, log_bytes: int) -> Self:
-        """Take the index of a segment with `offsets` and a log of `log_bytes`.
+        """Parse the index of a segment with `offsets` and a log of `log_bytes`.
 
         Raises CorruptError if offsets or positions do not ascend strictly or leave those bounds.
         """
@@ -82,7 +82,7 @@ class OffsetIndex:
             yield OffsetIndexEntry(offset=self.base_offset + relative, position=position)
 
     def lookup(self, offset: int) -> OffsetIndexEntry:
-        """The last entry at or below `offset`; the segment's begin where there is none."""
+        """Return the last entry at or below `offset`; without one the segment's begin."""
         relative = offset - self.base_offset
         following = bisect_right(range(len(self)), relative, key=self._relative_offset)
         if not following:
@@ -91,7 +91,7 @@ class OffsetIndex:
         return OffsetIndexEntry(offset=self.base_offset + found, position=position)
 
     def following(self, offset: int) -> OffsetIndexEntry | None:
-        """The first entry above `offset`, whose batch is the last that may hold it; or None."""
+        """Return the first entry above `offset`, after whose batch `offset` cannot be; or None."""
         number = bisect_right(
             range(len(self)), offset - self.base_offset, key=self._relative_offset
         )
@@ -101,9 +101,9 @@ class OffsetIndex:
         return OffsetIndexEntry(offset=self.base_offset + found, position=position)
 
     def end_position(self, offset: int) -> int | None:
-        """Where the batch that holds `offset` has ended at the latest; None for the log's end.
+        """Return an upper bound for the end of `offset`'s batch; None for the log's end.
 
-        That batch begins at the entry `following` the offset at the latest, and ends before the
+        The batch begins at or before the entry `following` the offset, and ends at or before the
         next one.
         """
         relative = offset - self.base_offset
@@ -131,16 +131,16 @@ class TimeIndexEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeIndex:
-    """Where to begin looking for a timestamp. `data` are the file's bytes."""
+    """Finds the offset to search from for a timestamp. `data` are the file's bytes."""
 
     base_offset: int
     data: bytes = b""
 
     @classmethod
     def parse(cls, data: bytes, *, offsets: OffsetRange) -> Self:
-        """Take the time index of a segment with `offsets`.
+        """Parse the time index of a segment with `offsets`.
 
-        Raises CorruptError if timestamps do not ascend strictly, offsets go back or leave bounds.
+        Raises CorruptError if timestamps do not ascend strictly, or offsets leave the range or descend.
         """
         _require_whole_entries("time index", data, TIME_ENTRY)
         index = cls(base_offset=offsets.start_offset, data=data)
@@ -163,7 +163,7 @@ class TimeIndex:
             yield TimeIndexEntry(timestamp_ms=timestamp_ms, offset=self.base_offset + relative)
 
     def lookup(self, timestamp_ms: int) -> TimeIndexEntry:
-        """The last entry at or below `timestamp_ms`; (-1, base offset) where there is none."""
+        """Return the last entry at or below `timestamp_ms`; without one (-1, base offset)."""
         following = bisect_right(range(len(self)), timestamp_ms, key=self._timestamp_ms)
         if not following:
             return TimeIndexEntry(timestamp_ms=-1, offset=self.base_offset)
@@ -180,16 +180,16 @@ class TimeIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionIndex:
-    """The aborted transactions whose abort marker lies in the segment, in order of the markers."""
+    """The aborted transactions with an abort marker in the segment, in order of the markers."""
 
     transactions: tuple[AbortedTransaction, ...] = ()
 
     @classmethod
     def parse(cls, data: bytes, *, offsets: OffsetRange) -> Self:
-        """Take the transaction index of a segment with `offsets`.
+        """Parse the transaction index of a segment with `offsets`.
 
-        A transaction may begin in an earlier segment; it ends in this one. Raises CorruptError if
-        one doesn't, or the ends do not ascend; UnsupportedError for another version of the entry.
+        A transaction may begin in an earlier segment. Raises CorruptError if one ends outside of
+        this segment, or the ends do not ascend; UnsupportedError for another entry version.
         """
         _require_whole_entries("transaction index", data, TRANSACTION_ENTRY)
         transactions: list[AbortedTransaction] = []
@@ -216,7 +216,7 @@ class TransactionIndex:
         return cls(transactions=tuple(transactions))
 
     def overlapping(self, offsets: OffsetRange) -> tuple[AbortedTransaction, ...]:
-        """The aborted transactions with an offset in `offsets`, which need not be the segment's."""
+        """Return the aborted transactions with an offset in `offsets`, also outside the segment."""
         return tuple(
             each
             for each in self.transactions

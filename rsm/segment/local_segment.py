@@ -1,7 +1,7 @@
-"""A log segment on its way to the store: its bytes, and what travels beside them.
+"""A log segment to be copied: its bytes, its indexes and its lineage.
 
-Owns what a log source hands to a remote storage manager (KIP-405's LogSegmentData) and the content
-that a store takes. Must not know where the bytes come from.
+Defines the input of a remote storage manager (KIP-405's LogSegmentData) and of a store. Must not
+know where the bytes come from.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from rsm.segment.ranges import OffsetRange
 
 
 class ContentSource(Protocol):
-    """Bytes that can be read from their start as often as needed (a retried upload rereads)."""
+    """Bytes that can be read from the start repeatedly; a retried upload needs that."""
 
     @property
     def length_bytes(self) -> int:
-        """How many bytes one pass of `chunks` yields in all."""
+        """The number of bytes that one pass of `chunks` yields."""
 
     def chunks(self) -> Iterator[memoryview]:
-        """One pass over the content. Each view is valid only until the next one is asked for.
+        """Yield the content once. Each view is valid only until the next one is requested.
 
-        Raises CorruptError before the pass ends if the content is not what it has to be, and
-        RetriableError if it changed under the reader: then nothing of the pass may be kept.
+        Raises CorruptError before the end if the content is invalid, RetriableError if it changed
+        during the pass. After an error the caller must discard all bytes of the pass.
         """
 
 
 @runtime_checkable
 class PartedSource(ContentSource, Protocol):
-    """Content in parts that mean something: a store that uploads in parts keeps to these."""
+    """Content with significant part boundaries; a store's multipart upload keeps them."""
 
     @property
     def part_lengths_bytes(self) -> Sequence[int] | None:
-        """The lengths of the parts in order; their sum is `length_bytes`. None: any will do."""
+        """The lengths of the parts in order, in total `length_bytes`. None: any parts will do."""
 
 
 def part_lengths_of(source: ContentSource) -> Sequence[int] | None:
-    """The parts that a source's content has to be uploaded in, if it matters."""
+    """Return the required part lengths of a source's content, or None."""
     return source.part_lengths_bytes if isinstance(source, PartedSource) else None
 
 
@@ -60,12 +60,12 @@ class WrappedSource(ABC):
 
     @abstractmethod
     def chunks(self) -> Iterator[memoryview]:
-        """One pass over the source's chunks, each as it comes."""
+        """Yield the source's chunks, one pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BytesSource:
-    """Content that is in memory whole: a ContentSource of one piece."""
+    """Content in memory: a ContentSource with one chunk."""
 
     content: bytes
 
@@ -90,11 +90,11 @@ class AbortedTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentCompanions:
-    """What is stored beside a segment's bytes. None: the broker has no such file, for certain.
+    """The data stored in addition to a segment's bytes. None: the broker has no such file.
 
     `lineage` is the log's whole lineage, not only the segment's part. `aborted_transactions` are
-    all that overlap the segment, also those whose marker lies in a later segment, up to the last
-    stable offset at copy time: a reader needs no second place to ask.
+    all that overlap the segment, up to the last stable offset at copy time. They include those with
+    a marker in a later segment, so that a reader needs no other source.
     """
 
     offset_index: bytes
@@ -107,11 +107,11 @@ class SegmentCompanions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSegmentData:
-    """All that is copied for one rolled segment (KIP-405).
+    """The data to copy for one rolled segment (KIP-405).
 
-    `batches` walks the batches of `log` in order by their headers, giving (base offset, size in
-    bytes) of each, as often as needed, for less than a pass over the content costs; None where
-    there is no such way. Raises as `log` does.
+    `batches` yields (base offset, size in bytes) of each batch of `log` in order, by the headers.
+    It can run repeatedly, and costs less than a pass over the content; None if there is no such
+    way. Raises the errors of `log`.
     """
 
     offsets: OffsetRange

@@ -1,4 +1,4 @@
-"""What is known of one stored log segment: KIP-405's RemoteLogSegmentMetadata, and its states."""
+"""The metadata of one stored log segment: KIP-405's RemoteLogSegmentMetadata, and its states."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from rsm.segment.ranges import OffsetRange
 
 
 class SegmentState(Enum):
-    """KIP-405's RemoteLogSegmentState; the value is its order in a segment's life."""
+    """KIP-405's RemoteLogSegmentState; the values give the order of a segment's life."""
 
     COPY_SEGMENT_STARTED = 1
     COPY_SEGMENT_FINISHED = 2
     DELETE_SEGMENT_STARTED = 3
     DELETE_SEGMENT_FINISHED = 4
 
-    # Looked up for each event that is folded, and Enum's own hash is that of a name.
+    # The fold looks states up for each event, and Enum's own hash is slow: that of the name.
     __hash__ = object.__hash__
 
 
@@ -37,7 +37,7 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """Who decided: a leader epoch alone does not tell a restarted process from its predecessor."""
+    """The process that decided. `incarnation` distinguishes a restarted process from the last."""
 
     broker_id: int
     leader_epoch: int
@@ -46,16 +46,15 @@ class Writer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteLogSegmentMetadata:
-    """One stored (or to be stored, or to be deleted) log segment, whole in every record of it.
+    """The metadata of one log segment; each record of the segment contains all of it. Immutable.
 
-    `offsets` are [base offset, next segment's base offset). `segment_leader_epochs` are the
-    lineage within them; they begin above the base offset where the log start lies inside the
-    segment, and what is below is then not readable. `objects` are named before the first byte is
-    written; the layout that wrote them is named by `layout`. `custom_metadata` are the bytes that
-    the remote storage manager gave with the copy, for itself (KIP-917). `unknown_fields` are what a
-    newer version wrote beside, in protobuf. Immutable; `in_state` gives the next step of its life.
+    `offsets` are [base offset, next segment's base offset). `segment_leader_epochs` are the lineage
+    within them. They begin above the base offset if the log start was inside the segment; the
+    offsets below are not readable. `objects` are named before the first byte is written, and
+    `layout` names their layout. `custom_metadata` are the storage manager's own bytes (KIP-917).
+    `unknown_fields` are protobuf fields of a newer version. `in_state` returns the next state.
 
-    One that was made `on_demand` is no other, but reads each field when it is first asked for.
+    An instance made `on_demand` is equal, but reads each field at the first access.
     """
 
     segment_id: RemoteLogSegmentId
@@ -75,19 +74,19 @@ class RemoteLogSegmentMetadata:
 
     @classmethod
     def on_demand(cls, read: Callable[[str], Any]) -> RemoteLogSegmentMetadata:
-        """One whose fields `read` gives by their names, each once or, by several threads, twice.
+        """Make an instance that reads a field with `read(name)` at the first access.
 
-        What they say must have been found right before: nothing is checked here. Whoever asks for
-        a field gets what `read` raises.
+        Several threads may read the same field at once. There are no checks: the caller has
+        validated the fields. An access raises the errors of `read`.
         """
         made = object.__new__(cls)
         object.__setattr__(made, "_read", read)
         return made
 
-    if not TYPE_CHECKING:  # where all fields are known
+    if not TYPE_CHECKING:  # type checkers know all fields
 
         def __getattr__(self, name: str) -> object:
-            """Called for what is not set: a field that was not asked for yet, or none."""
+            """Read a field at its first access. AttributeError for an unknown name."""
             if name not in _FIELDS or self._read is None:
                 raise AttributeError(f"a segment's metadata has no {name!r}")
             value = self._read(name)
@@ -121,7 +120,7 @@ class RemoteLogSegmentMetadata:
         event_timestamp_ms: int,
         writer: Writer | None = None,
     ) -> RemoteLogSegmentMetadata:
-        """The same segment, one step on; the writer as before unless given."""
+        """Return the same segment in another state; without `writer`, with the same writer."""
         return replace(
             self,
             state=state,

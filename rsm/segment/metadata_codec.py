@@ -1,7 +1,7 @@
-"""Segment metadata as protobuf messages (rsm/segment/proto/segment.proto), both ways. Pure.
+"""Converts segment metadata to and from protobuf (rsm/segment/proto/segment.proto). Pure.
 
-What a message lacks or contradicts is a CorruptError; an enum value of a newer version is
-UnsupportedError, never guessed.
+A missing or inconsistent field raises CorruptError, an enum value of a newer version
+UnsupportedError.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _STATES = {state.value: state for state in SegmentState}
 
 
 def id_from_bytes(raw: bytes) -> UUID:
-    """Read a 16-byte id; CorruptError for any other length."""
+    """Decode a 16-byte id; CorruptError for any other length."""
     if len(raw) != 16:
         raise CorruptError("not an id", length_bytes=len(raw))
     return UUID(bytes=raw)
 
 
 def enum_from_number(kind: type[E], number: int, what: str) -> E:
-    """Read a member of an enum; UnsupportedError for one that only a newer version knows."""
+    """Decode a member of an enum; UnsupportedError for a value of a newer version."""
     try:
         return kind(number)
     except ValueError as error:
@@ -41,14 +41,14 @@ def enum_from_number(kind: type[E], number: int, what: str) -> E:
 
 
 def partition_to_message(value: TopicIdPartition) -> pb.TopicIdPartition:
-    """Write a topic-id-partition."""
+    """Encode a topic-id-partition."""
     return pb.TopicIdPartition(
         topic_id=value.topic_id.bytes, topic=value.topic, partition=value.partition
     )
 
 
 def partition_from_message(message: pb.TopicIdPartition) -> TopicIdPartition:
-    """Read a topic-id-partition. CorruptError."""
+    """Decode a topic-id-partition. Raises CorruptError."""
     try:
         return TopicIdPartition(
             topic_id=id_from_bytes(message.topic_id),
@@ -60,7 +60,7 @@ def partition_from_message(message: pb.TopicIdPartition) -> TopicIdPartition:
 
 
 def writer_to_message(value: Writer) -> pb.Writer:
-    """Write who decided."""
+    """Encode a writer."""
     return pb.Writer(
         broker_id=value.broker_id,
         leader_epoch=value.leader_epoch,
@@ -69,25 +69,25 @@ def writer_to_message(value: Writer) -> pb.Writer:
 
 
 def writer_from_message(message: pb.Writer) -> Writer:
-    """Read who decided. CorruptError."""
+    """Decode a writer. Raises CorruptError."""
     return _writer(message.broker_id, message.leader_epoch, message.incarnation)
 
 
 @lru_cache(maxsize=1024)
 def _writer(broker_id: int, leader_epoch: int, incarnation: bytes) -> Writer:
-    """A few processes write what is known of all segments."""
+    """Return a shared instance: a few processes write the metadata of all segments."""
     return Writer(
         broker_id=broker_id, leader_epoch=leader_epoch, incarnation=id_from_bytes(incarnation)
     )
 
 
 def lineage_to_messages(value: Lineage) -> list[pb.EpochEntry]:
-    """Write a lineage, entry by entry."""
+    """Encode a lineage, entry by entry."""
     return [pb.EpochEntry(epoch=e.epoch, start_offset=e.start_offset) for e in value.entries]
 
 
 def lineage_from_messages(messages: list[pb.EpochEntry]) -> Lineage:
-    """Read a lineage. CorruptError if its epochs do not ascend."""
+    """Decode a lineage. CorruptError if its epochs do not ascend."""
     try:
         return Lineage(
             entries=tuple(
@@ -99,7 +99,7 @@ def lineage_from_messages(messages: list[pb.EpochEntry]) -> Lineage:
 
 
 def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentMetadata:
-    """Write a segment's metadata."""
+    """Encode a segment's metadata."""
     message = pb.RemoteLogSegmentMetadata(
         topic_id_partition=partition_to_message(value.topic_id_partition),
         id=value.segment_id.id.bytes,
@@ -121,7 +121,7 @@ def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentM
 
 
 def metadata_from_message(message: pb.RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
-    """Read a segment's metadata. CorruptError, or UnsupportedError for an unknown state."""
+    """Decode a segment's metadata. CorruptError, or UnsupportedError for an unknown state."""
     try:
         return RemoteLogSegmentMetadata(
             **{name: read(message) for name, read in _METADATA_FIELDS.items()}
@@ -133,10 +133,10 @@ def metadata_from_message(message: pb.RemoteLogSegmentMetadata) -> RemoteLogSegm
 def metadata_on_demand(
     message: pb.RemoteLogSegmentMetadata, known: TopicIdPartition | None = None
 ) -> RemoteLogSegmentMetadata:
-    """The same of a message that was found right before; a field is read when it is asked for.
+    """Return metadata that decodes each field of a validated message at the first access.
 
-    For who asks for many, and needs little of each. `known` is the partition, where it was told by
-    its id and number already: only its name is compared.
+    For callers that need few fields of many segments. `known` is the partition if the caller found
+    it by id and number already; only its name is compared.
     """
     return RemoteLogSegmentMetadata.on_demand(partial(_metadata_field, message, known))
 
@@ -150,7 +150,7 @@ def _metadata_field(
 
 
 def state_from_number(number: int) -> SegmentState:
-    """Read a state. UnsupportedError."""
+    """Decode a state. Raises UnsupportedError."""
     return _STATES.get(number) or enum_from_number(SegmentState, number, "segment state")
 
 
@@ -190,4 +190,4 @@ _METADATA_FIELDS: Mapping[str, Callable[[pb.RemoteLogSegmentMetadata], Any]] = {
     "custom_metadata": attrgetter("custom_metadata"),
     "unknown_fields": unknown_fields,
 }
-"""How each field of a segment's metadata is read. UnsupportedError, CorruptError, ValueError."""
+"""The decoder of each metadata field. Raises UnsupportedError, CorruptError, ValueError."""

@@ -1,8 +1,8 @@
-"""Producer snapshots: whether the bytes of a `.snapshot` file are a whole one.
+"""Checks whether a `.snapshot` file of producers is complete.
 
-Owns only the envelope, version i16 = 1, crc u32 (CRC-32C of all behind it), then the entries: the
-file is stored and handed back as it is. The broker writes it in place, after the segment that it
-belongs to has been rolled, so a reader may meet half of one.
+Knows only the envelope: version i16 = 1, crc u32 (CRC-32C of all bytes after it), then the entries.
+The file is stored and returned unchanged. The broker writes it in place after it rolled the
+segment, so a reader may see half of it.
 Source: org.apache.kafka.storage.internals.log.ProducerStateManager.
 """
 
@@ -17,7 +17,7 @@ _VERSION = 1
 
 
 def is_whole_snapshot(data: bytes | memoryview) -> bool:
-    """Say whether `data` is a producer snapshot of a known version with the right CRC."""
+    """Return whether `data` is a producer snapshot of a known version with a correct CRC."""
     if len(data) < _ENVELOPE.size:
         return False
     version, crc = _ENVELOPE.unpack_from(data)

@@ -1,4 +1,4 @@
-"""Half-open ranges of offsets and of bytes, and the one place where inclusive forms convert."""
+"""Half-open ranges of offsets and of bytes; only this module converts inclusive forms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class OffsetRange:
-    """Log offsets [start_offset, end_offset): the end is the first offset that is not in it."""
+    """Log offsets [start_offset, end_offset): the end is the first offset after the range."""
 
     start_offset: int
     end_offset: int
@@ -19,7 +19,7 @@ class OffsetRange:
 
     @classmethod
     def from_inclusive(cls, first_offset: int, last_offset: int) -> OffsetRange:
-        """Kafka's (first, last) form, as RemoteLogSegmentMetadata spells it."""
+        """Convert Kafka's (first, last) form, as in RemoteLogSegmentMetadata."""
         return cls(start_offset=first_offset, end_offset=last_offset + 1)
 
     @property
@@ -37,7 +37,7 @@ class OffsetRange:
         return self.start_offset < other.end_offset and other.start_offset < self.end_offset
 
     def intersection(self, other: OffsetRange) -> OffsetRange:
-        """What this range has in common with one that it overlaps."""
+        """Return the common part with a range that overlaps this one."""
         return OffsetRange(
             start_offset=max(self.start_offset, other.start_offset),
             end_offset=min(self.end_offset, other.end_offset),
@@ -48,7 +48,7 @@ class OffsetRange:
 
 
 def missing(covered: Iterable[OffsetRange], within: OffsetRange) -> tuple[OffsetRange, ...]:
-    """The parts of a range that none of the `held` ones holds; those ascend."""
+    """Return the parts of `within` that are outside of all `covered` ranges, which ascend."""
     found = []
     position = within.start_offset
     for offsets in covered:
@@ -76,7 +76,7 @@ class ByteRange:
         return self.end_position - self.start_position
 
     def to_http(self) -> str:
-        """HTTP's inclusive Range header value; an empty range has none."""
+        """Return HTTP's inclusive Range header value. ValueError for an empty range."""
         if not len(self):
             raise ValueError("an empty range cannot be spelled as an HTTP range")
         return f"bytes={self.start_position}-{self.end_position - 1}"

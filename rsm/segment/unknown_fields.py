@@ -1,8 +1,8 @@
-"""Fields of a message that only a newer version knows, kept as bytes so that no rewrite loses them.
+"""Protobuf fields of a newer version, kept as bytes so that no rewrite loses them.
 
-What reads a message into a value keeps them beside it, and what writes the value as a message
-again puts them back: the message's own always, those of a message within it wherever that one is
-written as it was read. A part that is another now, such as the writer, has none of the old one's.
+A decoder keeps them with the decoded value, and an encoder restores them: always the message's own
+fields, and those of a nested message if that is written as it was read. A changed nested message,
+such as the writer, does not get the old one's fields.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from google.protobuf.message import Message
 
 
 def unknown_fields(message: Message) -> bytes:
-    """What types here do not know of a message; empty if they know all of it.
+    """Return the unknown fields of a message; empty if all fields are known.
 
-    Messages within it that have such fields are kept with all that they say, so that they are found
-    again.
+    Nested messages with unknown fields are kept with all of their fields, to find them at the
+    restore.
     """
     if _known_part(message).ByteSize() == message.ByteSize():
         return b""
@@ -23,7 +23,7 @@ def unknown_fields(message: Message) -> bytes:
 
 
 def restore_unknown_fields(message: Message, kept: bytes) -> None:
-    """Put what `unknown_fields` kept back into a message that was written again."""
+    """Restore the result of `unknown_fields` into a message that was encoded again."""
     if not kept:
         return
     rest = type(message).FromString(kept)
@@ -38,7 +38,7 @@ def restore_unknown_fields(message: Message, kept: bytes) -> None:
 
 
 def _without_the_known(message: Message) -> Message:
-    """The message's unknown fields, and the fields whose messages have any, whole."""
+    """Return the message's unknown fields, and whole fields with nested unknown ones."""
     rest = type(message)()
     rest.CopyFrom(message)
     for field, _ in message.ListFields():
