@@ -1,1 +1,1 @@
-"""Record batches as bytes: headers, checks, cursors, records, and indexes made from them."""
+"""Record batches as bytes: headers, checks, cursors, records, and indexes built from them."""

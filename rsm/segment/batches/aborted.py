@@ -1,4 +1,4 @@
-"""Isolation levels, and which batches a reader of committed records leaves out. Pure.
+"""Isolation levels, and the batches that readers of committed records skip. Pure.
 
 A producer has one transaction at a time in a partition, so each of its transactional batches
 between the first offset of an aborted transaction and its marker belongs to that transaction.
@@ -21,7 +21,7 @@ class Isolation(Enum):
 
 
 class AbortedTransactions:
-    """The aborted transactions that overlap what is read, as stored with each segment."""
+    """The aborted transactions that overlap the read range, as stored with each segment."""
 
     def __init__(self, transactions: Iterable[AbortedTransaction] = ()) -> None:
         self._by_producer: dict[int, list[AbortedTransaction]] = {}
@@ -33,7 +33,7 @@ class AbortedTransactions:
         return bool(self._by_producer)
 
     def holds(self, header: BatchHeader) -> bool:
-        """Whether the batch's records were aborted."""
+        """Return whether the batch's records were aborted."""
         return header.is_transactional and any(
             each.first_offset <= header.base_offset <= each.last_offset
             for each in self._by_producer.get(header.producer_id, ())

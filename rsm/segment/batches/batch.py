@@ -1,7 +1,7 @@
-"""Record batch headers: where a batch begins and ends, what it holds, and whether it is whole.
+"""Record batch headers: the bounds, the fields and the completeness of a batch.
 
-Owns the header of the record batch v2 (KIP-98) and of the messages that came before it (magic 0
-and 1, still found in old logs). Must not know records, codecs or files. All big-endian:
+Parses the header of the record batch v2 (KIP-98) and of its predecessors (magic 0 and 1, still in
+old logs). Must not know records, codecs or files. All big-endian:
 
     v2, 61 bytes                              magic 0 and 1
     0   base offset            i64            0   offset       i64
@@ -42,7 +42,7 @@ CRC_COVERED_FROM = 21
 NO_TIMESTAMP = -1
 NO_EPOCH = -1
 
-# socket.request.max.bytes: a broker takes no larger request, thus no larger batch, by default.
+# By default a broker accepts no larger request (socket.request.max.bytes), thus no larger batch.
 MAX_BATCH_BYTES = 104_857_600
 
 V2_HEADER = struct.Struct(">qiibIhiqqqhii")
@@ -50,13 +50,13 @@ _LENGTH = struct.Struct(">8xi")
 _LEGACY_HEADER = struct.Struct(">qiIbb")
 _TIMESTAMP = struct.Struct(">q")
 LEGACY_CRC_COVERED_FROM = 16
-# Log overhead, crc, magic, attributes, (timestamp,) and two lengths of an empty key and value.
+# Log overhead, crc, magic, attributes, (timestamp,) and the lengths of an empty key and value.
 _MIN_BYTES = {0: 26, 1: 34, 2: HEADER_BYTES}
 _CODEC_MASK = 0x07
 
 
 class TimestampType(IntEnum):
-    """Who set a batch's timestamps; the value is the bit in its attributes."""
+    """The origin of a batch's timestamps; the value is the bit in its attributes."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
@@ -66,9 +66,9 @@ class TimestampType(IntEnum):
 class BatchHeader:
     """The header of one batch. `length_bytes` is the whole batch with its log overhead.
 
-    A message of magic 0 or 1 is a batch of its own here: no epoch, producer or sequence (-1).
-    A compressed one carries the offset of its last record, which stands for its base offset too,
-    and its record count is -1, not known without decompression.
+    A message of magic 0 or 1 counts as a batch without epoch, producer or sequence (-1). If it is
+    compressed, its base offset is the offset of its last record, and its record count is -1:
+    unknown without decompression.
     """
 
     base_offset: int
@@ -91,7 +91,7 @@ class BatchHeader:
 
     @property
     def next_offset(self) -> int:
-        """The first offset behind the batch."""
+        """The first offset after the batch."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
@@ -113,17 +113,17 @@ class BatchHeader:
 
     @property
     def has_delete_horizon(self) -> bool:
-        """The base timestamp is when the cleaner may drop the batch's tombstones."""
+        """Whether the base timestamp is the time from which the cleaner may drop tombstones."""
         return self.magic >= 2 and bool(self.attributes & 0x40)
 
 
 def batch_length_bytes(
     buffer: memoryview, position: int, *, base_position: int = 0, max_bytes: int = MAX_BATCH_BYTES
 ) -> int | None:
-    """The size of the batch that begins at `position`, or None if too little of it is there to say.
+    """Return the size of the batch at `position`, or None if too few bytes are available.
 
-    Raises CorruptError if no batch can look like that. The batch itself may still be incomplete.
-    `base_position` is where `buffer` begins in its log: errors name positions of the log.
+    Raises CorruptError for an impossible size or magic. The batch itself may be incomplete.
+    `base_position` is the position of `buffer` in its log; errors use positions of the log.
     """
     if len(buffer) - position < PREFIX_BYTES:
         return None
@@ -139,9 +139,9 @@ def batch_length_bytes(
 
 
 def parse_header(buffer: memoryview, position: int = 0, *, base_position: int = 0) -> BatchHeader:
-    """Read the header of the batch at `position`; the batch itself may be cut behind it.
+    """Parse the header of the batch at `position`; the batch after it may be incomplete.
 
-    Raises CorruptError if the header is cut short or is not one. Does not check the CRC.
+    Raises CorruptError if the header is incomplete or invalid. Does not check the CRC.
     """
     size = batch_length_bytes(buffer, position, base_position=base_position)
     where = base_position + position
@@ -180,10 +180,10 @@ def parse_header(buffer: memoryview, position: int = 0, *, base_position: int = 
 def scan_batches(
     buffer: memoryview, *, base_position: int = 0
 ) -> Iterator[tuple[int, BatchHeader]]:
-    """Yield (position in the log, header) of each whole batch of `buffer`, which begins at one.
+    """Yield (position in the log, header) of each whole batch; `buffer` begins with a batch.
 
-    Ends at the first batch that is not whole: position + length_bytes of the last one yielded is
-    how far the buffer was consumed. Raises CorruptError at what is not a batch; checks no CRC.
+    Ends at the first incomplete batch: position + length_bytes of the last result is the consumed
+    part. Raises CorruptError at an invalid batch; does not check CRCs.
     """
     position = 0
     while True:
@@ -195,11 +195,9 @@ def scan_batches(
 
 
 def verify_crc(batch: memoryview, *, position: int = 0) -> BatchHeader:
-    """Check the CRC of `batch`, the bytes of exactly one; CorruptError naming `position` if wrong.
+    """Check the CRC of `batch`, the bytes of exactly one batch, and return its header.
 
-    Returns its header.
-
-    Magic 2 carries a CRC-32C, magic 0 and 1 a CRC-32.
+    Raises CorruptError that names `position`. Magic 2 has a CRC-32C, magic 0 and 1 a CRC-32.
     """
     header = parse_header(batch, base_position=position)
     if len(batch) != header.length_bytes:

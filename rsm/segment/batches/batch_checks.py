@@ -1,7 +1,7 @@
-"""What is checked of a stored record batch before it may be served.
+"""Checks a stored record batch before it may be served.
 
-Its CRC, that its offsets ascend within the segment's, and that its leader epoch is the segment's.
-Pure.
+Checks its CRC, that its offsets ascend within the segment's, and that its leader epoch is the
+segment's. Pure.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NO_END = 1 << 63
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:
-    """How far to check: to a position, or until a batch reaches above an offset."""
+    """The end of a check: a position, or the first batch that reaches above an offset."""
 
     position: int = _NO_END
     offset: int = _NO_END
@@ -49,10 +49,10 @@ def checked_header(
     position: int,
     at_least_offset: int,
 ) -> BatchHeader:
-    """Check one whole batch, whose bytes may lie in several buffers.
+    """Check one whole batch, whose bytes may be in several buffers.
 
-    `position` is where it begins in the log, `at_least_offset` the first offset it may have.
-    Raises CorruptError; all that depends on a reader's view of the log is left to the reader.
+    `position` is its position in the log, `at_least_offset` its lowest valid base offset. Raises
+    CorruptError. The reader makes the checks that depend on its view of the log.
     """
     header = parse_header(_beginning(batch), base_position=position)
     found_crc = _crc(batch, header.magic)
@@ -77,10 +77,10 @@ def append_checked(
     metadata: RemoteLogSegmentMetadata,
     until: RunEnd,
 ) -> None:
-    """Check the batches of `buffer` that follow `run`, and add those that are right.
+    """Check the batches of `buffer` that follow `run`, and add the valid ones.
 
-    The way of nearly every batch: version 2, whole in one buffer, unpacked in place. Stops before
-    anything else, for `checked_header` to tell what it is.
+    Handles nearly every batch: version 2, whole in one buffer, unpacked in place. Stops at any
+    other batch, which `checked_header` then checks.
     """
     epochs, segment_end_offset = metadata.segment_leader_epochs, metadata.offsets.end_offset
     next_offset = run.next_offset
@@ -113,23 +113,23 @@ def append_checked(
 
 
 def require_index_agrees(base_offset: int, entry: OffsetIndexEntry) -> None:
-    """An index may lead to a batch below the one it was asked for, never to one behind it."""
+    """Check that an index entry led to a batch at or below its offset. Raises CorruptError."""
     if entry.position > 0 and base_offset > entry.offset:
         expected, found = f"<= {entry.offset}", base_offset
         raise CorruptError("index does not agree with the log", expected=expected, found=found)
 
 
 def require_outside(base_offset: int, end_offset: int) -> None:
-    """A cut of the lineage lies between batches: none spans two leaders' epochs."""
+    """Check that no batch crosses the readable part's end, which is between leader epochs."""
     if base_offset < end_offset:
         expected, found = end_offset, base_offset
         raise CorruptError("batch crosses its lineage's end", expected=expected, found=found)
 
 
 def _beginning(batch: Sequence[memoryview]) -> memoryview:
-    """The header, or what there is of it in one buffer."""
+    """Return the header, or the available part of it, in one buffer."""
     if len(batch) == 1 or len(batch[0]) >= HEADER_BYTES:
-        # Its length is checked against the header by whoever found the batch's end.
+        # The caller that found the batch's end has checked its length.
         return batch[0]
     beginning = bytearray()
     for piece in batch:
@@ -138,7 +138,7 @@ def _beginning(batch: Sequence[memoryview]) -> memoryview:
 
 
 def _crc(batch: Sequence[memoryview], magic: int) -> int:
-    """Magic 2 carries a CRC-32C, magic 0 and 1 a CRC-32."""
+    """Compute a batch's CRC: a CRC-32C for magic 2, a CRC-32 for magic 0 and 1."""
     uncovered_bytes = LEGACY_CRC_COVERED_FROM if magic < 2 else CRC_COVERED_FROM
     crc = 0
     for piece in batch:
@@ -150,7 +150,7 @@ def _crc(batch: Sequence[memoryview], magic: int) -> int:
 
 def _check_epoch(header: BatchHeader, metadata: RemoteLogSegmentMetadata) -> None:
     expected = metadata.segment_leader_epochs.epoch_for_offset(header.base_offset)
-    # None: below the log start as it was at copy time, so not known and not served.
+    # None: below the log start at copy time, so the epoch is unknown and the batch is not served.
     if expected is not None and expected != header.partition_leader_epoch:
         found = header.partition_leader_epoch
         raise CorruptError("leader epoch is not the segment's", expected=expected, found=found)

@@ -1,4 +1,4 @@
-"""BatchRun: where batches that follow each other begin, and which offsets they have. Pure."""
+"""BatchRun: the positions and offsets of consecutive batches. Pure."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class LocatedBatch:
 
 
 class BatchRun:
-    """Whole batches from `position` on without a gap. Grows at its end. Not thread-safe.
+    """Whole batches from `position` on without a gap, extended at the end. Not thread-safe.
 
-    The first one has no offset below `at_least_offset`. Memory: 24 bytes for a batch, at most 2/5
-    of the batches' own.
+    The first batch has no offset below `at_least_offset`. Memory: 24 bytes for each batch, at most
+    2/5 of the batches' own.
     """
 
     def __init__(self, position: int, *, at_least_offset: int = 0) -> None:
@@ -44,9 +44,10 @@ class BatchRun:
     def span(
         self, position: int, *, limit_position: int, end_offset: int, at_least_count: int
     ) -> LocatedBatch | None:
-        """The batches from `position` on as if they were one; None if there are none.
+        """Return the batches from `position` on as one; None if there are none.
 
-        Those that end at or below both limits; `at_least_count` of them wherever they end.
+        Includes the batches that end at or below both limits. `at_least_count` of them may exceed
+        `limit_position`.
         """
         first = bisect_left(self._bounds, position)
         count = max(self.within(limit_position), min(first + at_least_count, len(self)))
@@ -66,16 +67,16 @@ class BatchRun:
 
     @property
     def end_position(self) -> int:
-        """Where the next batch begins."""
+        """The position of the next batch."""
         return self._bounds[-1]
 
     @property
     def next_offset(self) -> int:
-        """The lowest offset that the next batch may have."""
+        """The lowest valid offset of the next batch."""
         return self._next_offsets[-1] if self._next_offsets else self._at_least_offset
 
     def append(self, size_bytes: int, base_offset: int, next_offset: int) -> None:
-        """Add the batch that begins at `end_position`."""
+        """Add the batch at `end_position`."""
         self._bounds.append(self._bounds[-1] + size_bytes)
         self._base_offsets.append(base_offset)
         self._next_offsets.append(next_offset)
@@ -87,14 +88,14 @@ class BatchRun:
         self._next_offsets.extend(other._next_offsets)
 
     def has_bound(self, position: int) -> bool:
-        """Whether a batch of the run, or the one behind it, begins there."""
+        """Return whether a batch of the run, or the batch after it, begins at `position`."""
         number = bisect_left(self._bounds, position)
         return number < len(self._bounds) and self._bounds[number] == position
 
     def above(self, offset: int) -> int:
-        """The number of the first batch that reaches above `offset`; the length if none does."""
+        """Return the number of the first batch that reaches above `offset`, or the length."""
         return bisect_right(self._next_offsets, offset)
 
     def within(self, position: int) -> int:
-        """How many of the batches end at or below `position`."""
+        """Return how many of the batches end at or below `position`."""
         return bisect_right(self._bounds, position) - 1

@@ -1,7 +1,7 @@
-"""The codecs of record batches: compressed bytes in, plain bytes out, never more than a bound.
+"""The codecs of record batches, with a limit for the decompressed bytes.
 
-Owns the codec numbers and Kafka's framings: gzip, snappy in the blocks of snappy-java (and plain),
-LZ4 frames, zstd frames. Must not know what the bytes mean. Source:
+Defines the codec numbers and Kafka's framings: gzip, snappy in the blocks of snappy-java (and
+plain), LZ4 frames, zstd frames. Must not know the meaning of the bytes. Source:
 org.apache.kafka.common.record.CompressionType; org.xerial.snappy.SnappyOutputStream.
 """
 
@@ -15,7 +15,7 @@ import cramjam
 
 from rsm.segment.errors import CorruptError, UnsupportedError
 
-# A batch of socket.request.max.bytes that shrank hardly at all, and most that shrank much.
+# Enough for an incompressible batch of socket.request.max.bytes, and for most compressible ones.
 MAX_DECOMPRESSED_BYTES = 134_217_728
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
@@ -38,10 +38,10 @@ class CompressionType(IntEnum):
 def decompress(
     compression_id: int, data: bytes | memoryview, *, max_bytes: int = MAX_DECOMPRESSED_BYTES
 ) -> bytes:
-    """Return the plain bytes of `data`: at most `max_bytes`, if it is compressed.
+    """Return the plain bytes of `data`; at most `max_bytes` if it is compressed.
 
-    Raises CorruptError if `data` is not of the codec or yields more, UnsupportedError if there is
-    no codec of that number. Allocates no more than twice `max_bytes` whatever `data` claims.
+    Raises CorruptError for invalid data or a larger result, UnsupportedError for an unknown codec.
+    Allocates at most twice `max_bytes`, whatever size `data` declares.
     """
     match compression_id:
         case CompressionType.NONE:
@@ -63,9 +63,9 @@ def _decompress_stream(
     data: bytes | memoryview,
     max_bytes: int,
 ) -> bytes:
-    """Decompress what doesn't tell its plain size, into buffers that grow up to the bound.
+    """Decompress data without a declared size, into buffers that grow up to the limit.
 
-    The library doesn't tell a buffer that is too small from bad data, so both end at the bound.
+    The library reports a small buffer and bad data with the same error, so both fail at the limit.
     """
     size = min(max_bytes, max(_MIN_GUESS_BYTES, _GUESS_FACTOR * len(data)))
     while True:
@@ -98,7 +98,7 @@ def _decompress_snappy(data: bytes, max_bytes: int) -> bytes:
 
 
 def _decompress_snappy_block(block: bytes, max_bytes: int) -> bytes:
-    """A raw snappy block begins with its plain size: believed only up to the bound."""
+    """Decompress a raw snappy block, after a check of its declared size against the limit."""
     try:
         size = cramjam.snappy.decompress_raw_len(block)
         if size > max_bytes:

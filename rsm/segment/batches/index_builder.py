@@ -1,12 +1,11 @@
-"""Indexes made from a segment's batches, and whether given indexes agree with them.
+"""Builds indexes from a segment's batches, and checks given indexes against them.
 
-Owns when a broker writes an index entry: before a batch is appended, if more than
-`index.interval.bytes` came in since the last one; the offset entry is the batch's last offset and
-the position of its begin, the time entry the greatest timestamp so far and the last offset of the
-first batch that has it, if it is greater than the entry before. On roll the last time entry is
-added. So the files of a broker that appended batch by batch are met byte for byte. Older brokers
-write at most one entry per append of many batches, and a restarted one counts its bytes again:
-such indexes differ, and are right all the same.
+A broker adds index entries before it appends a batch, if more than `index.interval.bytes` arrived
+since the last entries. The offset entry is the batch's last offset and its position. The time entry
+is the greatest timestamp so far, with the last offset of the first batch that has it, if it is
+greater than the last entry's. A roll adds a last time entry. The result equals byte for byte the
+files of a broker that appended batch by batch. Other valid indexes differ: older brokers add at
+most one entry for an append of many batches, and a restarted broker counts bytes from 0.
 Source: org.apache.kafka.storage.internals.log.LogSegment (append, onBecomeInactiveSegment).
 """
 
@@ -24,7 +23,7 @@ _MAX_RELATIVE_OFFSET = (1 << 31) - 1
 
 
 class IndexedBatch(Protocol):
-    """What an index needs of a batch; `rsm.segment.batches.batch.BatchHeader` has it."""
+    """The fields of a batch that an index needs, as in `rsm.segment.batches.batch.BatchHeader`."""
 
     @property
     def base_offset(self) -> int: ...
@@ -41,7 +40,7 @@ class IndexedBatch(Protocol):
 
 
 class IndexBuilder:
-    """Takes the batches of one segment in order from its begin. Not thread-safe."""
+    """Builds the indexes of one segment from its batches in order. Not thread-safe."""
 
     def __init__(
         self, *, base_offset: int, index_interval_bytes: int = INDEX_INTERVAL_BYTES
@@ -57,7 +56,7 @@ class IndexBuilder:
         self._position = 0
 
     def append(self, header: IndexedBatch) -> None:
-        """Take the next batch. CorruptError if its offsets are too far from the base offset."""
+        """Add the next batch. CorruptError if its offsets are too far from the base offset."""
         last_offset = header.last_offset
         relative = last_offset - self._base_offset
         if not 0 <= relative <= _MAX_RELATIVE_OFFSET:
@@ -75,11 +74,11 @@ class IndexBuilder:
         self._position += header.length_bytes
 
     def offset_index(self) -> OffsetIndex:
-        """The offset index of the batches so far."""
+        """Return the offset index of the batches so far."""
         return OffsetIndex(base_offset=self._base_offset, data=bytes(self._offset_entries))
 
     def time_index(self) -> TimeIndex:
-        """The time index of the batches so far, with the last entry that a roll adds."""
+        """Return the time index of the batches so far, with the last entry that a roll adds."""
         _, entry = self._next_time_entry()
         return TimeIndex(base_offset=self._base_offset, data=bytes(self._time_entries) + entry)
 
@@ -93,12 +92,11 @@ class IndexBuilder:
 def matches_log(
     offset_index: OffsetIndex, time_index: TimeIndex, batches: Iterable[IndexedBatch]
 ) -> bool:
-    """Say whether the indexes of a rolled segment agree with its `batches`, all of them in order.
+    """Return whether the indexes of a rolled segment match all of its `batches`, in order.
 
-    They agree if every look-up leads to where nothing looked for has been passed: each position is
-    the begin of a batch, no offset at or above its entry's lies before it; each time entry is the
-    first batch to reach its timestamp, the last one the greatest of all. How dense the entries are
-    makes no difference.
+    They match if no lookup passes its result. Each position is the begin of a batch, and no batch
+    before it has an offset at or above its entry's. Each time entry is the first batch with its
+    timestamp or above, and the last one is the maximum. The density of entries does not matter.
     """
     checker = IndexChecker(offset_index, time_index)
     for header in batches:
@@ -107,7 +105,7 @@ def matches_log(
 
 
 class IndexChecker:
-    """`matches_log` for batches that come one by one. Not thread-safe."""
+    """Does the check of `matches_log` batch by batch. Not thread-safe."""
 
     def __init__(self, offset_index: OffsetIndex, time_index: TimeIndex) -> None:
         self._offset_entries = offset_index.entries()
@@ -120,14 +118,14 @@ class IndexChecker:
         self._agrees = True
 
     def append(self, header: IndexedBatch) -> None:
-        """Take the next batch of the segment."""
+        """Check the next batch of the segment."""
         self._check_offset_entry(header)
         self._check_time_entry(header)
         self._max_timestamp_ms = max(self._max_timestamp_ms, header.max_timestamp_ms)
         self._position += header.length_bytes
 
     def matches(self) -> bool:
-        """Whether the indexes agree with the batches, which were all of the segment's."""
+        """Return whether the indexes match, after all batches of the segment."""
         leftover = self._next_offset_entry is not None or self._next_time_entry is not None
         complete = self._last_time_entry_ms == self._max_timestamp_ms
         return self._agrees and complete and not leftover

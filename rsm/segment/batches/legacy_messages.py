@@ -1,7 +1,7 @@
-"""Messages of magic 0 and 1, which came before record batches and still lie in old logs.
+"""Messages of magic 0 and 1, the predecessors of record batches, still in old logs.
 
-Owns their key and value, and the message set that a compressed one wraps as its value: there
-magic 1 counts offsets from 0, and the wrapper carries the last one's. Must not know batches v2.
+Decodes their key and value, and the message set in the value of a compressed one. There magic 1
+counts offsets from 0, and the wrapper has the last message's offset. Must not know batches v2.
 Source: org.apache.kafka.common.record.AbstractLegacyRecordBatch, LegacyRecord.
 """
 
@@ -20,7 +20,7 @@ _KEY_POSITION = {0: 18, 1: 26}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegacyMessage:
-    """One message as it was produced; magic 0 has no timestamp (-1)."""
+    """One message as produced; magic 0 has no timestamp (-1)."""
 
     offset: int
     timestamp_ms: int
@@ -31,9 +31,9 @@ class LegacyMessage:
 def decode_messages(
     header: BatchHeader, message: memoryview, *, max_decompressed_bytes: int
 ) -> tuple[LegacyMessage, ...]:
-    """Decode `message`, the bytes of exactly one of magic 0 or 1, or all that it wraps.
+    """Decode `message`, the bytes of exactly one of magic 0 or 1, or all wrapped messages.
 
-    Does not check CRCs. Raises CorruptError if the bytes are not what they say.
+    Does not check CRCs. Raises CorruptError for invalid bytes.
     """
     outer = _decode_one(header, message)
     if not header.compression_id:

@@ -1,7 +1,7 @@
 """The records of a batch v2, and the marker of a control batch.
 
-Owns the record format (KIP-98) inside a batch whose header is known. Must not know files or where
-batches come from. A record, behind its length as varint:
+Decodes the record format (KIP-98) in a batch with a parsed header. Must not know files or the
+source of batches. A record, after its length as varint:
 
     attributes        i8, unused
     timestamp delta   varlong, to the batch's base timestamp
@@ -25,7 +25,7 @@ from rsm.segment.batches.legacy_messages import decode_messages
 from rsm.segment.batches.varint import ONE_BYTE, TWO_BYTES, read_varint, read_varlong
 from rsm.segment.errors import CorruptError
 
-# Length, attributes, two deltas, two null lengths and the header count: a byte each at least.
+# Length, attributes, two deltas, two null lengths and the header count have at least a byte each.
 _MIN_RECORD_BYTES = 7
 _MIN_HEADER_BYTES = 2
 _CONTROL_KEY = struct.Struct(">hh")
@@ -34,13 +34,13 @@ _new = tuple.__new__
 
 
 Headers = tuple[tuple[str, bytes | None], ...]
-"""(name, value) of each, in order."""
+"""The (name, value) pairs in order."""
 
 
 class Record(NamedTuple):
     """One record as a consumer sees it.
 
-    A tuple: a partition has millions, and a dataclass takes five times as long to make.
+    A tuple for speed: a partition has millions, and a dataclass takes five times as long.
     """
 
     offset: int
@@ -52,7 +52,7 @@ class Record(NamedTuple):
 
 
 class ControlType(IntEnum):
-    """What a control batch says; UNKNOWN is to be skipped, as consumers do."""
+    """The type of a control batch; readers skip UNKNOWN, as consumers do."""
 
     UNKNOWN = -1
     ABORT = 0
@@ -61,7 +61,7 @@ class ControlType(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlRecord:
-    """The end of a producer's transaction. It takes an offset and is no record of a user's."""
+    """The end of a producer's transaction. It has an offset, but is not a user's record."""
 
     offset: int
     timestamp_ms: int
@@ -77,12 +77,12 @@ def decode_records(
     *,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> tuple[Record, ...]:
-    """Decode the records of `batch`, the bytes of exactly one, in order of offset.
+    """Decode the records of `batch`, the bytes of exactly one batch, in order of offset.
 
-    A control batch has none. Where the broker set the timestamps (LogAppendTime) all records have
-    the batch's maximum. Does not check the CRC. Raises CorruptError if the bytes are not what the
-    header says, UnsupportedError for an unknown codec. Memory: the batch's plain bytes, at most
-    `max_decompressed_bytes`, and the records made of them.
+    A control batch has none. With LogAppendTime all records have the batch's maximum timestamp.
+    Does not check the CRC. Raises CorruptError if the bytes contradict the header,
+    UnsupportedError for an unknown codec. Memory: the batch's plain bytes, at most
+    `max_decompressed_bytes`, and the records.
     """
     _require_one_batch(header, batch)
     if header.is_control:
@@ -93,7 +93,7 @@ def decode_records(
 
 
 def decode_control_record(header: BatchHeader, batch: bytes | memoryview) -> ControlRecord:
-    """Decode the marker of a control batch; CorruptError if there isn't exactly one."""
+    """Decode the marker of a control batch; CorruptError if there is not exactly one."""
     _require_one_batch(header, batch)
     if not header.is_control or header.record_count != 1:
         found = f"control {header.is_control}, {header.record_count} records"
@@ -142,7 +142,7 @@ def _decode_all(
     header: BatchHeader, batch: bytes | memoryview, max_bytes: int
 ) -> tuple[Record, ...]:
     payload = memoryview(batch)[HEADER_BYTES:]
-    # A compacted batch may be empty, and then holds nothing to decompress either.
+    # A compacted batch may be empty, without a payload to decompress.
     data = decompress(header.compression_id, payload, max_bytes=max_bytes) if payload else b""
     if header.record_count > len(data) // _MIN_RECORD_BYTES:
         raise _corrupt(header, "more records than fit", len(data), header.record_count)
@@ -158,9 +158,9 @@ def _decode_all(
 def _decode_plain(  # noqa: C901, PLR0912 - a call per number would double the time
     header: BatchHeader, data: bytes
 ) -> tuple[list[Record], int]:
-    """The records, and where they end. IndexError if the bytes end within one.
+    """Decode the records; return them and their end position. IndexError if the bytes end early.
 
-    Numbers of one or two bytes are looked up in place; bounds are checked once, by a record's end.
+    Numbers of one or two bytes are looked up inline; a record's end is the only bounds check.
     """
     records, position, last_delta = [], 0, header.last_offset_delta
     base_offset, base_ms = header.base_offset, header.base_timestamp_ms
@@ -229,7 +229,7 @@ def _read_headers(header: BatchHeader, data: bytes, position: int) -> tuple[Head
         if length < 0:
             raise _corrupt(header, "header without a name", ">= 0", length)
         position = start + length
-        # Names are UTF-8 that no broker checks; what isn't is shown as Java clients show it.
+        # Brokers do not check that names are UTF-8; Java clients replace invalid bytes, too.
         name = data[start:position].decode("utf-8", "replace")
         if (first := data[position]) < 0x80:
             length, start = ONE_BYTE[first], position + 1
@@ -244,7 +244,7 @@ def _read_headers(header: BatchHeader, data: bytes, position: int) -> tuple[Head
 
 
 def _null(header: BatchHeader, length: int) -> bytes | None:
-    """What a negative length means. CorruptError for any but -1."""
+    """Return the value for a negative length. CorruptError for any but -1."""
     if length != -1:
         raise _corrupt(header, "negative length", ">= -1", length)
     return None

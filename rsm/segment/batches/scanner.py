@@ -1,8 +1,8 @@
-"""A segment checked while it streams by: fed with chunks of its bytes, it tells what it saw.
+"""Checks a segment while its bytes stream through, and collects its bounds.
 
-Owns the checks that a segment must pass before its bytes count as stored: every batch's CRC,
-ascending offsets, and leader epochs that are those of the log's lineage. Must not know where the
-bytes come from or go to. Memory: at most one incomplete batch is held back, `max_batch_bytes`.
+A segment must pass these checks before it counts as stored: each batch's CRC, ascending offsets,
+and the leader epochs of the log's lineage. Must not know the source or the target of the bytes.
+Memory: at most one incomplete batch, `max_batch_bytes`.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _NO_END_OFFSET = 1 << 63
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentScan:
-    """What was seen so far. `offsets` are [segment's base offset, offset behind the last batch).
+    """The result so far. `offsets` are [segment's base offset, offset after the last batch).
 
-    `max_timestamp_ms` and the last offset of the first batch that has it are -1 if no batch has a
-    timestamp. `valid_bytes` are those of whole, checked batches, `fed_bytes` all that was fed, with
-    the incomplete batch at the end, if there is one.
+    `max_timestamp_ms` is the greatest timestamp, `offset_of_max_timestamp` the last offset of the
+    first batch with it; both are -1 without timestamps. `valid_bytes` counts whole, checked
+    batches. `fed_bytes` also counts an incomplete batch at the end.
     """
 
     offsets: OffsetRange
@@ -51,11 +51,11 @@ class SegmentScan:
 
 
 class SegmentScanner:
-    """Checks a segment's bytes as they come. Not thread-safe; of no more use after an error.
+    """Checks a segment's bytes as they arrive. Not thread-safe; unusable after an error.
 
-    `lineage` must cover the segment. Its first entry may be a broker's, cut by a trim: offsets
-    below it are accepted with its epoch or any older one. `observe` is called with each batch's
-    header after its checks, in order, at the cost of building it.
+    `lineage` must cover the segment. A trim may have cut a broker's lineage: offsets below its
+    first entry are accepted with the entry's epoch or any older one. `observe` gets each batch's
+    header after the checks, in order; that costs the time to build the header.
     """
 
     def __init__(
@@ -81,9 +81,9 @@ class SegmentScanner:
         self._partial_batch = bytearray()
 
     def feed(self, chunk: bytes | memoryview) -> None:
-        """Take the next bytes; nothing of `chunk` is referred to after return.
+        """Check the next bytes; keeps no reference to `chunk`.
 
-        Raises CorruptError with the position in the segment of the batch that is wrong.
+        Raises CorruptError with the invalid batch's position in the segment.
         """
         view = memoryview(chunk)
         self._fed_bytes += len(view)
@@ -93,7 +93,7 @@ class SegmentScanner:
         self._partial_batch += view[position:]
 
     def scan(self) -> SegmentScan:
-        """What was seen so far; an incomplete batch at the end is left out."""
+        """Return the result so far, without an incomplete batch at the end."""
         return SegmentScan(
             offsets=OffsetRange(start_offset=self._base_offset, end_offset=self._next_offset),
             max_timestamp_ms=self._max_timestamp_ms,
@@ -104,7 +104,7 @@ class SegmentScanner:
         )
 
     def finish(self) -> SegmentScan:
-        """What was seen of a segment fed whole; CorruptError if it ends within a batch."""
+        """Return the result for the whole segment; CorruptError if it ends within a batch."""
         if self._partial_batch:
             raise self._corrupt(
                 "segment ends within a batch", "a whole one", len(self._partial_batch)
@@ -112,7 +112,7 @@ class SegmentScanner:
         return self.scan()
 
     def _complete_partial_batch(self, view: memoryview) -> int:
-        """Fill up the batch held back from `view`, check it if whole; returns how much it took."""
+        """Complete the buffered batch from `view` and check it; return how many bytes it took."""
         taken = 0
         missing = PREFIX_BYTES - len(self._partial_batch)
         if missing > 0:
@@ -130,9 +130,9 @@ class SegmentScanner:
         return taken
 
     def _accept_batch(self, view: memoryview, position: int) -> int:
-        """Check the batch at `position` and count it; returns its size, or 0 if it is not whole.
+        """Check and count the batch at `position`; return its size, or 0 if it is incomplete.
 
-        The way of nearly every batch: unpacked in place, without an object for its header.
+        Handles nearly every batch: unpacked in place, without an object for its header.
         """
         available = len(view) - position
         if available < HEADER_BYTES or view[position + 16] != 2:
@@ -158,7 +158,7 @@ class SegmentScanner:
         return size
 
     def _accept_other(self, view: memoryview, position: int) -> int:
-        """What is no whole batch v2: a message of magic 0 or 1, an incomplete batch, or garbage."""
+        """Handle all but whole batches v2: magic 0 or 1, an incomplete batch, or garbage."""
         size = self._batch_bytes_at(view, position)
         if size is None or position + size > len(view):
             return 0
@@ -178,11 +178,11 @@ class SegmentScanner:
         return batch_length_bytes(view, position, base_position=base_position, max_bytes=maximum)
 
     def _enter_epoch(self, epoch: int, base_offset: int, last_offset: int) -> None:
-        """Check the first batch of an epoch against the lineage, and note where the epoch ends."""
+        """Check the first batch of an epoch against the lineage, and note the epoch's end."""
         expected = self._lineage.epoch_for_offset(base_offset)
         end_offset = self._lineage.end_offset(epoch)
         if expected is None and self._lineage:
-            # Below a lineage cut by a trim: older epochs are not known there, but end at its start.
+            # Below a cut lineage older epochs are unknown, but they end at its start.
             first = self._lineage.entries[0]
             expected = max(epoch, self._epoch) if epoch <= first.epoch else first.epoch
         if epoch != expected or epoch < 0:

@@ -1,8 +1,8 @@
-"""SegmentCursor: the bytes of one stored segment cut into runs of whole, checked record batches.
+"""SegmentCursor: cuts the bytes of one stored segment into runs of whole, checked record batches.
 
-Each batch is checked (rsm.segment.batches.batch_checks) before it is served. Serving begins with
-the batch that holds the offset asked for and ends where the readable part ends. Must not know where
-the bytes come from, nor what the records in them are. Pure.
+It checks each batch (rsm.segment.batches.batch_checks) before it serves it. It serves from the
+batch with the requested offset to the end of the readable part. Must not know the source of the
+bytes or the records in them. Pure.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from rsm.segment.ranges import OffsetRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredBatches:
-    """Whole batches of one segment, in order and checked. `data` refers to the bytes fed.
+    """Whole, checked batches of one segment, in order. `data` refers to the fed bytes.
 
-    `offsets` are those of the batches: the first may begin below the offset that was asked for.
+    `offsets` are those of the batches: the first may begin below the requested offset.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -39,10 +39,10 @@ class StoredBatches:
 
 
 class SegmentCursor:
-    """Takes the bytes of a segment from an index entry's position on, in pieces of any size.
+    """Reads a segment from an index entry's position on, in pieces of any size. Not thread-safe.
 
-    `stored` is what may be served; the first batch served is the one that holds `from_offset`, or
-    the next one where compaction left a gap. Memory: one batch that spans pieces.
+    `stored` may be served. The first batch is the one with `from_offset`, or the next one if
+    compaction removed it. Memory: one batch that spans pieces.
     """
 
     def __init__(self, stored: StoredRange, *, from_offset: int, entry: OffsetIndexEntry) -> None:
@@ -57,26 +57,26 @@ class SegmentCursor:
 
     @property
     def stored(self) -> StoredRange:
-        """The segment, and what of it may be served."""
+        """The segment and its readable part."""
         return self._stored
 
     @property
     def position(self) -> int:
-        """Where in the log the next batch begins: what is behind the last one that was whole."""
+        """The position of the next batch in the log, after the last whole one."""
         return self._position
 
     @property
     def next_offset(self) -> int:
-        """The offset that the next batch can have at the least."""
+        """The lowest valid offset of the next batch."""
         return self._next_offset
 
     @property
     def done(self) -> bool:
-        """Whether the segment or its readable part has ended: nothing fed now is served."""
+        """Whether the segment or its readable part has ended: later bytes are not served."""
         return self._done
 
     def feed(self, piece: bytes) -> Iterator[StoredBatches]:
-        """Serve the batches that `piece` completes, those before a corrupt one too, in some runs.
+        """Yield the batches that `piece` completes, in runs; also those before a corrupt one.
 
         Raises CorruptError with the segment, its objects, the offset and the position; also if
         the segment's bytes end within a batch.
@@ -101,7 +101,7 @@ class SegmentCursor:
         yield from self._cut(view)
 
     def _complete_partial_batch(self, view: memoryview) -> int:
-        """Move what is missing of the batch held back from `view`; returns how much that was."""
+        """Complete the buffered batch from `view`; return how many bytes it took."""
         taken = 0
         while taken < len(view):
             prefix = memoryview(bytes(self._partial_batch[:PREFIX_BYTES]))
@@ -115,7 +115,7 @@ class SegmentCursor:
         return taken
 
     def _cut(self, view: memoryview) -> Iterator[StoredBatches]:
-        """Serve what is whole and right of `view` as one run; what is not whole is held back."""
+        """Yield the whole, valid batches of `view` as one run; buffer an incomplete one."""
         if self._done:
             return
         position, end_offset = self._position, self._stored.offsets.end_offset
@@ -146,7 +146,7 @@ class SegmentCursor:
             self._partial_batch += view[self._position - position :]
 
     def _extend(self, run: BatchRun, view: memoryview) -> None:
-        """Check batch after batch until one ends the readable part, or is not whole."""
+        """Check batch after batch up to the readable part's end or an incomplete batch."""
         metadata = self._stored.metadata
         until = RunEnd(offset=self._stored.offsets.end_offset - 1)
         while True:

@@ -1,8 +1,8 @@
-"""Variable-length integers, as record batches v2 (KIP-98) and flexible messages (KIP-482) use them.
+"""Variable-length integers of record batches v2 (KIP-98) and flexible messages (KIP-482).
 
-Owns the two widths: varint holds 32 bits in at most 5 bytes, varlong 64 bits in at most 10. Seven
-bits a byte, least significant first, the top bit says that another byte follows; the sign is
-folded into the lowest bit (zig-zag), but for the unsigned ones. Source:
+Two widths: varint has 32 bits in at most 5 bytes, varlong 64 bits in at most 10. Each byte has
+seven bits, least significant first; its top bit announces another byte. Signed numbers have the
+sign in the lowest bit (zig-zag). Source:
 org.apache.kafka.common.utils.ByteUtils.
 """
 
@@ -15,7 +15,7 @@ _VARLONG_BITS = 64
 _CONTINUED = 0x80
 
 ONE_BYTE: tuple[int, ...] = tuple((raw >> 1) ^ -(raw & 1) for raw in range(_CONTINUED))
-"""The value of each byte that is a whole number: those below 0x80."""
+"""The value of each one-byte number, those below 0x80."""
 
 
 def _continued_by_one(first: int) -> tuple[int, ...]:
@@ -27,18 +27,18 @@ def _continued_by_one(first: int) -> tuple[int, ...]:
 TWO_BYTES: tuple[tuple[int, ...], ...] = ((),) * _CONTINUED + tuple(
     _continued_by_one(first) for first in range(_CONTINUED, 2 * _CONTINUED)
 )
-"""The value of two bytes, by the first, of at least 0x80, and the second, below 0x80.
+"""The value of a two-byte number: the first byte is at least 0x80, the second below 0x80.
 
 For loops over many records: a lookup takes a quarter of the time of a call.
 """
 
 
 def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
-    """Read a 32-bit value at `position`; returns it and the position behind it.
+    """Decode a 32-bit value at `position`; return it and the position after it.
 
-    Raises CorruptError if `data` ends within it or it is wider than 32 bits.
+    Raises CorruptError if `data` ends early or the value exceeds 32 bits.
     """
-    if position + 1 < len(data):  # nearly all lengths and deltas of a batch fit two bytes
+    if position + 1 < len(data):  # nearly all lengths and deltas of a batch fit into two bytes
         raw = data[position]
         if raw < 0x80:
             return (raw >> 1) ^ -(raw & 1), position + 1
@@ -50,7 +50,7 @@ def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
 
 
 def read_varlong(data: bytes | memoryview, position: int) -> tuple[int, int]:
-    """Read a 64-bit value at `position`; as `read_varint` otherwise."""
+    """Decode a 64-bit value at `position`; otherwise as `read_varint`."""
     if position < len(data):
         byte = data[position]
         if byte < 0x80:
@@ -59,17 +59,17 @@ def read_varlong(data: bytes | memoryview, position: int) -> tuple[int, int]:
 
 
 def read_unsigned_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
-    """Read 32 bits without a sign; as `read_varint` otherwise."""
+    """Decode an unsigned 32-bit value; otherwise as `read_varint`."""
     return _read_raw(data, position, _VARINT_BITS)
 
 
 def encode_varint(value: int) -> bytes:
-    """Write a signed 32-bit value; ValueError if it does not fit."""
+    """Encode a signed 32-bit value; ValueError if it does not fit."""
     return _encode_zigzag(value, _VARINT_BITS)
 
 
 def encode_varlong(value: int) -> bytes:
-    """Write a signed 64-bit value; ValueError if it does not fit."""
+    """Encode a signed 64-bit value; ValueError if it does not fit."""
     return _encode_zigzag(value, _VARLONG_BITS)
 
 
