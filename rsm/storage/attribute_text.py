@@ -1,4 +1,4 @@
-"""Attributes of chunks as text: one JSON object of strings, or that in base64. Pure."""
+"""Attributes of chunks as text: a JSON object of strings, plain or in base64. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rsm.segment.errors import CorruptError
 
 
 def attributes_to_json(attributes: Mapping[str, str]) -> bytes:
-    """Spell attributes as JSON, in UTF-8."""
+    """Encode attributes as JSON, in UTF-8."""
     return json.dumps(dict(attributes), ensure_ascii=False, sort_keys=True).encode()
 
 
 def attributes_from_json(content: bytes, **context: object) -> dict[str, str]:
-    """Read what `attributes_to_json` wrote. CorruptError, which names `context`."""
+    """Decode `attributes_to_json`. Raises CorruptError with `context`."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -24,12 +24,12 @@ def attributes_from_json(content: bytes, **context: object) -> dict[str, str]:
 
 
 def attributes_to_base64(attributes: Mapping[str, str]) -> str:
-    """Spell attributes as JSON in base64."""
+    """Encode attributes as JSON in base64."""
     return base64.b64encode(attributes_to_json(attributes)).decode()
 
 
 def attributes_from_base64(text: str, **context: object) -> dict[str, str]:
-    """Read what `attributes_to_base64` wrote. CorruptError, which names `context`."""
+    """Decode `attributes_to_base64`. Raises CorruptError with `context`."""
     try:
         found = json.loads(base64.b64decode(text, validate=True))
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Which stores can be configured, and what opens each. A binding's SDK loads when it is chosen."""
+"""The configurable stores, and how to open them. Only the chosen binding loads its SDK."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from rsm.storage.s3.settings import S3Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesystemSettings:
-    """A directory that exists, and the permissions of what is made below."""
+    """An existing directory, and the permissions of new files and directories in it."""
 
     root: Path
     access: FileAccess = DEFAULT_ACCESS
 
 
-# The memory store is not among them: what is trimmed locally must be stored durably.
+# Without the memory store: trimmed segments must be durable.
 StoreSettings = FilesystemSettings | AzureSettings | GcsSettings | HdfsSettings | S3Settings
-"""What tells a store and how to reach it."""
+"""The identity of a store, and how to access it."""
 
 
 def open_storage(settings: StoreSettings) -> ChunkStorage:
     """Open the store that a configuration names.
 
-    Raises InvalidConfigError for what the binding finds wrong at once (a root that is not there,
-    an SDK that is not installed), RetriableError.
+    Raises InvalidConfigError for settings that the binding can refuse at once (a missing root, an
+    SDK that is not installed), RetriableError.
     """
     match settings:
         case FilesystemSettings():
@@ -46,7 +46,7 @@ def open_storage(settings: StoreSettings) -> ChunkStorage:
             return _open_s3(settings)
 
 
-# Lazily, all of them: only the chosen binding's dependencies are needed.
+# Imports are lazy: only the chosen binding's dependencies are needed.
 
 
 def _open_filesystem(settings: FilesystemSettings) -> ChunkStorage:

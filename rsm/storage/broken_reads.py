@@ -1,8 +1,7 @@
-"""Reading on where an answer broke off, so that what came already is not asked for again.
+"""Continues a read after a response broke off, without requesting the received bytes again.
 
-A store's client repeats requests that were not answered; what breaks off in the middle of a body it
-mostly leaves to its caller. Owns the bounds: so many openings, and one deadline for all of the
-bytes. Must not know how a store is asked.
+A store's client repeats unanswered requests, but usually not one whose body breaks off. This module
+limits the number of requests, and sets one deadline for all bytes. Must not know the store's API.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from rsm.segment.ranges import ByteRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeBody:
-    """What a store began to answer: `length_bytes`, fewer than asked for where the chunk ends.
+    """The begin of a response: `length_bytes`, fewer than requested at the chunk's end.
 
-    It is None where the store does not say, and then `pieces` must raise RetriableError if they end
-    early. `version` is the store's name for just this content, None if it has none.
+    If the store does not send a length it is None; `pieces` must then raise RetriableError on an
+    early end. `version` is the store's id of exactly this content, None if it has none.
     """
 
     pieces: Iterator[bytes]
@@ -30,25 +29,25 @@ class RangeBody:
 
 
 OpenRange = Callable[[ByteRange, str | None], AbstractContextManager[RangeBody]]
-"""Asks for a range, of that version only if one is given.
+"""Requests a range, optionally of one version only.
 
-Raises what ChunkStorage.read_range does, RetriableError if the chunk is another one now.
+Raises the errors of ChunkStorage.read_range, and RetriableError if the chunk was replaced.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLimits:
-    """How often a range is asked for, the first time included, and how long its bytes may take."""
+    """The maximum number of requests for a range, and the time limit for its bytes."""
 
     max_openings: int
     timeout_ms: int
 
 
 def read_on(open_range: OpenRange, positions: ByteRange, limits: ReadLimits) -> bytes:
-    """The bytes at `positions`, fewer only where the chunk ends.
+    """Read the bytes at `positions`, fewer only at the chunk's end.
 
-    Raises what `open_range` does, RetriableError where the limits are met, CorruptError if more
-    comes than was asked for. Memory: the range twice.
+    Raises the errors of `open_range`, RetriableError beyond a limit, CorruptError if the store
+    sends too many bytes. Memory: twice the range.
     """
     reading = _Reading(positions, limits)
     while not reading.is_complete:
@@ -58,7 +57,7 @@ def read_on(open_range: OpenRange, positions: ByteRange, limits: ReadLimits) -> 
 
 
 class _Reading:
-    """One range on its way."""
+    """The state of one range's read."""
 
     def __init__(self, positions: ByteRange, limits: ReadLimits) -> None:
         self.left = positions
@@ -69,7 +68,7 @@ class _Reading:
         self._deadline_s = time.monotonic() + limits.timeout_ms / 1000
 
     def take(self, body: RangeBody) -> None:
-        """Keep what comes of `body`; raises if it broke off once too often."""
+        """Take the bytes of `body`; raise if it broke off beyond the limits."""
         self._openings_left -= 1
         self.version = body.version
         if body.length_bytes is not None:

@@ -1,4 +1,4 @@
-"""What growing, cutting and joining chunks have in common in the stores that can. Pure."""
+"""Append, truncate and concat: the common parts of stores that support them. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LengthOf = Callable[[str], int]
 
 
 def require_at_end(name: str, *, offset_bytes: int, length_bytes: int) -> None:
-    """Return if an append there is at the end of the chunk; raises CorruptError if not."""
+    """Check that an append begins at the chunk's end. Raises CorruptError."""
     if offset_bytes != length_bytes:
         raise CorruptError(
             "an append is not at the chunk's end",
@@ -26,7 +26,7 @@ def require_at_end(name: str, *, offset_bytes: int, length_bytes: int) -> None:
 
 
 def require_as_long(name: str, *, wanted_bytes: int, length_bytes: int) -> None:
-    """Return if the chunk can be cut to that length; raises CorruptError if it is shorter."""
+    """Check that a chunk is long enough for a truncation. Raises CorruptError."""
     if length_bytes < wanted_bytes:
         raise CorruptError(
             "a chunk is shorter than it was to be cut to",
@@ -37,9 +37,9 @@ def require_as_long(name: str, *, wanted_bytes: int, length_bytes: int) -> None:
 
 
 def require_distinct(target: str, sources: Sequence[str]) -> None:
-    """Return if no chunk would be joined to itself or twice; raises InvalidConfigError if one is.
+    """Check that no chunk is joined to itself or twice. Raises InvalidConfigError.
 
-    Each source is removed once it is joined: it could not be read again.
+    A source is removed after it was joined, so it cannot be read again.
     """
     if target in sources or len(set(sources)) != len(sources):
         raise InvalidConfigError("a chunk cannot be joined to itself or twice", target=target)
@@ -48,9 +48,9 @@ def require_distinct(target: str, sources: Sequence[str]) -> None:
 def join_by_appending(
     storage: ChunkStorage, target: str, sources: Sequence[str], length_of: LengthOf
 ) -> None:
-    """`ChunkStorage.concat` of a store that appends. Memory: a bounded piece."""
+    """Implement `ChunkStorage.concat` with appends. Memory: at most 1 MiB."""
     require_distinct(target, sources)
-    for name in (target, *sources):  # all are there, before the first is changed
+    for name in (target, *sources):  # all must exist before the first change
         length_of(name)
     for name in sources:
         target_bytes = length_of(target)
@@ -62,7 +62,7 @@ def join_by_appending(
 
 
 def delete_joined(storage: ChunkStorage, sources: Sequence[str]) -> None:
-    """Remove what was joined. Raises the first error of a chunk that may be there still."""
+    """Remove the joined chunks. Raises the first error of a chunk that may still exist."""
     for outcome in storage.delete_many(sources):
         if outcome.error is not None:
             raise outcome.error

@@ -1,4 +1,4 @@
-"""How S3 and Google Cloud Storage spell a CRC32C. Pure."""
+"""The text form of a CRC32C in S3 and Google Cloud Storage. Pure."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import base64
 
 
 def spell_crc32c(checksum: int) -> str:
-    """As they spell it: four bytes, the highest first, in base64."""
+    """Encode a checksum: four bytes, big-endian, in base64."""
     return base64.b64encode(checksum.to_bytes(4, "big")).decode()
 
 
 def parse_crc32c(text: str) -> int | None:
-    """The checksum, or None for what is none of a whole object."""
+    """Decode a checksum; None for text that is not the checksum of a whole object."""
     try:
         decoded = base64.b64decode(text, validate=True)
     except ValueError:

@@ -1,9 +1,9 @@
-"""ChunkStorage: the verbs that every store must offer, and the powers that some have (PDP-34).
+"""ChunkStorage: the operations that each store supports, and the optional ones (PDP-34).
 
-A chunk is one named object. Names are relative, of segments joined by "/", without empty, "." or
-".." segments and without control characters; a binding refuses others with InvalidConfigError.
-Guarantees of every binding: what a call returned from is durable and is seen by every later call
-(read your writes); errors are those of rsm.segment.errors, the store's own chained behind them.
+A chunk is a named object. Names are relative: segments joined by "/", no empty, "." or ".."
+segments, no control characters. A binding refuses other names with InvalidConfigError. Each binding
+guarantees that the effect of a finished call is durable and visible to all later calls. Errors are
+those of rsm.segment.errors, chained to the store's own.
 """
 
 from __future__ import annotations
@@ -21,21 +21,20 @@ from rsm.storage.expiry_rules import ExpiryRule
 
 
 class Concat(Enum):
-    """How a store joins chunks; the value is for people."""
+    """How a store joins chunks; people read the value."""
 
     NONE = "none"
-    BY_COPY = "by copy"  # the caller reads each source and appends it
-    NATIVE = "native"  # the store does it by itself
+    BY_COPY = "by copy"  # the client reads each source and appends it
+    NATIVE = "native"  # without moving bytes through the client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """The optional powers of a store; a verb whose power is missing raises UnsupportedError.
+    """The optional features of a store; a method without its feature raises UnsupportedError.
 
-    With `inline_attributes` the request that creates a chunk carries its attributes; elsewhere they
-    cost a file or a request of their own. With `confirmed_creation` a creation that returned was
-    confirmed by the store, which said that it has content of just this length and CRC32C; to look
-    at the chunk would tell no more.
+    With `inline_attributes` the creation request carries the attributes; otherwise they need a file
+    or a request of their own. With `confirmed_creation` the store confirmed the length and CRC32C
+    of each created chunk, so that no further check is needed.
     """
 
     append: bool
@@ -49,7 +48,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkInfo:
-    """What the store says of one chunk; `crc32c` is None where it keeps no checksum."""
+    """The store's metadata of one chunk; `crc32c` is None if it keeps no checksum."""
 
     name: str
     length_bytes: int
@@ -60,19 +59,19 @@ class ChunkInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteOutcome:
-    """What became of one name of `delete_many`; `error` is None if the chunk is not there now."""
+    """The result for one name of `delete_many`; `error` is None if the chunk is absent now."""
 
     name: str
     error: TieredStorageError | None = None
 
 
 class ChunkStorage(ABC):
-    """One store. All methods are thread-safe and bounded in time by the binding's settings."""
+    """One store. All methods are thread-safe; the binding's settings limit their time."""
 
     @property
     @abstractmethod
     def capabilities(self) -> Capabilities:
-        """What this store can do; constant."""
+        """The features of this store; constant."""
 
     @abstractmethod
     def create_with_content(
@@ -82,23 +81,23 @@ class ChunkStorage(ABC):
         *,
         attributes: Mapping[str, str] | None = None,
     ) -> int:
-        """Create a chunk with all of `source`: afterwards it is whole, or it is not there.
+        """Create a chunk with all of `source`: it is either complete or absent.
 
-        Returns the CRC32C of the bytes handed to the store. Raises AlreadyExistsError (nothing
-        changed), CorruptError if `source` yields another length than it announced, and whatever
-        `source` raises, both leaving no chunk. Not idempotent. CorruptError, too, if the store
-        says that it has other bytes than it was handed: then there may be a chunk.
+        Returns the CRC32C of the bytes sent. Not idempotent. Raises AlreadyExistsError (nothing
+        changed), CorruptError if the length of `source` differs from its announcement, and the
+        errors of `source`; the latter two leave no chunk. Also raises CorruptError if the store
+        reports other bytes than were sent; the chunk may then exist.
         """
 
     @abstractmethod
     def create(self, name: str) -> None:
-        """Create an empty chunk to append to. Not idempotent: AlreadyExistsError."""
+        """Create an empty chunk for appends. Not idempotent: AlreadyExistsError."""
 
     @abstractmethod
     def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
         """Write `data` at the end, which must be at `offset_bytes`, else CorruptError.
 
-        NotFoundError, UnsupportedError.
+        Raises NotFoundError, UnsupportedError.
         """
 
     @abstractmethod
@@ -107,38 +106,38 @@ class ChunkStorage(ABC):
 
     @abstractmethod
     def concat(self, target: str, sources: Sequence[str]) -> None:
-        """Join `sources` in order onto the end of `target` and remove them.
+        """Append `sources` in order to `target` and remove them.
 
-        NotFoundError, UnsupportedError; a failure half-way may leave a prefix joined.
+        Raises NotFoundError, UnsupportedError; after a failure some sources may already be joined.
         """
 
     @abstractmethod
     def exists(self, name: str) -> bool:
-        """Whether the chunk is there now."""
+        """Return whether the chunk exists now."""
 
     @abstractmethod
     def info(self, name: str) -> ChunkInfo:
-        """Length, age, checksum and attributes of a chunk. NotFoundError."""
+        """Return length, age, checksum and attributes of a chunk. Raises NotFoundError."""
 
     @abstractmethod
     def read_range(self, name: str, positions: ByteRange) -> bytes:
-        """The bytes at `positions`, fewer only where the chunk ends. NotFoundError."""
+        """Return the bytes at `positions`, fewer only at the chunk's end. Raises NotFoundError."""
 
     def read_range_into(self, name: str, positions: ByteRange, target: memoryview) -> int:
-        """As `read_range`, to the beginning of `target`, which has room for it; how many bytes.
+        """Read into the beginning of `target`, which is large enough; return the byte count.
 
-        Copied there, unless the binding knows better.
+        The default copies the result of `read_range`; a binding may avoid the copy.
         """
         return copy_into(target, self.read_range(name, positions))
 
     @abstractmethod
     def delete(self, name: str) -> None:
-        """Remove a chunk and its attributes. Not idempotent: NotFoundError."""
+        """Delete a chunk and its attributes. Not idempotent: NotFoundError."""
 
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
-        """Remove chunks, one outcome per name in order; absent ones are done.
+        """Delete chunks; return one outcome per name in order. Absent chunks count as deleted.
 
-        Never raises for single names. One after the other, unless the binding knows better.
+        Raises nothing for single names. The default deletes them one after the other.
         """
         return tuple(self._deletion(name) for name in names)
 
@@ -153,36 +152,36 @@ class ChunkStorage(ABC):
 
     @abstractmethod
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
-        """Chunks whose name starts with `prefix` and sorts after `after`, in UTF-8 byte order.
+        """Yield chunks whose name starts with `prefix` and sorts after `after`, in UTF-8 order.
 
-        Attributes and checksums may be left out here; `info` has them. Not a snapshot: chunks
-        that come or go meanwhile may or may not be seen.
+        May omit attributes and checksums; `info` has them. Not a snapshot: chunks created or
+        deleted during the listing may or may not be included.
         """
 
     def expiry_rules(self) -> tuple[ExpiryRule, ...]:
-        """Rules by which the store itself deletes or archives chunks; empty where it has none.
+        """Return the rules by which the store itself deletes or archives chunks.
 
-        Empty, too, where a binding cannot ask: a directory, HDFS, and Azure, which shows its rules
-        to its management API only. TieredStorageError if they cannot be read, for lack of a right
-        most often.
+        Also empty for stores whose rules a binding cannot read: a directory, HDFS, and Azure, whose
+        rules are only in its management API. Raises TieredStorageError if the read fails, most
+        often because a permission is missing.
         """
         return ()
 
     @abstractmethod
     def check_access(self) -> None:
-        """Return if the store can be reached with what was configured.
+        """Check that the store is reachable with the configuration. Changes nothing.
 
-        Raises InvalidConfigError (no such root or bucket) or RetriableError. Changes nothing.
+        Raises InvalidConfigError (no such root or bucket) or RetriableError.
         """
 
     def kept(self) -> Collection[str]:
-        """The chunks of which content that was read is kept here. Asks the store nothing."""
+        """Return the names of chunks with cached content, without a request to the store."""
         return ()
 
-    def forget(self, name: str) -> None:  # noqa: B027 - most keep nothing
-        """Keep nothing that was read of a chunk: what was read was not what was stored.
+    def forget(self, name: str) -> None:  # noqa: B027 - most have no cache
+        """Drop the cached content of a chunk: it was not what was stored.
 
-        Asks the store nothing. Only what keeps content that was read has something to forget.
+        Sends no request to the store. Only stores with a cache override this.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Whether a store has what it was handed. Pure."""
+"""Checks that a store has the bytes that were sent to it. Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from rsm.segment.errors import CorruptError
 
 
 def require_stored(name: str, what: str, *, stored: int, handed_over: int) -> None:
-    """Return if the store has as many bytes, or bytes of the checksum, that it was handed.
+    """Check the length or the checksum that the store reports; `what` names which of them.
 
-    Raises CorruptError if not; `what` says which of them.
+    Raises CorruptError if it differs from that of the bytes sent.
     """
     if stored != handed_over:
         raise CorruptError(

@@ -1,4 +1,4 @@
-"""Rules by which a store itself deletes or archives chunks: what a bucket's lifecycle is. Pure."""
+"""Rules by which a store itself deletes or archives chunks: a bucket's lifecycle rules. Pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiryRule:
-    """One rule of a bucket: its name, what it does to objects, and below which prefix of keys."""
+    """One rule of a bucket: its name, its effect on objects, and the prefix of their keys."""
 
     name: str
     effect: str
     prefix: str = ""
 
     def concerns(self, key_prefix: str) -> bool:
-        """Whether it can take objects whose keys begin with `key_prefix`."""
+        """Return whether the rule can affect objects whose keys begin with `key_prefix`."""
         return self.prefix.startswith(key_prefix) or key_prefix.startswith(self.prefix)
 
     def __str__(self) -> str:

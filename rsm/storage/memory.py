@@ -1,9 +1,9 @@
-"""ChunkStorage in this process's memory: a store with every power, gone when the process ends.
+"""ChunkStorage in this process's memory: a store with every feature, lost when the process ends.
 
-It is what other bindings are measured against, and what simulations run on. It cannot be chosen in
-a configuration: nothing in it is durable.
+Tests compare other bindings with it, and simulations run on it. A configuration cannot select it,
+because it is not durable.
 
-Memory: the sum of the chunks' lengths, and twice the length of one while it is appended to.
+Memory: the sum of the chunks' lengths, and twice the length of one during an append.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Chunk:
 
 
 class MemoryChunkStorage(ChunkStorage):
-    """Chunks in a dictionary; one lock, held only for steps that do not read a source."""
+    """Chunks in a dictionary. Thread-safe: one lock, which is free while a source is read."""
 
     def __init__(self, *, wall_ms: Callable[[], int]) -> None:
         self._wall_ms = wall_ms

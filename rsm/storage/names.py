@@ -1,4 +1,4 @@
-"""Names of chunks: what every binding accepts and refuses alike. Pure."""
+"""The names of chunks: the common rules of all bindings. Pure."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 
 from rsm.segment.errors import InvalidConfigError
 
-# C0 and C1 controls, and the halves of surrogate pairs, which UTF-8 cannot spell.
+# C0 and C1 controls, and the halves of surrogate pairs, which UTF-8 cannot encode.
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def check_name(name: str) -> None:
-    """Return if `name` may name a chunk; raises InvalidConfigError if not.
+    """Check that `name` is a valid chunk name. Raises InvalidConfigError.
 
-    A name is relative, of segments joined by "/", none of them empty, "." or "..", and has no
-    control characters.
+    A name is relative: segments joined by "/", none of them empty, "." or "..", without control
+    characters.
     """
     if any(segment in {"", ".", ".."} for segment in name.split("/")):
         raise InvalidConfigError("not a chunk name: a segment is empty or dots", name=repr(name))
@@ -23,7 +23,7 @@ def check_name(name: str) -> None:
 
 
 def is_name(name: str) -> bool:
-    """Whether `name` may name a chunk. In a shared store other tools leave what may not."""
+    """Return whether `name` is a valid chunk name. Other tools may create invalid ones."""
     try:
         check_name(name)
     except InvalidConfigError:
@@ -32,5 +32,5 @@ def is_name(name: str) -> bool:
 
 
 def sort_key(name: str) -> bytes:
-    """What names are sorted by: their UTF-8 bytes, as object stores sort."""
+    """Return the key by which names are sorted: their UTF-8 bytes, as in object stores."""
     return name.encode("utf-8", "surrogatepass")

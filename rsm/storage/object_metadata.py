@@ -1,9 +1,9 @@
 """Attributes of chunks as user metadata of objects, which HTTP carries in headers. Pure.
 
-An attribute that fits a header as it is has that header, under its own name, so that other software
-reads it. The rest is one JSON object in base64: names with capitals or other characters, and values
-that are empty, not ASCII or padded with blanks. `creation` is the mark of the call that made the
-object; it is no attribute.
+An attribute that fits into a header gets its own header, with its own name, so that other software
+can read it. All others are one JSON object in base64: names with capitals or other characters, and
+values that are empty, not ASCII or padded with blanks. `creation` is the id of the call that
+created the object; it is not an attribute.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataNames:
-    """The names that a kind of store allows: of the mark, of the JSON object, of attributes."""
+    """The names that a store allows: for the creation id, the JSON object, and attributes."""
 
     creation: str
     others: str
@@ -31,20 +31,20 @@ HEADER_NAMES = MetadataNames(
     others="rlm-attributes",
     attribute=re.compile(r"[a-z0-9][a-z0-9.-]*"),
 )
-"""S3 and GCS take every name that a header may have."""
+"""S3 and GCS accept any valid header name."""
 
 IDENTIFIER_NAMES = MetadataNames(
     creation="rlm_creation",
     others="rlm_attributes",
     attribute=re.compile(r"[a-z_][a-z0-9_]*"),
 )
-"""Azure takes the identifiers of C#."""
+"""Azure accepts C# identifiers."""
 
 
 def encode_metadata(
     attributes: Mapping[str, str], *, creation: str, names: MetadataNames = HEADER_NAMES
 ) -> dict[str, str]:
-    """User metadata of an object made by the call `creation`."""
+    """Return the user metadata of an object that the call `creation` creates."""
     metadata = {names.creation: creation}
     others = {}
     for name, value in attributes.items():
@@ -61,7 +61,7 @@ def encode_metadata(
 def decode_attributes(
     metadata: Mapping[str, str], *, name: str, names: MetadataNames = HEADER_NAMES
 ) -> dict[str, str]:
-    """The attributes of the chunk `name`. CorruptError for what was never encoded here."""
+    """Decode the attributes of the chunk `name`. CorruptError for invalid user metadata."""
     attributes = {k.lower(): v for k, v in metadata.items()}
     attributes.pop(names.creation, None)
     encoded = attributes.pop(names.others, None)
@@ -71,5 +71,5 @@ def decode_attributes(
 
 
 def creation_of(metadata: Mapping[str, str], *, names: MetadataNames = HEADER_NAMES) -> str | None:
-    """The mark of the call that made the object, if it was one of ours."""
+    """Return the id of the call that created the object, or None for another writer's."""
     return {k.lower(): v for k, v in metadata.items()}.get(names.creation)

@@ -1,6 +1,6 @@
-"""ChunkStorage of what is made at once and then stays as it is: objects, of any object store.
+"""ChunkStorage of immutable objects, for any object store.
 
-A binding adds how one is made, looked at, read, listed and deleted, and how several are joined.
+A binding adds how to create, look up, read, list, delete and join objects.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rsm.storage.chunk_storage import ChunkStorage
 
 
 class ObjectChunkStorage(ChunkStorage):
-    """Neither appends nor truncates; `unsupported` is what it says then."""
+    """A store without append and truncate. `unsupported` is the message of their errors."""
 
     unsupported: ClassVar[str] = "objects cannot be changed in place"
 
@@ -36,7 +36,7 @@ class ObjectChunkStorage(ChunkStorage):
         return True
 
     def read_range(self, name: str, positions: ByteRange) -> bytes:
-        if not len(positions):  # for which no request has a word
+        if not len(positions):  # HTTP cannot request an empty range
             self._look(name)
             return b""
         self._check_name(name)
@@ -44,15 +44,15 @@ class ObjectChunkStorage(ChunkStorage):
 
     @abstractmethod
     def _check_name(self, name: str) -> None:
-        """Return if the store can have an object of that name; InvalidConfigError if not."""
+        """Check that the store allows an object of that name. Raises InvalidConfigError."""
 
     @abstractmethod
     def _look(self, name: str) -> object:
-        """What the store says of an object, of any name. InvalidConfigError, NotFoundError."""
+        """Check the name and look the object up. Raises InvalidConfigError, NotFoundError."""
 
     @abstractmethod
     def _read(self, name: str, positions: ByteRange) -> bytes:
-        """See `read_range`, of a name that was checked and a range that is not empty."""
+        """Implement `read_range` for a checked name and a range that is not empty."""
 
     def _refusal(self, name: str) -> UnsupportedError:
         self._check_name(name)

@@ -1,7 +1,7 @@
-"""Tries each verb that the product needs of a store, with objects of its own, and times it.
+"""Tries and times each operation that rlm needs of a store, with the probe's own objects.
 
-The objects lie below one name that nothing else has, and are deleted in the end, whatever happened.
-A verb whose turn needs an object that could not be made is not tried.
+The objects have a prefix that nothing else uses, and are deleted at the end in any case. An
+operation is not tried if the object that it needs could not be created.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from rsm.storage.chunk_storage import ChunkStorage, Concat
 
 _PIECE = bytes(range(256)) * 4096
 _SMALL = _PIECE[:1000]
-_LARGE_PIECES = 17  # more than stores take in one request by default
+_LARGE_PIECES = 17  # MiB, more than stores accept in one request by default
 
 
 class ProbeResult(Enum):
-    """How a step ended. A store that lacks a power which is not needed does not offer it."""
+    """The result of one operation. NOT_OFFERED: the store lacks an optional feature."""
 
     OK = "ok"
     FAILED = "failed"
@@ -38,7 +38,7 @@ class ProbeResult(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeStep:
-    """One step; `problem` says why it failed."""
+    """One operation and its result; `problem` is the reason of a failure."""
 
     verb: str
     result: ProbeResult
@@ -48,7 +48,7 @@ class ProbeStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bytes:
-    """Content of so many equal pieces."""
+    """Content of `count` equal pieces."""
 
     piece: bytes
     count: int = 1
@@ -64,7 +64,7 @@ class _Bytes:
 def probe(
     storage: ChunkStorage, name: str, monotonic_ms: Callable[[], float]
 ) -> tuple[ProbeStep, ...]:
-    """All steps in order; raises nothing of the store's. `name` begins the probe objects' names."""
+    """Run the probe and return all results in order; `name` is the prefix of its objects."""
     return _Probe(storage, name, monotonic_ms).run()
 
 
@@ -147,7 +147,7 @@ class _Probe:
         _require([name for name in listed if name in wanted] == wanted, "objects are missing")
 
     def _powers(self, *, when: bool) -> None:
-        """What the product can do without."""
+        """Try the optional features."""
         name = f"{self._prefix}grown"
         grown = self._try("create an empty object", lambda: self._storage.create(name), when=when)
         self._try("append", lambda: self._storage.append(name, 0, _SMALL), when=grown)
@@ -156,7 +156,7 @@ class _Probe:
         self._try(join, lambda: self._storage.concat(name, [self._small]), when=grown)
 
     def _by_copy(self) -> bool:
-        """Whether joining moves all bytes through this host, and takes as long."""
+        """Return whether a join moves all bytes through this host, which takes as long."""
         return self._storage.capabilities.concat is Concat.BY_COPY
 
     def _delete(self) -> None:

@@ -1,4 +1,4 @@
-"""What a store's refusals mean, in the same words whichever store it is. Pure."""
+"""Messages for the refusals of a store, the same for all bindings. Pure."""
 
 from __future__ import annotations
 

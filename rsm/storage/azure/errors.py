@@ -1,7 +1,7 @@
-"""What a caller can do about an error of Azure's store or of its SDK.
+"""Converts errors of Azure's store or of its SDK to rlm's errors.
 
-Rights, credentials and containers are repaired outside, and a retry then succeeds: such errors are
-retriable, and say what to mend.
+A retry succeeds after an operator repaired permissions, credentials or containers. Such errors are
+therefore retriable, and say what to repair.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ _TAKEN = frozenset({"BlobAlreadyExists", "ConditionNotMet"})
 
 
 def code_of(error: AzureError) -> str:
-    """Azure's word for what went wrong; empty where it was not reached."""
+    """Return Azure's error code; empty if Azure was not reached."""
     code = getattr(error, "error_code", None)
     return "" if code is None else str(getattr(code, "value", code))
 
 
 def is_past_the_end(error: HttpResponseError) -> bool:
-    """Whether a range was asked for that begins behind the object's end."""
+    """Return whether the requested range begins after the object's end."""
     return error.status_code == 416
 
 
 def is_taken(error: HttpResponseError) -> bool:
-    """Whether the object was not made because one is there."""
+    """Return whether the creation failed because an object of this name exists."""
     return code_of(error) in _TAKEN
 
 
 def store_error(error: AzureError, **context: object) -> TieredStorageError:
-    """Our error for the SDK's; the caller chains it. `context` says what it happened to."""
+    """Convert an error of the SDK; the caller chains it. `context` names the object."""
     code = code_of(error)
     if code == "BlobNotFound":
         return NotFoundError("no such chunk", **context)

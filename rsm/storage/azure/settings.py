@@ -1,4 +1,4 @@
-"""What tells a container and how it is used. Knows nothing of the SDK."""
+"""The settings of an Azure container, without its SDK."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ MAX_PART_BYTES = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AzureSettings:
-    """One container; the connection string names the account and holds a key or a signature.
+    """One container; the connection string names the account and contains a key or a signature.
 
-    The rest is as in rsm.storage.s3.settings.S3Settings.
+    The other settings are those of rsm.storage.s3.settings.S3Settings.
     """
 
     connection_string: str = field(repr=False)

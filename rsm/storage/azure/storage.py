@@ -1,12 +1,12 @@
 """ChunkStorage in a container: a chunk is a block blob, its name the blob's.
 
-The source is read once. What fits one part is a single request; more goes up as blocks, which only
-a last request makes a blob of, and which Azure removes after a week if none does. A blob is made
-only if no other has its name. Azure compares an MD5 of each part, and keeps no checksum that could
-be compared. The SDK repeats requests, and nothing above it does; so that a blob whose answer was
-lost is not taken for somebody else's, each creation leaves its own mark.
+The source is read once. Content of one part is a single request. Longer content is uploaded as
+blocks, and a last request creates the blob from them; without it Azure removes them after a week. A
+creation fails if a blob has the name. Azure compares an MD5 of each part, but keeps no comparable
+checksum. Only the SDK repeats requests. Each creation has its own id, to recognize a blob whose
+response was lost.
 
-Memory: that of rsm.storage.uploads.part_senders, the range that is read, a page of a listing.
+Memory: that of rsm.storage.uploads.part_senders, the range being read, a page of a listing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MAX_SINGLE_GET_BYTES = 64 << 20
 
 
 class AzureChunkStorage(ObjectChunkStorage):
-    """Chunks in the container of `settings`, which is not asked anything yet."""
+    """Chunks in the container of `settings`. Thread-safe. Opening sends no request."""
 
     unsupported = "blobs cannot be changed in place or joined"
 
@@ -60,7 +60,7 @@ class AzureChunkStorage(ObjectChunkStorage):
                     initial_backoff=1, increment_base=2, retry_total=settings.max_attempts - 1
                 ),
                 max_single_get_size=_MAX_SINGLE_GET_BYTES,
-                # What is uploaded at once is for us to decide.
+                # Above any upload: this class alone decides what is one request.
                 max_single_put_size=settings.upload_memory_bytes + settings.part_bytes,
             )
         except ValueError as error:
@@ -143,7 +143,7 @@ class AzureChunkStorage(ObjectChunkStorage):
         self, name: str, reader: PartReader, lengths: Iterable[int], metadata: dict[str, str]
     ) -> None:
         blob = self._container.get_blob_client(name)
-        upload_id = uuid4().hex  # whoever else uploads to this name has other blocks
+        upload_id = uuid4().hex  # concurrent uploads to this name have other blocks
 
         def block_id(number: int) -> str:
             return f"{upload_id}-{number:06}"
@@ -164,7 +164,7 @@ class AzureChunkStorage(ObjectChunkStorage):
         )
 
     def _is_ours(self, name: str, creation: str) -> bool:
-        """Whether what is there was made by an earlier sending of the same request."""
+        """Return whether an earlier attempt of the same request created the blob."""
         try:
             found = self._look(name).metadata or {}
         except TieredStorageError:
@@ -173,7 +173,7 @@ class AzureChunkStorage(ObjectChunkStorage):
 
     def _check_name(self, name: str) -> None:
         check_name(name)
-        if len(name) > _MAX_NAME_CHARACTERS or "\\" in name:  # which Azure makes a slash of
+        if len(name) > _MAX_NAME_CHARACTERS or "\\" in name:  # Azure converts it to a slash
             raise InvalidConfigError("the store cannot have a chunk of this name", name=name)
 
     def _look(self, name: str) -> BlobProperties:
@@ -196,7 +196,7 @@ class AzureChunkStorage(ObjectChunkStorage):
 
     @contextmanager
     def _errors_of(self, name: str) -> Iterator[None]:
-        """Spell the SDK's errors as ours."""
+        """Convert the SDK's errors."""
         try:
             yield
         except AzureError as error:

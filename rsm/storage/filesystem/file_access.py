@@ -1,7 +1,7 @@
-"""FileAccess: with which permissions a file store makes its files and directories.
+"""FileAccess: the permissions of a file store's files and directories.
 
-Stored segments hold what clients may read by Kafka's ACLs only. So other users of the host can read
-nothing, unless a setting says so.
+Kafka's ACLs protect the records in stored segments. So by default other users of the host cannot
+read the files.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _FILE_MODE = 0o640
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileAccess:
-    """`mode` of files; a directory can also be searched by who may read its files.
+    """`mode` of files; users who may read files may also search directories.
 
-    None is 0640, less what the process's umask takes. A mode that is given holds exactly.
+    None is 0640 without the bits of the process's umask. The umask does not change a given mode.
     """
 
     mode: int | None = None
@@ -31,7 +31,7 @@ class FileAccess:
         return self.file_mode | (self.file_mode & 0o444) >> 2
 
     def create(self, path: Path) -> int:
-        """A new file's descriptor, for writing. FileExistsError if it is there; OSError."""
+        """Create a file and return its descriptor for writing. FileExistsError, OSError."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         descriptor = os.open(path, flags, self.file_mode)
         try:
@@ -43,7 +43,7 @@ class FileAccess:
         return descriptor
 
     def make_directory(self, path: Path) -> None:
-        """Make a directory. FileExistsError if something is there; OSError."""
+        """Create a directory. Raises FileExistsError if the name exists, OSError."""
         path.mkdir(mode=self.directory_mode)
         if self.mode is not None:
             path.chmod(self.directory_mode)

@@ -1,10 +1,10 @@
-"""The files of a directory tree in the order of their names' bytes, one bounded page at a time.
+"""Lists a directory tree in the order of the names' bytes, one bounded page at a time.
 
-Object stores sort whole names: `a.b` stands before `a/b`, because "." is a lower byte than "/".
-A directory is therefore sorted as its name and the "/" behind it.
+Object stores sort whole names: `a.b` precedes `a/b`, because "." is a lower byte than "/". So a
+directory is sorted by its name with the "/" after it.
 
 Memory: one page of names for each level of directories, whatever their sizes. A directory larger
-than a page is read again for each of its pages.
+than a page is read once for each of its pages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PAGE_NAMES = 16_384
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """Which names are asked for; a directory's name ends in "/"."""
+    """The wanted names; a directory's name ends in "/"."""
 
     prefix: bytes
     after: bytes
@@ -40,14 +40,14 @@ class _Selection:
 def ordered_files(
     root: Path, *, prefix: str, after: str, page_names: int = PAGE_NAMES
 ) -> Iterator[str]:
-    """Names, relative to `root`, of the regular files that start with `prefix`, behind `after`.
+    """Yield the names of regular files that start with `prefix` and sort after `after`.
 
-    Symbolic links, names that are not UTF-8 and what the store keeps for itself are left out, and
-    what goes away meanwhile is. Raises OSError for a directory that cannot be read.
+    Names are relative to `root`. Skips symbolic links, names that are not UTF-8, the store's own
+    files, and files deleted during the listing. Raises OSError for an unreadable directory.
     """
     selection = _Selection(sort_key(prefix), sort_key(after), page_names)
     top = os.fsencode(root) + b"/"
-    # One iterator for each level, not recursion: names may have more segments than frames.
+    # One iterator for each level, not recursion: a name may have more segments than Python frames.
     levels = [_entries(top, b"", selection)]
     while levels:
         name = next(levels[-1], None)
@@ -63,7 +63,7 @@ def ordered_files(
 
 
 def _entries(top: bytes, directory: bytes, selection: _Selection) -> Iterator[bytes]:
-    """The wanted entries of one directory in order, as names relative to `top`."""
+    """Yield the wanted entries of one directory in order, as names relative to `top`."""
     last = b""
     while True:
         found = (name for name in _scan(top, directory, selection) if name > last)

@@ -1,9 +1,9 @@
-"""How files of a file store get their names and lose them: by links, and in which order.
+"""Links and unlinks the names of a file store's chunks, in a crash-safe order.
 
-    publish   attributes durable under way -> chunk linked -> attributes linked -> parents synced
-    remove    attributes -> what is left of them under way -> chunk -> parents synced
+    publish   attributes durable as pending -> chunk linked -> attributes linked -> parents synced
+    remove    attributes -> pending attributes -> chunk -> parents synced
 
-The chunk's own link is the moment at which it exists, with its attributes
+The chunk exists, with its attributes, from the moment when its own name is linked
 (rsm.storage.filesystem.sidecar).
 """
 
@@ -21,31 +21,31 @@ from rsm.storage.filesystem.incoming import Incoming, IncomingFile
 from rsm.storage.filesystem.sidecar import owner_path, sidecar_path
 from rsm.storage.filesystem.store_root import StoreRoot
 
-# Each lost attempt is another caller that removed the emptied directory in between.
+# An attempt fails when another caller removes the empty directory before the link.
 _LINK_ATTEMPTS = 16
 
 
 class FileNaming:
-    """Gives and takes names. Thread-safe. Raises OSError beside what the methods name."""
+    """Links and unlinks names. Thread-safe. Raises OSError and the errors that methods name."""
 
     def __init__(self, root: StoreRoot, incoming: Incoming) -> None:
         self._root = root
         self._incoming = incoming
-        # Held while names are given and taken, never while bytes are written or synced.
+        # Locked while names change, never while bytes are written or synced.
         self._lock = threading.Lock()
 
     def check_free(self, path: Path, name: str) -> None:
-        """Return if a chunk can be created at `path`.
+        """Check that a chunk can be created at `path`.
 
-        Raises AlreadyExistsError if one is there, InvalidConfigError if the name is that of a
-        chunk's attributes, or of what would become its attributes.
+        Raises AlreadyExistsError if one exists. Raises InvalidConfigError if the name is that of a
+        chunk's attributes, or a chunk has the name of the new one's attributes.
         """
         owner = owner_path(path)
         if owner is not None and owner.is_file():
             raise InvalidConfigError(
                 "the name is kept for another chunk's attributes", name=name, chunk=owner.name
             )
-        # A chunk gets its name before its attributes do: whoever sees them first sees it too.
+        # A chunk is linked before its attributes: a reader that sees them also sees the chunk.
         sidecar = sidecar_path(path)
         is_sidecar_there = sidecar.exists()
         if path.is_dir():
@@ -58,9 +58,9 @@ class FileNaming:
             )
 
     def prepare_attributes(self, file: IncomingFile, attributes: Mapping[str, str]) -> None:
-        """Make the attributes durable beside the file under way, before it gets its name."""
+        """Write pending attributes durably, before the chunk gets its name."""
         pending = self._incoming.attributes_path(file.inode)
-        # An older file of the same number may have left its own here.
+        # An older file with the same inode number may have left its attributes here.
         pending.unlink(missing_ok=True)
         with os.fdopen(self._root.access.create(pending), "wb") as stream:
             stream.write(attributes_to_json(attributes))
@@ -69,9 +69,9 @@ class FileNaming:
         self._incoming.sync()
 
     def publish(self, file: IncomingFile, path: Path, name: str) -> None:
-        """Give the file, and attributes prepared for it, their names; durable after return.
+        """Link the names of the file and of its prepared attributes; durable on return.
 
-        On an error neither has one, unless the file system refuses that too.
+        After an error neither has a name, unless the file system also refuses to unlink it.
         """
         with self._lock:
             self.check_free(path, name)
@@ -88,7 +88,7 @@ class FileNaming:
             raise
 
     def remove(self, path: Path, inode: int) -> None:
-        """Take the names of a chunk and its attributes; not durable before its parents are."""
+        """Unlink a chunk and its attributes; durable only after `sync_parents`."""
         with self._lock:
             self._remove(path, inode)
 

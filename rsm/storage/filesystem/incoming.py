@@ -1,8 +1,8 @@
-"""Chunks under way: the files that a file store writes before they get their names.
+"""Incoming files: chunks that a file store writes before they get their names.
 
-They lie in one directory below the root, which no listing shows. A process that is killed leaves
-its files there; whoever writes next removes those that nobody has written to for the time that is
-set. That time is measured by the store's own stamps, so the clocks of its users need not agree.
+They are in one directory below the root, which listings skip. A killed process leaves its files
+there. The next writer removes those without a write during the configured time. The store's own
+timestamps measure it, so the clocks of the processes need not agree.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from rsm.storage.filesystem.store_root import INCOMING, StoreRoot, sync_director
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncomingFile:
-    """One open file of its writer; `inode` stays the same when it gets its name."""
+    """One file, open for its writer; `inode` stays the same when it gets its name."""
 
     path: Path
     descriptor: int
     inode: int
 
     def write(self, data: memoryview | bytes) -> None:
-        """Write all of `data` behind what was written before."""
+        """Append all of `data`."""
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(self.descriptor, rest) :]
 
     def start_writeback(self, start_position: int, end_position: int) -> None:
-        """Have the system begin to write these bytes to the disk; returns without waiting.
+        """Start writing these bytes to the disk, without waiting.
 
-        A later sync then has little left to wait for. Nothing is lost where it is not supported.
+        A later sync then takes less time. Does nothing on systems without support.
         """
-        if hasattr(os, "posix_fadvise"):  # not everywhere, and only an advice
+        if hasattr(os, "posix_fadvise"):  # not on all systems, and only advice
             length_bytes = end_position - start_position
-            # The one advice that begins a write-back. It also drops what is on the disk already
-            # from the page cache, which the broker on this host has better use for.
+            # Only this advice starts a write-back. It also drops written pages from the page cache,
+            # which the broker on this host can use better.
             os.posix_fadvise(self.descriptor, start_position, length_bytes, os.POSIX_FADV_DONTNEED)
 
 
 class Incoming:
-    """The directory of files under way. Thread-safe; also between processes."""
+    """The directory of incoming files. Thread-safe, also across processes."""
 
     def __init__(self, root: StoreRoot, *, leftover_max_age_ms: int) -> None:
         self._root = root
@@ -56,9 +56,9 @@ class Incoming:
 
     @contextmanager
     def new_file(self, name: str) -> Iterator[IncomingFile]:
-        """A new empty file for the chunk `name`, gone when the block ends but for its new name.
+        """Create an empty file for the chunk `name`; the context removes its temporary name.
 
-        Raises what StoreRoot.writing does, for the opening only.
+        Raises the errors of StoreRoot.writing for the creation only.
         """
         with self._root.writing(name):
             self._root.verify()
@@ -71,7 +71,7 @@ class Incoming:
             self._sweep(status.st_mtime_ns)
             yield IncomingFile(path=path, descriptor=descriptor, inode=status.st_ino)
         finally:
-            # What cannot be removed now is a leftover, and no reason to fail.
+            # A file that cannot be removed now is a leftover, not a failure.
             with suppress(OSError):
                 os.close(descriptor)
             with suppress(OSError):
@@ -80,30 +80,30 @@ class Incoming:
                 path.unlink(missing_ok=True)
 
     def attributes_path(self, inode: int) -> Path:
-        """Where attributes lie between the moment their chunk appears and their own."""
+        """Return the path of pending attributes, used until they are linked next to the chunk."""
         return self._directory / f"{inode}.attributes"
 
     def sync(self) -> None:
-        """Make the entries durable."""
+        """Make the directory's entries durable."""
         sync_directory(self._directory)
 
     def _sweep(self, now_ns: int) -> None:
-        """Remove what is too old to be under way, at most once in that time."""
+        """Remove leftovers, at most once in their maximum age."""
         with self._lock:
             if now_ns < self._next_sweep_ns:
                 return
             self._next_sweep_ns = now_ns + self._leftover_max_age_ns
-        with suppress(OSError):  # the next sweep may do better
+        with suppress(OSError):  # the next sweep tries again
             for path in self._directory.iterdir():
                 if path.suffix != ".attributes":
                     self._sweep_one(path, now_ns - self._leftover_max_age_ns)
 
     def _sweep_one(self, path: Path, oldest_ns: int) -> None:
-        with suppress(FileNotFoundError):  # another process sweeps at the same time
+        with suppress(FileNotFoundError):  # another process may sweep at the same time
             status = path.stat()
             if status.st_mtime_ns >= oldest_ns:
                 return
-            # A second name means that the chunk is there: its attributes may still be needed.
+            # A second link means that the chunk exists and may need its attributes.
             if status.st_nlink == 1:
                 self.attributes_path(status.st_ino).unlink(missing_ok=True)
             path.unlink()

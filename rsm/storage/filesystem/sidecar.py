@@ -1,16 +1,15 @@
-"""Attributes of a file store's chunks: JSON in a file beside the chunk, its whole name + `.meta`.
+"""Attributes of a file store's chunks: JSON in a file next to the chunk, its name + `.meta`.
 
-The rule that tells such a file from a chunk whose own name ends so: **`N.meta` holds the
-attributes of `N` exactly when a file `N` is there.** Hence `x.log.meta` belongs to `x.log`, and
-`x.meta` beside `x.log` is a chunk. What keeps the rule exact:
+This rule distinguishes such a file from a chunk with the same suffix: **`N.meta` holds the
+attributes of `N` exactly when a file `N` exists.** So `x.log.meta` belongs to `x.log`, and `x.meta`
+next to `x.log` is a chunk. Two restrictions keep the rule exact:
 
-    a chunk N is not created while a file N.meta is there, nor N.meta while a chunk N is there
-    N.meta appears after N and goes before N, so no crash leaves it alone
+    a chunk N is not created while a file N.meta exists, nor N.meta while a chunk N exists
+    N.meta is created after N and deleted before N, so no crash leaves it alone
 
-A chunk still appears with its attributes in one step: they are made durable first, in the store's
-directory of files under way, by the number of the chunk's inode, and are looked for there when
-they are not beside the chunk. Two processes that create N and N.meta at the same moment are not
-kept apart; threads of one are.
+A chunk still appears together with its attributes. They are first durable in the store's directory
+of incoming files, named by the chunk's inode number; readers look there if the sidecar is missing.
+Threads of one process cannot create N and N.meta at the same moment; two processes can.
 """
 
 from __future__ import annotations
@@ -24,26 +23,26 @@ SUFFIX = ".meta"
 
 
 def sidecar_path(path: Path) -> Path:
-    """Where the attributes of the chunk at `path` lie."""
+    """Return the path of the attributes of the chunk at `path`."""
     return path.with_name(path.name + SUFFIX)
 
 
 def owner_path(path: Path) -> Path | None:
-    """The chunk whose attributes `path` would hold, whether or not it is there."""
+    """Return the chunk whose attributes `path` would contain, whether or not it exists."""
     owner = path.name.removesuffix(SUFFIX)
     return path.with_name(owner) if owner and owner != path.name else None
 
 
 def is_sidecar(path: Path) -> bool:
-    """Whether the file at `path` holds attributes and is no chunk."""
+    """Return whether the file at `path` contains attributes and is not a chunk."""
     owner = owner_path(path)
     return owner is not None and owner.is_file() and not owner.is_symlink()
 
 
 def read_attributes(*candidates: Path) -> Mapping[str, str]:
-    """The attributes in the first of the files that is there; none if none is.
+    """Return the attributes in the first existing file; empty if none exists.
 
-    Raises OSError, and CorruptError for what is no JSON object of strings.
+    Raises OSError, and CorruptError if the file is not a JSON object of strings.
     """
     for path in candidates:
         try:

@@ -1,13 +1,12 @@
 """ChunkStorage in a directory of a POSIX file system: a chunk is a file, its name the path.
 
-How a chunk comes to be: its bytes go to a file under way (rsm.storage.filesystem.incoming), which
-is synced, linked to its name (a link never replaces another file), and then the directories that
-lead to it are synced. A crash before the link leaves nothing that is visible; after it the chunk is
-whole. The file system must offer hard links. No checksum is kept. A directory goes with its last
-chunk.
+A creation writes an incoming file (rsm.storage.filesystem.incoming), syncs it, links it to its name
+(a link never replaces another file), and syncs the directories above. A crash before the link
+leaves nothing visible; after it the chunk is complete. The file system must support hard links. No
+checksum is kept. A directory is removed with its last chunk.
 
-Memory: what the source yields at once, the range that is read, and pages of rsm.storage.
-file_listing; nothing is kept between calls.
+Memory: one piece of the source, the range being read, and pages of
+rsm.storage.filesystem.file_listing; nothing between calls.
 """
 
 from __future__ import annotations
@@ -47,16 +46,16 @@ _CAPABILITIES = Capabilities(
     stored_checksum=False,
 )
 
-# The disk writes such pieces while the next one is read and checked: with it a copy of segments of
-# 64 MiB is as fast as a plain one of the same files, without it half as fast.
+# The disk writes such pieces while the next one is read and checked. With it, a copy of 64 MiB
+# segments is as fast as a plain copy of the same files; without it, half as fast.
 _WRITE_BACK_BYTES = 8 << 20
 
 
 class FilesystemChunkStorage(ChunkStorage):
-    """Chunks below `root`, which must exist: InvalidConfigError if it does not.
+    """Chunks below `root`, which must exist (InvalidConfigError). Thread-safe.
 
-    `leftover_max_age_ms`: how long nobody has written to a file under way before it counts as
-    left behind by a crash. Several processes may share a root.
+    After `leftover_max_age_ms` without a write, an incoming file counts as left by a crash.
+    Several processes may share a root.
     """
 
     def __init__(
@@ -165,7 +164,7 @@ class FilesystemChunkStorage(ChunkStorage):
             raise RetriableError(
                 "the file store cannot be listed", prefix=prefix, reason=error.strerror
             ) from error
-        # A root that went away in the middle looks like the end.
+        # If the root disappeared meanwhile, the listing ended early.
         self._root.verify()
 
     def check_access(self) -> None:
@@ -179,9 +178,9 @@ class FilesystemChunkStorage(ChunkStorage):
         return None
 
     def _fill(self, file: IncomingFile, source: ContentSource, name: str) -> int:
-        """Write one pass of `source`, durably; returns its CRC32C.
+        """Write one pass of `source`, durably; return its CRC32C.
 
-        What the source raises goes through as it is: it is not the store that failed.
+        Errors of the source pass through unchanged: the store did not fail.
         """
         checksum = 0
         written_bytes = 0
@@ -206,7 +205,7 @@ class FilesystemChunkStorage(ChunkStorage):
         return checksum
 
     def _status(self, name: str) -> tuple[Path, os.stat_result]:
-        """Where a chunk lies and what it is; NotFoundError if it is none."""
+        """Return a chunk's path and status; NotFoundError if it does not exist."""
         path = self._root.locate(name)
         with self._root.reading(name):
             status = path.lstat()
@@ -225,7 +224,7 @@ class FilesystemChunkStorage(ChunkStorage):
                 os.close(descriptor)
 
     def _listed(self, name: str) -> ChunkInfo | None:
-        """One line of a listing; None for what is no chunk, or is gone by now."""
+        """Return one entry of a listing; None if it is not a chunk or no longer exists."""
         path = self._root.path / name
         try:
             return None if is_sidecar(path) else _info(name, path.lstat(), {})
@@ -243,7 +242,7 @@ def _info(name: str, status: os.stat_result, attributes: Mapping[str, str]) -> C
 
 
 def _read_all(descriptor: int, start_position: int, end_position: int) -> bytes:
-    """The bytes at the positions, fewer only where the file ends."""
+    """Return the bytes at the positions, fewer only at the file's end."""
     pieces = []
     while start_position < end_position:
         piece = os.pread(descriptor, end_position - start_position, start_position)
@@ -255,7 +254,7 @@ def _read_all(descriptor: int, start_position: int, end_position: int) -> bytes:
 
 
 def _append_all(descriptor: int, data: bytes | memoryview, *, start_position: int) -> None:
-    """Write all of `data` at the end, durably; what fails half-way is cut off again."""
+    """Append all of `data`, durably; a failure restores the previous length."""
     rest = memoryview(data).cast("B")
     position = start_position
     try:

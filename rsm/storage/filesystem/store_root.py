@@ -1,9 +1,8 @@
-"""The directory that a file store lies in: where names are, and whether it is still there.
+"""The root directory of a file store: locates names, and detects a missing mount.
 
-The root is never made: where a mount has vanished, a new directory in its place would take what
-is to be kept on the lost file system. Whatever is absent is therefore believed to be absent only
-while the root is the directory that it was; and the parents of a chunk are made below it, one by
-one.
+The store never creates the root: after a mount disappeared, a new directory would receive data
+meant for the lost file system. So a missing file counts as absent only while the root is the same
+directory. The parents of a chunk are created below the root, one by one.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from rsm.storage.names import check_name
 
 INCOMING = ".incoming"
 
-# Directly below the root: chunks under way, and what ext4 keeps at the top of a file system.
+# Directly below the root: incoming files, and ext4's own directory at the top of a file system.
 RESERVED = frozenset({INCOMING, "lost+found"})
 
-# Errors that no retry heals: the name or the file system is not one that we can work with.
+# Errors that a retry cannot fix: the store does not support this name or file system.
 _HOPELESS = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.EXDEV, errno.EILSEQ, errno.EMLINK, errno.EOPNOTSUPP}
 )
@@ -39,7 +38,7 @@ class StoreRoot:
     """An existing directory, watched. Raises InvalidConfigError if there is none. Thread-safe."""
 
     def __init__(self, path: Path, access: FileAccess) -> None:
-        """`access` is that of what is made below."""
+        """Open the root; `access` applies to files and directories created below it."""
         self.path = path
         self.access = access
         try:
@@ -50,11 +49,11 @@ class StoreRoot:
             ) from error
         if not S_ISDIR(status.st_mode):
             raise InvalidConfigError("the store's root is not a directory", root=path)
-        # Not the device: a file system that is mounted again may get another number.
+        # Not the device number: it may change when the file system is mounted again.
         self._inode = status.st_ino
 
     def verify(self) -> None:
-        """Return if the root is the directory that it was; RetriableError if it is not."""
+        """Check that the root is still the same directory. Raises RetriableError."""
         try:
             inode = self.path.stat().st_ino
         except OSError as error:
@@ -68,9 +67,9 @@ class StoreRoot:
             )
 
     def locate(self, name: str) -> Path:
-        """Where the chunk `name` lies, or would. InvalidConfigError for a name it cannot have.
+        """Return the path of the chunk `name`, existing or not. InvalidConfigError for bad names.
 
-        Symbolic links below the root are not followed: one may lead out of it.
+        Refuses symbolic links below the root, because one may lead out of it.
         """
         check_name(name)
         first, *rest = name.split("/")
@@ -89,18 +88,18 @@ class StoreRoot:
         return self.path / name
 
     def make_parents(self, path: Path) -> None:
-        """Make the directories between the root and `path`; those that are there are kept."""
+        """Create the missing directories between the root and `path`."""
         for directory in reversed(self._parents(path)):
-            # A file of that name is found out by the next step, which needs a directory there.
+            # If the name is a file, creating the next level fails.
             with suppress(FileExistsError):
                 self.access.make_directory(directory)
 
     def sync_parents(self, path: Path) -> None:
         """Make the entries that lead from the root to `path` durable.
 
-        All of them each time: a directory made by someone else may not be durable yet, and to
-        sync one that is clean costs next to nothing. One that is gone was emptied and removed by
-        someone else, and what counts is that its own entry is gone.
+        Syncs all of them each time: another process may have created a directory without a sync,
+        and a sync without changes costs little. Another process may also have removed an empty
+        directory; then only the removal of its entry must be durable.
         """
         for directory in self._parents(path):
             with suppress(FileNotFoundError):
@@ -108,24 +107,24 @@ class StoreRoot:
         sync_directory(self.path)
 
     def remove_empty_parents(self, path: Path) -> None:
-        """Remove the directories above `path` that hold nothing now; never the root.
+        """Remove the empty directories above `path`, never the root.
 
-        Whoever makes a chunk in one of them at the same moment makes it again.
+        A concurrent writer of a chunk in one of them creates it again.
         """
         for directory in self._parents(path):
             try:
                 directory.rmdir()
-            except OSError:  # it holds something, or is gone: either way it needs nothing
+            except OSError:  # not empty or already removed
                 return
 
     def _parents(self, path: Path) -> tuple[Path, ...]:
-        """The directories above `path` and below the root, the innermost first."""
+        """Return the directories above `path` and below the root, the innermost first."""
         depth = len(path.relative_to(self.path).parts) - 1
         return tuple(path.parents)[:depth]
 
     @contextmanager
     def reading(self, name: str) -> Iterator[None]:
-        """Spell errors of the operating system as ours; what is absent is NotFoundError."""
+        """Convert errors of the operating system; absent files raise NotFoundError."""
         try:
             yield
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
@@ -136,7 +135,7 @@ class StoreRoot:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[None]:
-        """Spell errors of the operating system as ours, where something is to be made."""
+        """Convert errors of the operating system during a creation."""
         try:
             yield
         except (NotADirectoryError, IsADirectoryError) as error:
@@ -151,9 +150,9 @@ class StoreRoot:
 
 
 def store_error(error: OSError, name: str) -> TieredStorageError:
-    """What a caller can do about a failed system call: mend the configuration, or retry.
+    """Convert a failed system call: InvalidConfigError if a retry cannot help, else RetriableError.
 
-    A full or broken disk, a quota and a lack of rights are repaired outside and healed by a retry.
+    A retry helps after an operator repaired a full or broken disk, a quota or permissions.
     """
     code = errno.errorcode.get(error.errno or 0, "unknown")
     if error.errno in _HOPELESS:

@@ -1,8 +1,8 @@
-"""Access to one bucket: the SDK's client, its errors spelt as ours, its credentials kept fresh.
+"""Access to one bucket: the SDK's client, conversion of its errors, renewal of credentials.
 
-The SDK repeats requests, with growing, jittered pauses, and nothing above it does. Credentials are
-looked for at the first request, and again when the store no longer takes them, so that a key that
-was put in its place or a repaired role needs no restart.
+Only the SDK repeats requests, with growing, jittered pauses. Credentials are loaded at the first
+request, and again after the store refused them, so that a replaced key or a repaired role needs no
+restart.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SCOPES = ("https://www.googleapis.com/auth/devstorage.read_write",)
 
 
 class GcsBucket:
-    """Thread-safe. Opening asks nothing."""
+    """One bucket. Thread-safe. Opening sends no request."""
 
     def __init__(self, settings: GcsSettings) -> None:
         self.settings = settings
@@ -42,17 +42,17 @@ class GcsBucket:
             "timeout": (timeout_s, timeout_s),
             "retry": retry if settings.retry_timeout_ms else None,
         }
-        """How long and how often a request is tried: arguments of the SDK's methods."""
+        """The timeout and the retries of a request, as arguments of the SDK's methods."""
         self._lock = threading.Lock()
         self._client: Client | None = None
         self._renewed_at_s = 0.0
 
     def blob(self, name: str) -> Blob:
-        """The object of that name, of which nothing is known yet. Raises SDK_ERRORS."""
+        """Return a handle of the object, without a request for its metadata. Raises SDK_ERRORS."""
         return self._opened().bucket(self.settings.bucket).blob(name)
 
     def blobs(self, **which: object) -> Iterator[Blob]:
-        """Objects as the store lists them. Raises SDK_ERRORS, also as they are taken."""
+        """Return an iterator over objects. Both may raise SDK_ERRORS."""
         return iter(self._opened().list_blobs(self.settings.bucket, **which, **self.bounds))
 
     def check_access(self) -> None:
@@ -61,19 +61,19 @@ class GcsBucket:
             next(self.blobs(max_results=1), None)
 
     def lifecycle_rules(self) -> list[Mapping[str, Any]]:
-        """The bucket's own; needs the right storage.buckets.get. As `check_access` raises."""
+        """Return the bucket's lifecycle rules. Needs storage.buckets.get; raises RetriableError."""
         with self._spelling({}):
             found = self._opened().get_bucket(self.settings.bucket, **self.bounds)
             return list(found.lifecycle_rules)
 
     @contextmanager
     def errors(self, name: str) -> Iterator[None]:
-        """Spell the SDK's errors as ours, by what `name` names."""
+        """Convert the SDK's errors; `name` becomes part of their context."""
         with self._spelling({"name": name}):
             try:
                 yield
             except NotFound as error:
-                self.check_access()  # the answer is the same where there is no such bucket
+                self.check_access()  # a missing bucket has the same status as a missing object
                 raise NotFoundError("no such chunk", name=name) from error
 
     def close(self) -> None:
@@ -92,11 +92,11 @@ class GcsBucket:
             raise store_error(error, bucket=self.settings.bucket, **context) from cause_of(error)
 
     def _forget(self, stale: Client | None) -> None:
-        """Look for credentials again, now and then, unless another thread has."""
+        """Discard a refused client, at most once a second, unless another thread did so."""
         with self._lock:
             now_s = time.monotonic()
             if self._client is stale and now_s - self._renewed_at_s >= _RENEWAL_INTERVAL_S:
-                # The old client is not closed: requests of other threads may be under way in it.
+                # Not closed: other threads may have requests in flight in the old client.
                 self._client = None
                 self._renewed_at_s = now_s
 
@@ -113,7 +113,7 @@ class GcsBucket:
         session.mount("http://", HTTPAdapter(pool_maxsize=_CONNECTIONS))
         endpoint = self.settings.endpoint_url
         return Client(
-            project="none",  # requests to a bucket need none
+            project="none",  # requests to a bucket need no project
             credentials=credentials,
             _http=session,
             client_options=None if endpoint is None else {"api_endpoint": endpoint},

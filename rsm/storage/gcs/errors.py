@@ -1,7 +1,7 @@
-"""What a caller can do about an error of Google's store or of its SDK.
+"""Converts errors of Google's store or of its SDK to rlm's errors.
 
-Rights, credentials and buckets are repaired outside, and a retry then succeeds: such errors are
-retriable, and say what to mend.
+A retry succeeds after an operator repaired permissions, credentials or buckets. Such errors are
+therefore retriable, and say what to repair.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ SDK_ERRORS = (
     DataCorruption,
     RequestException,
     HTTPError,
-    OSError,  # a connection's, or that of a file of credentials
+    OSError,  # of a connection, or of a credentials file
 )
-"""All that the SDK raises, of its own and of what is below it."""
+"""All errors that the SDK raises, including those of its dependencies."""
 
 _ANSWERED: Mapping[int | None, str] = MappingProxyType(
     {
@@ -41,19 +41,19 @@ _ANSWERED: Mapping[int | None, str] = MappingProxyType(
 
 
 def cause_of(error: Exception) -> Exception:
-    """What was wrong the last time, of a request that was repeated."""
+    """Return the last error of a repeated request."""
     if isinstance(error, RetryError) and isinstance(error.cause, Exception):
         return error.cause
     return error
 
 
 def is_taken(error: Exception) -> bool:
-    """Whether the object was not made because one is there."""
+    """Return whether the creation failed because an object of this name exists."""
     return isinstance(cause_of(error), PreconditionFailed)
 
 
 def is_about_credentials(error: Exception) -> bool:
-    """Whether new credentials may heal it."""
+    """Return whether new credentials may help."""
     cause = cause_of(error)
     if isinstance(cause, GoogleAPICallError):
         return cause.code == HTTPStatus.UNAUTHORIZED
@@ -61,9 +61,9 @@ def is_about_credentials(error: Exception) -> bool:
 
 
 def store_error(error: Exception, **context: object) -> TieredStorageError:
-    """Our error for one of SDK_ERRORS; the caller chains it. `context` says what it happened to.
+    """Convert one of SDK_ERRORS; the caller chains it. `context` names the object.
 
-    That an object is not there is for the caller to tell: the same status says it of the bucket.
+    The caller must detect a missing object: a missing bucket has the same status.
     """
     cause = cause_of(error)
     reason = " ".join(str(cause).split())

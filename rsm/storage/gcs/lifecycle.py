@@ -1,7 +1,7 @@
-"""What a GCS bucket's lifecycle rules do to live objects. Pure.
+"""Finds the lifecycle rules of a GCS bucket that delete live objects. Pure.
 
-Conditions that only noncurrent versions can meet are left out, and so are storage classes: objects
-of all of them can be read. Source: Cloud Storage's Object Lifecycle Management.
+Ignores conditions that only noncurrent versions can meet, and changes of the storage class: objects
+of all classes are readable. Source: Cloud Storage's Object Lifecycle Management.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PREFIXES = "matchesPrefix"
 
 
 def expiry_rules(rules: Iterable[Mapping[str, Any]]) -> Iterator[ExpiryRule]:
-    """The rules that delete live objects, one for each prefix; numbered as they are listed."""
+    """Yield the rules that delete live objects, one for each prefix, numbered as listed."""
     for number, rule in enumerate(rules, start=1):
         condition = rule.get("condition", {})
         is_deletion = rule.get("action", {}).get("type") == "Delete"

@@ -1,21 +1,21 @@
-"""What tells a bucket and how it is used. Knows nothing of the SDK."""
+"""The settings of a GCS bucket, without its SDK."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-PART_UNIT_BYTES = 256 << 10  # an upload takes parts of multiples of this only
+PART_UNIT_BYTES = 256 << 10  # the parts of an upload are multiples of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GcsSettings:
-    """One bucket; `credentials_file` is a service account's key, else they are looked for.
+    """One bucket. Without `credentials_file`, a service account's key, the SDK finds credentials.
 
-    `anonymous` sends none: for stand-ins of the store. `part_bytes`: larger objects go up in parts
-    of that length, a multiple of PART_UNIT_BYTES. `attempt_timeout_ms` bounds each step of a
-    request, and the whole body of an answer; a request that failed is sent again until
-    `retry_timeout_ms` have passed, 0 for never.
+    `anonymous` sends no credentials, for emulators. Larger objects are uploaded in parts of
+    `part_bytes`, a multiple of PART_UNIT_BYTES. `attempt_timeout_ms` limits connecting, each wait
+    for data, and the whole body of a response. A failed request is repeated until
+    `retry_timeout_ms` have passed; 0 disables that.
     """
 
     bucket: str

@@ -1,14 +1,13 @@
 """ChunkStorage in a bucket: a chunk is an object, its name the object's.
 
-The source is read once. What fits one part is a single request; more goes up part by part in one
-resumable upload, which the store forgets after a week if it did not end. The store compares the
-CRC32C of the whole, tells what it has in its answer, and makes the object only if no other has its
-name. The SDK repeats requests, and nothing above it does; so that an object whose answer was lost
-is not taken for somebody else's, each creation leaves its own mark.
+The source is read once. Content of one part is a single request. Longer content is one resumable
+upload, part by part; the store discards an unfinished one after a week. The store compares the
+CRC32C of the whole object and returns it. A creation fails if an object has the name. Only the SDK
+repeats requests. Each creation has its own id, to recognize an object whose response was lost.
 
-A range that breaks off is read on from there by the SDK, of the same generation of the object.
+The SDK continues a read that broke off, from the same generation of the object.
 
-Memory: twice a part for each upload under way, the range that is read twice, a page of a listing.
+Memory: twice a part for each running upload, twice the range being read, a page of a listing.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ _CAPABILITIES = Capabilities(
     confirmed_creation=True,
 )
 _MAX_NAME_BYTES = 1024
-_MAX_COMPOSED = 32  # objects that one request joins
+_MAX_COMPOSED = 32  # the most objects that one request joins
 
 
 class GcsChunkStorage(ObjectChunkStorage):
-    """Chunks in the bucket of `settings`, which is not asked anything yet."""
+    """Chunks in the bucket of `settings`. Thread-safe. Opening sends no request."""
 
     def __init__(self, settings: GcsSettings) -> None:
         self._bucket = GcsBucket(settings)
@@ -79,7 +78,7 @@ class GcsChunkStorage(ObjectChunkStorage):
                 blob.upload_from_file(
                     _ReaderAsFile(reader),
                     size=reader.left_bytes,
-                    if_generation_match=0,  # there is none
+                    if_generation_match=0,  # the object must not exist
                     checksum="crc32c",
                     **self._bucket.bounds,
                 )
@@ -131,7 +130,7 @@ class GcsChunkStorage(ObjectChunkStorage):
         self._bucket.close()
 
     def _made_before(self, error: Exception, name: str, creation: str) -> Blob:
-        """What an earlier sending of the same request had made; raises `error` if it is none."""
+        """Return the object if an earlier attempt of the request created it; else raise `error`."""
         if is_taken(error):
             found = self._look(name)
             if creation_of(found.metadata or {}) == creation:
@@ -168,7 +167,7 @@ class GcsChunkStorage(ObjectChunkStorage):
 
 
 class _ReaderAsFile:
-    """What the SDK wants to read from: the content as a file that cannot be rewound."""
+    """The content as a file that the SDK reads from and cannot rewind."""
 
     def __init__(self, reader: PartReader) -> None:
         self._reader = reader
@@ -182,7 +181,7 @@ class _ReaderAsFile:
 
 
 class _BoundedSink:
-    """What the SDK writes an answer to: no longer, and for no longer, than was asked for."""
+    """A file that the SDK writes a response to, with a limit of its length and its time."""
 
     def __init__(self, name: str, most_bytes: int, deadline_s: float) -> None:
         self.pieces: list[bytes] = []

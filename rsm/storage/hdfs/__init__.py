@@ -1,1 +1,1 @@
-"""ChunkStorage in a directory of HDFS, by its REST interface WebHDFS."""
+"""ChunkStorage in a directory of HDFS, over its REST interface WebHDFS."""

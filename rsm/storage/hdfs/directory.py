@@ -1,6 +1,6 @@
-"""The directory of HDFS that a store lies in: paths, what is there, and errors spelt as ours.
+"""The root directory of a store in HDFS: paths, file metadata, and conversion of errors.
 
-The root is never made. What is absent is believed to be so only while the root is there.
+The store never creates the root. A missing file counts as absent only while the root exists.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ _ATTRIBUTES = "user.rlm.attributes"
 
 
 class HdfsDirectory:
-    """Thread-safe. Nothing is asked by opening."""
+    """The root directory. Thread-safe. Opening sends no request."""
 
     def __init__(self, web: WebHdfs, settings: HdfsSettings) -> None:
         self.web = web
         self._root = settings.root.rstrip("/")
 
     def path(self, name: str) -> str:
-        """Where the chunk `name` lies, or would. InvalidConfigError for one it cannot have."""
+        """Return the path of the chunk `name`, existing or not. Raises InvalidConfigError."""
         check_name(name)
         if name.split("/", maxsplit=1)[0] == INCOMING or ":" in name:
             raise InvalidConfigError("HDFS cannot have a chunk of this name", name=name)
         return f"{self._root}/{name}"
 
     def incoming_path(self, name: str = "") -> str:
-        """Where a file under way lies; without a name, their directory."""
+        """Return the path of an incoming file; without a name, that of their directory."""
         return f"{self._root}/{INCOMING}/{name}".rstrip("/")
 
     def verify(self) -> None:
-        """Return if the root is there; RetriableError if not."""
+        """Check that the root exists. Raises RetriableError."""
         try:
             status = self.web.ask("GET", self._root or "/", "GETFILESTATUS")["FileStatus"]
         except RemoteError as error:
@@ -59,7 +59,7 @@ class HdfsDirectory:
             raise RetriableError("the store's root is no directory", root=self._root)
 
     def check_access(self) -> None:
-        """As ChunkStorage.check_access."""
+        """Implement ChunkStorage.check_access."""
         self.verify()
         try:
             self.web.ask("GET", self._root or "/", "CHECKACCESS", fsaction="rwx")
@@ -67,7 +67,7 @@ class HdfsDirectory:
             raise store_error(error, self._root) from error
 
     def status(self, name: str) -> Mapping[str, Any]:
-        """The file status of a chunk. NotFoundError, also for a directory."""
+        """Return the file status of a chunk. NotFoundError, also for a directory."""
         with self.reading(name):
             status: Mapping[str, Any] = self.web.ask("GET", self.path(name), "GETFILESTATUS")[
                 "FileStatus"
@@ -77,7 +77,7 @@ class HdfsDirectory:
         return status
 
     def await_closed(self, name: str, timeout_ms: int) -> None:
-        """Return when HDFS has recovered the chunk's last block; RetriableError if not in time."""
+        """Wait until HDFS has recovered the chunk's last block. Raises RetriableError if late."""
         deadline_s = time.monotonic() + timeout_ms / 1000
         while True:
             with self.reading(name):
@@ -89,13 +89,13 @@ class HdfsDirectory:
             time.sleep(_RECOVERY_PAUSE_S)
 
     def set_attributes(self, path: str, attributes: Mapping[str, str]) -> None:
-        """Attach attributes to a file, whatever it had. RemoteError."""
+        """Set the attributes of a file that has none. Raises RemoteError."""
         value = "0s" + attributes_to_base64(attributes)
         parameters = {"xattr.name": _ATTRIBUTES, "xattr.value": value, "flag": "CREATE"}
         self.web.ask("PUT", path, "SETXATTR", **parameters)
 
     def attributes(self, name: str) -> Mapping[str, str]:
-        """What was attached to a chunk. CorruptError for what is no JSON object of strings."""
+        """Return a chunk's attributes. CorruptError unless they are a JSON object of strings."""
         with self.reading(name):
             found = self.web.ask("GET", self.path(name), "GETXATTRS", encoding="base64")
         for attribute in found.get("XAttrs", ()):
@@ -105,7 +105,7 @@ class HdfsDirectory:
         return {}
 
     def entries(self, directory: str) -> Iterator[Entry]:
-        """See rsm.storage.hdfs.listing.ListDirectory. What is gone meanwhile has no entries."""
+        """List a directory, see rsm.storage.hdfs.listing.ListDirectory; empty if it is gone."""
         path = f"{self._root}/{directory}".rstrip("/") or "/"
         last = ""
         while True:
@@ -124,23 +124,23 @@ class HdfsDirectory:
                 return
 
     def remove_empty_parents(self, name: str) -> None:
-        """Remove the directories above a chunk that hold nothing now; never the root."""
+        """Remove the empty directories above a chunk, never the root."""
         segments = name.split("/")[:-1]
         for count in range(len(segments), 0, -1):
             path = "/".join((self._root, *segments[:count]))
             try:
                 self.web.ask("DELETE", path, "DELETE", recursive="false")
-            except RemoteError:  # it holds something, or is gone: either way it needs nothing
+            except RemoteError:  # not empty or already removed
                 return
 
     def remove_quietly(self, path: str) -> None:
-        """Remove a file under way if that can be done now; else it is a leftover."""
+        """Remove an incoming file if possible; otherwise it is a leftover."""
         with suppress(RemoteError, RetriableError):
             self.web.ask("DELETE", path, "DELETE", recursive="false")
 
     @contextmanager
     def reading(self, name: str) -> Iterator[None]:
-        """Spell refusals as ours; what is absent is NotFoundError."""
+        """Convert refusals; absent files raise NotFoundError."""
         try:
             yield
         except RemoteError as error:
@@ -153,7 +153,7 @@ class HdfsDirectory:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[None]:
-        """Spell refusals as ours, where something is to be made."""
+        """Convert refusals during a creation."""
         try:
             yield
         except RemoteError as error:

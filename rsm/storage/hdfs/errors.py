@@ -1,6 +1,6 @@
-"""What a caller can do about what HDFS refused.
+"""Converts refusals of HDFS to rlm's errors.
 
-Rights, quotas, space and safe mode are repaired outside, and a retry then succeeds.
+A retry succeeds after an operator repaired permissions, quotas, space or safe mode.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _HOPELESS = frozenset(
 
 
 def store_error(error: RemoteError, name: str) -> TieredStorageError:
-    """Our error for a refusal that is about no absent file; the caller chains it."""
+    """Convert a refusal, except one for an absent file; the caller chains it."""
     if error.name == "FileAlreadyExistsException":
         return AlreadyExistsError("the chunk is there already", name=name)
     if error.name in _HOPELESS:

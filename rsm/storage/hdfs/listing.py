@@ -1,11 +1,11 @@
-"""The files below a directory in the order of whole names' bytes, from listings by directory. Pure.
+"""Lists the files below a directory in the order of whole names' bytes, by directory. Pure.
 
-HDFS lists a directory in an order of its own, of bytes with a sign; and whole names are ordered
-otherwise than their parts: `a.b` stands before `a/b`, because "." is a lower byte than "/". So each
-directory is sorted here, by whole names.
+HDFS lists a directory by signed bytes. The order of whole names also differs from that of their
+parts: `a.b` precedes `a/b`, because "." is a lower byte than "/". So this module sorts each
+directory by whole names.
 
 Memory: one page of entries for each level of directories, whatever their sizes. A directory larger
-than a page is listed again for each of its pages.
+than a page is listed once for each of its pages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PAGE_ENTRIES = 16_384
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Entry:
-    """One entry of a directory, by its own name."""
+    """One entry of a directory; `name` is its last segment."""
 
     name: str
     is_directory: bool
@@ -30,15 +30,15 @@ class Entry:
 
 
 ListDirectory = Callable[[str], Iterator[Entry]]
-"""Entries of the directory of this name ("" is the root, others end in "/"), in any order."""
+"""Lists the directory of this name ("" is the root, others end in "/"), in any order."""
 
 
 def ordered_files(
     list_directory: ListDirectory, *, prefix: str, after: str, page_entries: int = PAGE_ENTRIES
 ) -> Iterator[tuple[str, Entry]]:
-    """Whole names and entries of files that start with `prefix` and sort after `after`."""
+    """Yield whole names and entries of files that start with `prefix` and sort after `after`."""
     prefix_key, after_key = sort_key(prefix), sort_key(after)
-    # One iterator for each level, not recursion: names may have more segments than frames.
+    # One iterator for each level, not recursion: a name may have more segments than Python frames.
     levels = [_in_order("", list_directory, page_entries)]
     while levels:
         found = next(levels[-1], None)
@@ -62,7 +62,7 @@ def _may_hold(directory: bytes, prefix: bytes, after: bytes) -> bool:
 def _in_order(
     directory: str, list_directory: ListDirectory, page_entries: int
 ) -> Iterator[tuple[str, Entry]]:
-    """Whole names, a directory's with its slash, in their own order."""
+    """Yield whole names in order; a directory's name includes its slash."""
     last = b""
     while True:
         found = (

@@ -1,4 +1,4 @@
-"""What tells a directory of HDFS."""
+"""The settings of a directory in HDFS."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HdfsSettings:
-    """`namenode_urls`: http(s)://host:port of each name node; the active one is found.
+    """A directory and its name nodes. `namenode_urls`: http(s)://host:port of each name node.
 
-    `root` is an absolute path that exists. `user` is the name of simple authentication.
-    `timeout_ms` bounds each step of a request: connect, send, wait, and an answer's whole body.
+    The client finds the active name node. `root` is an absolute path that exists. `user` is the
+    name for simple authentication. `timeout_ms` limits connecting, sending, each wait for data, and
+    the whole body of a response.
     """
 
     namenode_urls: tuple[str, ...]

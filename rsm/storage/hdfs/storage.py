@@ -1,12 +1,11 @@
 """ChunkStorage in a directory of HDFS: a chunk is a file, its name the path.
 
-How a chunk comes to be: its bytes go to a file under way below `.incoming`, whose closed blocks the
-data nodes are asked to sync; attributes are attached to it; then it is renamed to its name, which
-never replaces another file. A process that is killed leaves its file there; whoever writes later
-removes those that are too old. Appending and joining are safe for one writer of a chunk, as HDFS
-has it. No checksum is kept that could be compared.
+A creation writes an incoming file below `.incoming` and asks the data nodes to sync its closed
+blocks. It then sets the attributes and renames the file, which never replaces another file. A
+killed process leaves its file there; a later writer removes those that are too old. Appends and
+joins are safe with one writer of a chunk, as in HDFS. No comparable checksum is kept.
 
-Memory: what the source yields at once, the range that is read, and pages of listings.
+Memory: one piece of the source, the range being read, and pages of listings.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ _CAPABILITIES = Capabilities(
     inline_attributes=False,
     stored_checksum=False,
 )
-_MAX_OPENINGS = 3  # of one range, whose answer broke off
+_MAX_OPENINGS = 3  # requests for one range whose response broke off
 
-# Each lost attempt is another caller that removed the emptied directory in between.
+# An attempt fails when another caller removes the empty directory before the rename.
 _RENAME_ATTEMPTS = 16
 
 
 class HdfsChunkStorage(ChunkStorage):
-    """Chunks below the root of `settings`; nothing is asked by opening."""
+    """Chunks below the root of `settings`. Thread-safe. Opening sends no request."""
 
     def __init__(self, settings: HdfsSettings) -> None:
         self._web = WebHdfs(settings)
@@ -73,7 +72,7 @@ class HdfsChunkStorage(ChunkStorage):
         attributes: Mapping[str, str] | None = None,
     ) -> int:
         path = self._directory.path(name)
-        if self.exists(name):  # which also sees whether the root is there
+        if self.exists(name):  # also checks that the root exists
             raise AlreadyExistsError("the chunk is there already", name=name)
         content = _CheckedContent(source, name)
         incoming = self._directory.incoming_path(uuid4().hex)
@@ -138,7 +137,7 @@ class HdfsChunkStorage(ChunkStorage):
                     lambda left, _version: self._web.read(path, left), positions, self._read_limits
                 )
         except RetriableError:
-            # HDFS refuses to read from a file's end on.
+            # HDFS refuses a read that begins at or after a file's end.
             if self._length_of(name) <= positions.start_position:
                 return b""
             raise
@@ -172,11 +171,11 @@ class HdfsChunkStorage(ChunkStorage):
         self._web.send("PUT", path, "CREATE", body, **flags)
 
     def _rename(self, source: str, path: str) -> None:
-        """Give a file its name. RemoteError, also for a name that is taken."""
+        """Rename a file. Raises RemoteError, also if the name exists."""
         parent = path.rpartition("/")[0] or "/"
         for attempt in range(_RENAME_ATTEMPTS):
             try:
-                # With an option it is the rename that refuses a name that is taken.
+                # With an option, RENAME itself fails if the name exists.
                 self._web.ask("PUT", source, "RENAME", destination=path, renameoptions="NONE")
             except RemoteError as error:
                 if error.name not in ABSENT or attempt + 1 == _RENAME_ATTEMPTS:
@@ -190,7 +189,7 @@ class HdfsChunkStorage(ChunkStorage):
         return length_bytes
 
     def _sweep(self, written: str) -> None:
-        """Remove what is too old to be under way, at most once in that time, by HDFS's clock."""
+        """Remove leftovers by HDFS's clock, at most once in their maximum age."""
         with self._lock:
             if time.monotonic() < self._next_sweep_s:
                 return
@@ -200,12 +199,12 @@ class HdfsChunkStorage(ChunkStorage):
             for entry in self._directory.entries(".incoming/"):
                 if entry.last_modified_ms < now_ms - self._leftover_max_age_ms:
                     self._directory.remove_quietly(self._directory.incoming_path(entry.name))
-        except TieredStorageError:  # the chunk is there, and the next sweep may do better
+        except TieredStorageError:  # the chunk exists, and the next sweep tries again
             return
 
 
 class _CheckedContent:
-    """One pass over a source that has to have the length it announced."""
+    """One pass over a source, with a check of its announced length."""
 
     def __init__(self, source: ContentSource, name: str) -> None:
         self._source = source

@@ -1,7 +1,7 @@
-"""WebHDFS: one request to the active name node, and where it sends us, to a data node.
+"""WebHDFS: requests to the active name node, and to the data nodes that it names.
 
-Owns the grammar of its URLs and of its errors. No request is repeated: only a name node that is not
-there or on standby makes the next one be asked. Simple authentication.
+Encodes the URLs and decodes the errors. It repeats no request, except that after an unreachable or
+standby name node it tries the next one. Simple authentication.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NOT_ACTIVE = frozenset({"StandbyException", "ObserverRetryOnActiveException"})
 
 
 class RemoteError(Exception):
-    """What a node refused, by the short name of its Java exception; callers spell it as ours."""
+    """A node's refusal, with the short name of its Java exception; callers convert it."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(name, message)
@@ -36,14 +36,14 @@ class RemoteError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """What is sent: exactly `length_bytes` in pieces."""
+    """A request's body: exactly `length_bytes` in pieces."""
 
     length_bytes: int
     pieces: Iterable[bytes | memoryview]
 
 
 class WebHdfs:
-    """Thread-safe. All methods raise RetriableError, and RemoteError."""
+    """A WebHDFS client. Thread-safe. All methods raise RetriableError and RemoteError."""
 
     def __init__(self, settings: HdfsSettings) -> None:
         self._settings = settings
@@ -51,14 +51,14 @@ class WebHdfs:
         self._active = settings.namenode_urls[0]
 
     def ask(self, method: str, path: str, op: str, **parameters: object) -> Mapping[str, Any]:
-        """A request that the name node answers itself, in JSON; empty where it says nothing."""
+        """Send a request that the name node answers in JSON; empty for an empty response."""
         with self._namenode(method, path, op, parameters) as answer:
             return self._document(answer)
 
     def send(self, method: str, path: str, op: str, body: Body, **parameters: object) -> None:
         """Send content to the data node that the name node chooses.
 
-        What `body` raises goes through as it is; the file may then hold a part of it.
+        Errors of `body` pass through unchanged; the file may then contain a part of it.
         """
         location = self._redirection(method, path, op, parameters)
         headers = {
@@ -70,7 +70,7 @@ class WebHdfs:
 
     @contextmanager
     def read(self, path: str, positions: ByteRange) -> Iterator[RangeBody]:
-        """What is there of those bytes."""
+        """Request the bytes at `positions`, fewer at the file's end."""
         parameters = {"offset": positions.start_position, "length": len(positions)}
         location = self._redirection("GET", path, "OPEN", parameters)
         with self._request("GET", location) as answer:

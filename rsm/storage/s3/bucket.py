@@ -1,9 +1,8 @@
-"""Requests to one bucket: the SDK's client, its errors spelt as ours, its credentials kept fresh.
+"""Requests to one bucket: the SDK's client, conversion of its errors, renewal of credentials.
 
-The SDK repeats requests, and nothing above it does: `max_attempts` with growing, jittered pauses,
-fewer of them when many fail. It reads credentials once, where they don't carry their own renewal;
-when the store no longer takes them they are looked for again, so that a rotated key in a file or
-a repaired role needs no restart.
+Only the SDK repeats requests: `max_attempts` with growing, jittered pauses, and fewer when many
+fail. The SDK loads credentials once, unless they renew themselves. After the store refused them
+they are loaded again, so that a rotated key in a file or a repaired role needs no restart.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ _CONNECTIONS = 64
 _RENEWAL_INTERVAL_S = 1.0
 
 RequestObserver = Callable[[str], None]
-"""Is told the name of each operation as it is asked for. Thread-safe."""
+"""Called with the name of each operation before its request. Thread-safe."""
 
 
 class S3Bucket:
-    """Thread-safe. Opening asks the store nothing; InvalidConfigError for what cannot be right."""
+    """One bucket. Thread-safe. Opening sends no request; InvalidConfigError for bad settings."""
 
     def __init__(
         self, settings: S3Settings, *, observe: RequestObserver = lambda _operation: None
@@ -41,9 +40,9 @@ class S3Bucket:
         self._client = self._new_client()
 
     def call(self, operation: str, **parameters: object) -> Mapping[str, Any]:
-        """One request, named as the SDK's client names it, to this bucket.
+        """Send one request to this bucket; the SDK's client defines the operations.
 
-        Raises the SDK's ClientError, for callers that know its codes.
+        Raises the SDK's ClientError, for callers that handle its codes.
         """
         self._observe(operation)
         client = self._client
@@ -60,7 +59,7 @@ class S3Bucket:
         return answer
 
     def ask(self, operation: str, **parameters: object) -> Mapping[str, Any]:
-        """The same, with all errors spelt as ours."""
+        """Send one request as `call`, and convert all errors."""
         try:
             return self.call(operation, **parameters)
         except ClientError as error:
@@ -76,11 +75,11 @@ class S3Bucket:
         return context
 
     def _renew(self, stale: object) -> None:
-        """Look for credentials again, now and then, unless another thread has."""
+        """Load credentials again, at most once a second, unless another thread did so."""
         with self._lock:
             now_s = time.monotonic()
             if self._client is stale and now_s - self._renewed_at_s >= _RENEWAL_INTERVAL_S:
-                # The old client is not closed: requests of other threads may be under way in it.
+                # Not closed: other threads may have requests in flight in the old client.
                 self._client = self._new_client()
                 self._renewed_at_s = now_s
 
@@ -92,7 +91,7 @@ class S3Bucket:
             read_timeout=timeout_s,
             max_pool_connections=_CONNECTIONS,
             retries={"mode": "standard", "total_max_attempts": settings.max_attempts},
-            # We send a checksum with all content, so that the signature need not cover it.
+            # All content is sent with a checksum, so the signature need not cover it.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
             s3={
@@ -101,7 +100,7 @@ class S3Bucket:
             },
         )
         try:
-            # A session of its own: the SDK's default one keeps the credentials that it found.
+            # A new session: the SDK's default session keeps its first credentials.
             return boto3.session.Session().client(
                 "s3",
                 endpoint_url=settings.endpoint_url,

@@ -1,7 +1,7 @@
-"""Joining objects by parts that the store copies itself.
+"""Joins objects by parts that the store copies itself.
 
-S3 takes no part below 5 MiB but the last one; what is shorter goes through here. Memory: twice
-that length.
+S3 accepts no part below 5 MiB except the last, so shorter content is read and sent by the client.
+Memory: twice that length.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ ReadRange = Callable[[str, ByteRange], bytes]
 
 
 class PartReceiver(Protocol):
-    """What takes numbered parts; see rsm.storage.s3.multipart.MultipartUpload."""
+    """Receives numbered parts; see rsm.storage.s3.multipart.MultipartUpload."""
 
     def put(self, number: int, content: bytes | bytearray) -> None:
-        """Take a part that was read."""
+        """Send a part."""
 
     def copy(self, number: int, source: str, positions: ByteRange, *, etag: str) -> None:
-        """Take a part of an object that must still be the one of `etag`."""
+        """Copy a part of an object that must still have this `etag`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedObject:
-    """One of the objects that are joined, as it was when the joining began."""
+    """One of the objects to join, as it was at the start."""
 
     name: str
     length_bytes: int
@@ -41,7 +41,7 @@ class JoinedObject:
 def send_joined(
     upload: PartReceiver, objects: Sequence[JoinedObject], read_range: ReadRange
 ) -> None:
-    """Give `upload` the content of `objects` in their order."""
+    """Send the content of `objects` to `upload` in their order."""
     number = 0
     short = bytearray()
     for joined in objects:

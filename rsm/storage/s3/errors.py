@@ -1,7 +1,8 @@
-"""What a caller can do about an error of S3 or of its SDK.
+"""Converts errors of S3 or of its SDK to rlm's errors.
 
-Rights, credentials, clocks and buckets are repaired outside, and a retry then succeeds: such errors
-are retriable, and say what to mend. Only what no retry heals is a matter of the configuration.
+A retry succeeds after an operator repaired permissions, credentials, clocks or buckets. Such errors
+are therefore retriable, and say what to repair. Only errors that no retry fixes blame the
+configuration.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _RETRIABLE: Mapping[str, str] = MappingProxyType(
         "InvalidAccessKeyId": CREDENTIALS,
         "InvalidClientTokenId": CREDENTIALS,
         "SignatureDoesNotMatch": CREDENTIALS,
-        "XAdminUserNotFound": CREDENTIALS,  # versitygw's word
+        "XAdminUserNotFound": CREDENTIALS,  # a code of versitygw
         "RequestTimeTooSkewed": "this host's clock and the store's are too far apart",
         "RequestExpired": "this host's clock and the store's are too far apart",
         "SlowDown": TOO_MANY,
@@ -76,26 +77,26 @@ _NO_CREDENTIALS = (
 
 
 def code_of(error: ClientError) -> str:
-    """S3's word for what went wrong; of answers without a body, the HTTP status."""
+    """Return S3's error code; for a response without a body, the HTTP status."""
     code: str = error.response["Error"].get("Code", "")
     return code
 
 
 def was_repeated(error: ClientError) -> bool:
-    """Whether the SDK had sent the request before, so that an earlier one may have been done."""
+    """Return whether the SDK repeated the request; an earlier attempt may have succeeded."""
     attempts: int = error.response["ResponseMetadata"].get("RetryAttempts", 0)
     return attempts > 0
 
 
 def is_about_credentials(error: Exception) -> bool:
-    """Whether new credentials may heal it."""
+    """Return whether new credentials may help."""
     if isinstance(error, ClientError):
         return code_of(error) in _STALE_CREDENTIALS
     return isinstance(error, _NO_CREDENTIALS)
 
 
 def store_error(error: ClientError | BotoCoreError, **context: object) -> TieredStorageError:
-    """Our error for the SDK's; the caller chains it. `context` says what it happened to."""
+    """Convert an error of the SDK; the caller chains it. `context` names the object."""
     if isinstance(error, ClientError):
         return _answered(error, context)
     if isinstance(error, _NO_CREDENTIALS):

@@ -1,7 +1,7 @@
-"""What an S3 bucket's lifecycle configuration does to current objects. Pure.
+"""Finds the lifecycle rules of an S3 bucket that affect current objects. Pure.
 
-Rules for objects with tags are left out: rlm sets none. So are noncurrent versions and incomplete
-uploads, which no record names. Source: S3's GetBucketLifecycleConfiguration.
+Ignores rules for objects with tags, because rlm sets none. Also ignores noncurrent versions and
+incomplete uploads, which no record names. Source: S3's GetBucketLifecycleConfiguration.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _ARCHIVES = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 
 
 def expiry_rules(configuration: Mapping[str, Any]) -> Iterator[ExpiryRule]:
-    """The rules that delete objects, or archive them where they cannot be read."""
+    """Yield the rules that delete objects, or move them to an archive that cannot be read."""
     for rule in configuration.get("Rules", ()):
         chosen = rule.get("Filter", {})
         chosen = chosen.get("And", chosen)

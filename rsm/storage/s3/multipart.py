@@ -1,6 +1,6 @@
-"""One multipart upload: begun, given parts in any order by any threads, and ended or aborted.
+"""A multipart upload, with parts in any order from any thread, completed or aborted.
 
-A process that is killed leaves the upload in the bucket, invisible; a lifecycle rule of the bucket
+A killed process leaves the upload in the bucket, invisible; a lifecycle rule of the bucket
 (AbortIncompleteMultipartUpload) removes it.
 """
 
@@ -21,13 +21,13 @@ from rsm.storage.s3.bucket import S3Bucket
 
 _MAX_PARTS = 10_000
 _CHECKSUM = "ChecksumCRC32C"
-_OF_THE_WHOLE = "FULL_OBJECT"  # else the store keeps a checksum of the parts' checksums
+_OF_THE_WHOLE = "FULL_OBJECT"  # otherwise the store keeps a checksum of the parts' checksums
 
 _log = logging.getLogger(__name__)
 
 
 class MultipartUpload:
-    """Made by `multipart_upload`. Part numbers begin at 1. Thread-safe."""
+    """An upload that `multipart_upload` started. Part numbers begin at 1. Thread-safe."""
 
     def __init__(self, bucket: S3Bucket, name: str, upload_id: str) -> None:
         self._bucket = bucket
@@ -36,13 +36,13 @@ class MultipartUpload:
         self._lock = threading.Lock()
 
     def put(self, number: int, content: bytes | bytearray) -> None:
-        """Send one part; the store compares its CRC32C."""
+        """Send one part; the store checks its CRC32C."""
         checksum = {_CHECKSUM: spell_crc32c(crc32c(content))}
         answer = self._part(number, "upload_part", Body=content, **checksum)
         self._keep(number, {"ETag": answer["ETag"], **checksum})
 
     def copy(self, number: int, source: str, positions: ByteRange, *, etag: str) -> None:
-        """Have the store copy a part of another object, which must still be the one of `etag`."""
+        """Have the store copy a part of another object, which must still have this `etag`."""
         answer = self._part(
             number,
             "upload_part_copy",
@@ -54,9 +54,9 @@ class MultipartUpload:
         self._keep(number, {key: part[key] for key in ("ETag", _CHECKSUM) if key in part})
 
     def complete(self, **conditions: object) -> Mapping[str, Any]:
-        """Make the object of all parts, and return the store's answer.
+        """Create the object from all parts, and return the store's response.
 
-        Raises the SDK's ClientError, for callers that know it.
+        Raises the SDK's ClientError, for callers that handle its codes.
         """
         parts = [{"PartNumber": number, **self._parts[number]} for number in sorted(self._parts)]
         return self._bucket.call(
@@ -68,11 +68,11 @@ class MultipartUpload:
         )
 
     def abort(self) -> None:
-        """Give the parts up. What cannot be aborted now is logged."""
+        """Abort the upload. Logs a failure to do so."""
         try:
             self._bucket.ask("abort_multipart_upload", **self._target)
         except NotFoundError:
-            return  # it was completed, and the answer lost
+            return  # completed, but the response was lost
         except TieredStorageError as error:
             _log.warning("a multipart upload is left error=%s", error)
 
@@ -88,7 +88,7 @@ class MultipartUpload:
 
 @contextmanager
 def multipart_upload(bucket: S3Bucket, name: str, **look: object) -> Iterator[MultipartUpload]:
-    """A new upload, aborted if the block fails; the block completes it."""
+    """Start an upload, which the context must complete; an error in it aborts the upload."""
     checksums = {"ChecksumAlgorithm": "CRC32C", "ChecksumType": _OF_THE_WHOLE}
     answer = bucket.ask("create_multipart_upload", Key=name, **checksums, **look)
     upload = MultipartUpload(bucket, name, answer["UploadId"])

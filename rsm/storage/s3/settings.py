@@ -1,16 +1,16 @@
-"""What tells a bucket and how it is used. Knows nothing of the SDK."""
+"""The settings of an S3 bucket, without its SDK."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
 
-MIN_PART_BYTES = 5 << 20  # S3 takes no smaller part but the last one
-MAX_PART_BYTES = 2 << 30  # what one call of the operating system sends
+MIN_PART_BYTES = 5 << 20  # S3 accepts no smaller part except the last
+MAX_PART_BYTES = 2 << 30  # the limit of one send call of the operating system
 
 
 class ServerSideEncryption(Enum):
-    """Who holds the keys that the store encrypts objects with: S3 or its key management."""
+    """The owner of the keys for server-side encryption: S3 or its key management."""
 
     SSE_S3 = "AES256"
     SSE_KMS = "aws:kms"
@@ -20,9 +20,9 @@ class ServerSideEncryption(Enum):
 class S3Settings:
     """One bucket. Credentials are those of the SDK's default chain.
 
-    `part_bytes`: larger objects go up in parts of that length; `upload_memory_bytes` bounds the
-    parts in memory of all uploads together. `attempt_timeout_ms` bounds each step of a request,
-    and the whole body of an answer. `max_attempts` counts the first one.
+    Objects larger than `part_bytes` are uploaded in parts of that length. `upload_memory_bytes`
+    limits the parts in memory of all uploads together. `attempt_timeout_ms` limits connecting, each
+    wait for data, and the whole body of a response. `max_attempts` includes the first attempt.
     """
 
     bucket: str

@@ -1,12 +1,11 @@
 """ChunkStorage in a bucket: a chunk is an object, its name the key.
 
-Objects cannot be appended to or cut. An object is believed to be absent only when the store says so
-of the key: a HEAD request answers 404 for a bucket that is gone too, and is then asked again in a
-way that tells the difference. An answer that breaks off is read on from there, of the same ETag
-only. Deleting needs the right to delete and to look, listing and the
-check of access the right to list.
+Supports neither append nor truncate. An object counts as absent only if the store says so of its
+key: HEAD returns 404 also for a missing bucket, so a GET then distinguishes the two. A read that
+breaks off continues with the same ETag only. Deletion needs the permissions to delete and to read,
+listing and the access check the permission to list.
 
-Memory: that of rsm.storage.s3.upload, the range that is read, a page of 1000 names.
+Memory: that of rsm.storage.s3.upload, the range being read, a page of 1000 names.
 """
 
 from __future__ import annotations
@@ -51,14 +50,14 @@ _CAPABILITIES = Capabilities(
 )
 _MAX_NAME_BYTES = 1024
 _DELETE_AT_ONCE = 1000
-_READ_BYTES = 8 << 20  # a chunk by default and what a layout adds, so that it need not be joined
+_READ_BYTES = 8 << 20  # a default chunk and its layout's overhead in one piece, without a join
 
 
 class S3ChunkStorage(ObjectChunkStorage):
-    """Chunks in the bucket, which is not asked anything yet.
+    """Chunks in the bucket. Thread-safe. Opening sends no request.
 
-    A request takes at most `max_attempts` times `attempt_timeout_ms` for each of its steps, and
-    the pauses between them, which grow to 20 s.
+    A request takes at most `max_attempts` times `attempt_timeout_ms` for each of its phases
+    (connect, send, wait for data), and the pauses between attempts, which grow to 20 s.
     """
 
     def __init__(self, bucket: S3Bucket) -> None:
@@ -150,7 +149,7 @@ class S3ChunkStorage(ObjectChunkStorage):
             raise store_error(error, operation=operation, bucket=bucket) from error
 
     def check_access(self) -> None:
-        # Not HeadBucket: its answer has no body that would say what is wrong.
+        # Not HeadBucket: its response has no body with the reason of a failure.
         self._bucket.ask("list_objects_v2", MaxKeys=1)
 
     def close(self) -> None:
@@ -169,7 +168,7 @@ class S3ChunkStorage(ObjectChunkStorage):
         except ClientError as error:
             if code_of(error) not in {"404", "NoSuchKey"}:
                 raise self._error(error, name) from error
-        # This answer has a body, that tells a missing key from a missing bucket.
+        # The body of this response distinguishes a missing key from a missing bucket.
         self._bucket.ask("get_object", Key=name, Range="bytes=0-0")["Body"].close()
         return self._bucket.ask("head_object", Key=name, ChecksumMode="ENABLED")
 
@@ -221,7 +220,7 @@ class S3ChunkStorage(ObjectChunkStorage):
             raise store_error(error, name=name, bucket=self._bucket.settings.bucket) from error
 
     def _delete_some(self, names: Sequence[str]) -> dict[str, TieredStorageError]:
-        """Errors by name; one of the whole request is one of each name."""
+        """Delete one batch; return errors by name. An error of the request applies to each name."""
         request = {"Objects": [{"Key": name} for name in names], "Quiet": True}
         try:
             answer = self._bucket.ask("delete_objects", Delete=request)

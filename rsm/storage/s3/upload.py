@@ -1,17 +1,16 @@
-"""Creation of objects: one PUT, or parts that go up while the next one is read.
+"""Creates objects by one PUT, or by parts that are sent while the next one is read.
 
-The source is read once. What fits one part is a single PUT; more is a multipart upload, completed
-or aborted whatever happens. The store compares the CRC32C of each part and of the whole, and makes
-the object only if no other has its name. Its answer tells the checksum that it keeps; where it
-does not, the object is looked at.
+The source is read once. Content of one part is a single PUT. Longer content is a multipart upload,
+completed or aborted in any case. The store checks the CRC32C of each part and of the whole, and
+refuses the creation if an object has the name. Its response contains the checksum that it keeps;
+without one, a HEAD request follows.
 
-The SDK may repeat a request whose answer was lost, and is then told that the object is there. So
-that this is not taken for somebody else's, each creation leaves its own mark on its object.
+The SDK may repeat a request whose response was lost, and the store then reports an existing object.
+Each creation therefore has its own id, to recognize the object as its own.
 
-A source that divides its content is uploaded in just these parts, another one in parts of
-`part_bytes`.
+A source with its own parts is uploaded in exactly these, any other source in parts of `part_bytes`.
 
-Memory: `upload_memory_bytes`, at least one part, for all uploads together: a part is read only
+Memory: `upload_memory_bytes`, at least one part, for all uploads together. A part is read only
 when there is room for it.
 """
 
@@ -40,7 +39,7 @@ _DONE_BEFORE = frozenset({"PreconditionFailed", "NoSuchUpload"})
 
 
 class S3Uploads:
-    """Thread-safe."""
+    """The creation of objects in one bucket. Thread-safe."""
 
     def __init__(self, bucket: S3Bucket) -> None:
         settings = bucket.settings
@@ -76,7 +75,7 @@ class S3Uploads:
         return reader.checksum
 
     def look(self, attributes: Mapping[str, str], *, creation: str = "") -> dict[str, object]:
-        """What every new object is given beside its content."""
+        """Return what a creation sends in addition to the content: settings and user metadata."""
         metadata = encode_metadata(attributes, creation=creation or uuid4().hex)
         return {**self._look, "Metadata": metadata}
 
@@ -111,18 +110,18 @@ class S3Uploads:
     def _confirm(
         self, name: str, answer: Mapping[str, Any], length_bytes: int, checksum: int
     ) -> None:
-        """Compare what the store says it has; it has taken no other length than was announced."""
+        """Check the store's checksum, by HEAD also the length; S3 itself checks a sent length."""
         stored = parse_crc32c(answer.get(_CHECKSUM, ""))
         if stored is None:
             found = self._bucket.ask("head_object", Key=name, ChecksumMode="ENABLED")
             stored = parse_crc32c(found.get(_CHECKSUM, ""))
             found_bytes = found["ContentLength"]
             require_stored(name, "length_bytes", stored=found_bytes, handed_over=length_bytes)
-        if stored is not None:  # some stores keep none
+        if stored is not None:  # some stores keep no checksum
             require_stored(name, "crc32c", stored=stored, handed_over=checksum)
 
     def _was_done(self, error: ClientError, name: str, creation: str) -> bool:
-        """Whether the request failed because an earlier sending of it had succeeded."""
+        """Return whether the request failed because an earlier attempt had succeeded."""
         if code_of(error) not in _DONE_BEFORE or not was_repeated(error):
             return False
         try:

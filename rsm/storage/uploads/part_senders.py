@@ -1,6 +1,6 @@
-"""Sending of content in parts, by threads of their own, within a bound of memory.
+"""Sends content in parts, with its own threads, within a limit of memory.
 
-A part is read from its source while earlier ones are on their way, as soon as there is room for it.
+It reads a part while earlier ones are being sent, as soon as there is room for it.
 
 Memory: `memory_bytes`, at least one part, for all uploads together.
 """
@@ -18,11 +18,11 @@ from rsm.storage.uploads.parts import PartReader
 from rsm.storage.uploads.upload_room import UploadRoom
 
 SendPart = Callable[[int, bytearray], None]
-"""Sends the part of that number, from 1 on; called by any thread."""
+"""Sends the part of a number, from 1 on; called by any thread."""
 
 
 class PartSenders:
-    """Thread-safe. `name` is that of its threads."""
+    """The threads and the memory of a store's uploads. Thread-safe. `name` names the threads."""
 
     def __init__(self, name: str, *, part_bytes: int, memory_bytes: int) -> None:
         self._part_bytes = part_bytes
@@ -30,22 +30,22 @@ class PartSenders:
         self._threads = ThreadPoolExecutor(max(1, memory_bytes // part_bytes), name)
 
     def is_one_part(self, source: ContentSource) -> bool:
-        """Whether all of the content is one part."""
+        """Return whether the content is a single part."""
         given = part_lengths_of(source)
         return source.length_bytes <= self._part_bytes if given is None else len(given) == 1
 
     def lengths(self, source: ContentSource) -> Iterator[int]:
-        """Of the parts that the content is to go up in: its own if it has such, else equal ones."""
+        """Return the lengths of the content's own parts; without any, equal lengths."""
         given = part_lengths_of(source)
         if given is not None:
             return iter(given)
-        # Not a list: a length that is only announced may be any.
+        # Not a list: the announced length has no limit.
         full, rest_bytes = divmod(source.length_bytes, self._part_bytes)
         return chain(repeat(self._part_bytes, full), [rest_bytes] if rest_bytes else [])
 
     @contextmanager
     def room(self, length_bytes: int) -> Iterator[None]:
-        """Room for one part, for whoever sends it himself."""
+        """Reserve room for one part that the caller sends itself."""
         self._room.take(length_bytes)
         try:
             yield
@@ -53,7 +53,7 @@ class PartSenders:
             self._room.give_back(length_bytes)
 
     def send(self, reader: PartReader, lengths: Iterable[int], send_part: SendPart) -> None:
-        """Send all parts; returns, or raises what failed, when none is under way."""
+        """Send all parts; return, or raise the first error, when no part is in flight."""
         under_way: deque[Future[None]] = deque()
         try:
             for number, length_bytes in enumerate(lengths, start=1):
@@ -68,13 +68,13 @@ class PartSenders:
             wait(under_way)
 
     def close(self) -> None:
-        """Wait for what is under way; idempotent."""
+        """Wait for parts in flight; idempotent."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _send_next(
         self, reader: PartReader, number: int, length_bytes: int, send_part: SendPart
     ) -> Future[None]:
-        """Read one part as soon as there is room for it; its sending gives the room back."""
+        """Read one part as soon as there is room for it; its completion frees the room."""
         self._room.take(length_bytes)
         try:
             content = reader.read(length_bytes)

@@ -1,4 +1,4 @@
-"""A source of bytes in parts of a chosen length, read once."""
+"""Reads a source of bytes once, in parts of any length."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rsm.segment.local_segment import ContentSource
 
 
 class PartReader:
-    """One pass over `source`; `checksum` is the CRC32C of what was read so far."""
+    """One pass over `source`; `checksum` is the CRC32C of the bytes read. Not thread-safe."""
 
     def __init__(self, source: ContentSource, name: str) -> None:
         self._views = source.chunks()
@@ -21,14 +21,14 @@ class PartReader:
 
     @property
     def left_bytes(self) -> int:
-        """How much of the announced length is still to come."""
+        """The part of the announced length that was not read yet."""
         return self._length_bytes - self._read_bytes
 
     def read(self, length_bytes: int) -> bytearray:
-        """The next so many bytes, at most `left_bytes`.
+        """Read the next `length_bytes`, at most `left_bytes`.
 
-        With the last ones the source is read to its end. Raises what the source raises, and
-        CorruptError if it ends earlier or later than it announced.
+        With the last bytes it reads the source to its end. Raises the errors of the source, and
+        CorruptError if the source ends earlier or later than announced.
         """
         content = bytearray(length_bytes)
         filled = 0
@@ -52,7 +52,7 @@ class PartReader:
         return piece
 
     def _require_end(self) -> None:
-        """A source may find out only now that its content must not be kept."""
+        """Read to the source's end: only there it may raise that its content is invalid."""
         if self._rest or any(len(view) for view in self._views):
             raise self._other_length()
 

@@ -1,4 +1,4 @@
-"""Room in memory for parts on their way to the store, shared by all uploads."""
+"""Memory for parts in flight to the store, shared by all uploads."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections import deque
 
 
 class UploadRoom:
-    """`budget_bytes` for all that have taken room; who wants more than that is alone. Thread-safe.
+    """A budget of bytes for parts. A part larger than the budget is sent alone. Thread-safe.
 
-    First come, first served: a large part is not kept waiting by small ones behind it.
+    First come, first served, so that small parts do not overtake a large one.
     """
 
     def __init__(self, budget_bytes: int) -> None:
@@ -19,7 +19,7 @@ class UploadRoom:
         self._changed = threading.Condition()
 
     def take(self, size_bytes: int) -> None:
-        """Return when there is room, which is then taken."""
+        """Wait until there is room, and reserve it."""
         ticket = object()
         with self._changed:
             self._waiting.append(ticket)
@@ -31,7 +31,7 @@ class UploadRoom:
                 self._changed.notify_all()
 
     def give_back(self, size_bytes: int) -> None:
-        """What was taken is free again."""
+        """Free reserved room."""
         with self._changed:
             self._taken_bytes -= size_bytes
             self._changed.notify_all()

@@ -1,15 +1,15 @@
-"""A chunk storage that fails now and then, as stores do, by a seeded plan.
+"""A chunk storage with random faults, as in real stores, by a seeded plan.
 
-What may go wrong with one request:
+The faults of one request:
 
     refused    nothing was done, and an error says so
-    unheard    it was done, but an error says that it was not: the answer was lost
-    cut        of a creation: the source was read half, and there is no chunk
-    partial    of delete_many: each name has its own fate, refused or unheard
-    flipped    of a read: one bit of the answer is another
+    unheard    it was done, but an error says that it was not: the response was lost
+    cut        of a creation: half of the source was read, and no chunk exists
+    partial    of delete_many: each name is deleted, refused or unheard on its own
+    flipped    of a read: one bit of the response is wrong
 
-Requests that only look are refused or not. Of equal seeds and equal sequences of requests the
-fates are equal; threads make the sequence.
+Requests that change nothing are only refused. Equal seeds and equal sequences of requests give
+equal faults; with several threads the sequence varies.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CHANGES = frozenset({"create_with_content", "create", "append", "truncate", "co
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultPlan:
-    """Shares of requests, from 0 to 1; `flip_share` is that of reads. `seed` decides which."""
+    """Shares of requests, from 0 to 1; `flip_share` is that of reads. `seed` selects them."""
 
     fail_share: float = 0.0
     flip_share: float = 0.0
@@ -39,7 +39,7 @@ class FaultPlan:
 
 
 class FaultyChunkStorage(ChunkStorageWrapper):
-    """Fails by `plan` while `active()` is true; `active` must be thread-safe and quick."""
+    """Fails by `plan` while `active()` is true; `active` must be thread-safe and fast."""
 
     def __init__(
         self, inner: ChunkStorage, plan: FaultPlan, *, active: Callable[[], bool] = lambda: True
@@ -67,7 +67,7 @@ class FaultyChunkStorage(ChunkStorageWrapper):
             return self._flip_one_bit(content)
         return content
 
-    read_range_into = ChunkStorage.read_range_into  # by `read_range`
+    read_range_into = ChunkStorage.read_range_into  # calls `read_range`
 
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
         return tuple(self._delete_one(name) for name in names)
@@ -105,7 +105,7 @@ class FaultyChunkStorage(ChunkStorageWrapper):
 
 @dataclass(frozen=True, slots=True)
 class _CutSource:
-    """The first half of a source, and then an error."""
+    """The first half of a source, then an error."""
 
     source: ContentSource
 

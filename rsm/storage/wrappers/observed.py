@@ -1,7 +1,7 @@
-"""A chunk storage whose requests are measured and logged. Changes nothing else.
+"""A chunk storage with metrics and logs of its requests. Changes nothing else.
 
-With what it wraps it is PDP-34's BaseChunkStorage. Deadlines are not its matter: no wrapper can end
-a request that hangs. The bindings bound each of theirs, and the source of a copy ends with it.
+Together with its inner store it is PDP-34's BaseChunkStorage. It has no deadlines: no wrapper can
+end a request that hangs. The bindings limit their requests, and the source of a copy ends with it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 OK = "ok"
 
 Observe = Callable[[str, str, int], None]
-"""Is told a request's verb, its result (`ok` or the error's class) and its milliseconds.
+"""Gets a request's operation, its result (`ok` or the error's class) and its milliseconds.
 
 Thread-safe.
 """
@@ -28,11 +28,11 @@ _log = logging.getLogger(__name__)
 
 
 class ObservedChunkStorage(ChunkStorageWrapper):
-    """Hands every request on, and tells `observe` and the log when it has ended.
+    """Passes each request on, and reports its end to `observe` and the log.
 
-    `delete_many` is one request, whose result is that of the first name that failed; a listing is
-    one that ends with its iterator, and takes what its caller takes. One that is slow, longer than
-    `slow_ms` and a millisecond for each KiB it moves, is a warning; a listing never.
+    `delete_many` is one request with the result of the first name that failed. A listing ends with
+    its iterator, so its time includes its caller's. A request is slow beyond `slow_ms` plus a
+    millisecond for each KiB that it moves. Slow requests, except listings, log a warning.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""A store made worse on purpose: slow, faulty, throttled or read only, as settings say.
+"""A store made worse on purpose: slow, faulty, throttled or read only, by settings.
 
-For rehearsing what happens when a store is bad, with the real programs; the throttle and the
-read-only mode are of use on their own.
+For rehearsals of a bad store with the real programs. The throttle and the read-only mode are also
+useful on their own.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from rsm.storage.wrappers.throttle import ThrottledChunkStorage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalSettings:
-    """The defaults change nothing. Faults happen only while `faults_while_file` exists, if given.
+    """The defaults change nothing. With `faults_while_file`, faults occur only while it exists.
 
-    The file is looked for at each request: a store can be broken and repaired under running
-    programs.
+    Each request checks for the file, so a store can be broken and repaired while programs run.
     """
 
     delay_ms: int = 0
@@ -35,7 +34,7 @@ class RehearsalSettings:
 
 
 def rehearsed(storage: ChunkStorage, settings: RehearsalSettings, clock: Clock) -> ChunkStorage:
-    """`storage` in the wrappers that the settings ask for; itself if they ask for none."""
+    """Wrap `storage` as the settings say; return it unchanged for the defaults."""
     if settings.delay_ms:
         storage = SlowChunkStorage(storage, clock, delay_ms=settings.delay_ms)
     if settings.bytes_per_second or settings.requests_per_second:

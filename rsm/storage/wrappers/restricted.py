@@ -1,4 +1,4 @@
-"""Chunk storages with fewer powers than the store inside has."""
+"""Chunk storages with fewer features than their inner store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 
 
 class ReadOnlyChunkStorage(ChunkStorageWrapper):
-    """Reads; whatever would change the store raises UnsupportedError, and changes nothing."""
+    """A store for reads only; each change raises UnsupportedError and changes nothing."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -54,7 +54,7 @@ class ReadOnlyChunkStorage(ChunkStorageWrapper):
 
 
 class NoAppendChunkStorage(ChunkStorageWrapper):
-    """Chunks can be created, joined and deleted, but not changed in place, as in object stores."""
+    """A store whose chunks can be created, joined and deleted, but not changed in place."""
 
     @property
     def capabilities(self) -> Capabilities:

@@ -1,4 +1,4 @@
-"""A chunk storage that is as far away as one likes. Changes nothing else."""
+"""A chunk storage with a configurable latency. Changes nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 
 
 class SlowChunkStorage(ChunkStorageWrapper):
-    """Waits `delay_ms` before each request, in the thread that asks."""
+    """Waits `delay_ms` before each request, in the caller's thread."""
 
     def __init__(self, inner: ChunkStorage, clock: Clock, *, delay_ms: int) -> None:
         super().__init__(inner)

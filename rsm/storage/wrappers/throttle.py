@@ -1,7 +1,7 @@
-"""A chunk storage that is used no faster than it may be: bytes and requests per second.
+"""A chunk storage with limits of bytes and of requests per second.
 
-Who asks for more waits, in its own thread, and none is refused. Both limits are kept over any
-longer time; a pause is made up for within one second at most.
+A request beyond a limit waits in its caller's thread; none is refused. Both limits apply on
+average; after a pause, at most the unused amount of one second is available at once.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 
 
 class RateGate:
-    """Lets so much through per second. Thread-safe."""
+    """Limits an amount per second. Thread-safe."""
 
     def __init__(self, clock: Clock, *, per_second: int) -> None:
         self._clock = clock
         self._per_second = per_second
         self._free_at_ms = clock.monotonic_ms()
-        self._remainder = 0  # what a whole number of milliseconds left over, times 1000
+        self._remainder = 0  # the rest of a division into whole milliseconds, times 1000
         self._lock = threading.Lock()
 
     def pass_through(self, amount: int) -> None:
-        """Return when `amount` may go; it is taken into account at once."""
+        """Count `amount` at once, and return when the rate allows it."""
         with self._lock:
             now_ms = self._clock.monotonic_ms()
             start_ms = max(self._free_at_ms, now_ms - 1_000)
@@ -41,10 +41,10 @@ class RateGate:
 
 
 class ThrottledChunkStorage(ChunkStorageWrapper):
-    """Keeps `inner` to the rates that are given; None is no limit.
+    """Limits the rates of `inner`; None is unlimited.
 
-    Bytes are those of created and appended chunks, as they are read from their source, and of
-    reads, as they come.
+    Counts the bytes of creations as they are read from the source, of appends, and of reads after
+    they arrived.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ThrottledChunkStorage(ChunkStorageWrapper):
             self._bytes.pass_through(len(content))
         return content
 
-    read_range_into = ChunkStorage.read_range_into  # by `read_range`
+    read_range_into = ChunkStorage.read_range_into  # calls `read_range`
 
     @contextmanager
     def _request(self, operation: str, name: str) -> Iterator[None]:

@@ -1,6 +1,6 @@
-"""What all wrappers share: every verb is handed on, inside one hook that a wrapper may override.
+"""The base of all wrappers: passes each request on, inside a hook that a wrapper may override.
 
-A wrapper behaves as the store inside does, but for what its own docstring says.
+A wrapper behaves as its inner store, except as its own docstring says.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from rsm.storage.expiry_rules import ExpiryRule
 
 
 class ChunkStorageWrapper(ChunkStorage):
-    """Hands every request on to `inner`, and closes it with itself.
+    """Passes each request on to `inner`, and closes it with itself.
 
-    One that changes `read_range` has to change `read_range_into` with it.
+    A wrapper that overrides `read_range` must also override `read_range_into`.
     """
 
     def __init__(self, inner: ChunkStorage) -> None:
         self._inner = inner
 
     def _request(self, operation: str, name: str) -> AbstractContextManager[None]:
-        """What each request runs in, by its verb and its chunk; a listing until its iterator ends.
+        """Return the context of each request; a listing's lasts until its iterator ends.
 
-        Of a listing `name` is the prefix; of many names and of none it is empty.
+        `name` is the chunk, the prefix of a listing, or empty for many names or none.
         """
         return nullcontext()
 
