@@ -13,7 +13,7 @@ from rsm.transfer import ReadBack, read_all
 
 
 class ObjectCheck:
-    """Thread-safe. `storage` must not answer from a cache."""
+    """Thread-safe. `storage` must not serve reads from a cache."""
 
     def __init__(self, storage: ChunkStorage, *, read: bool, attempt: CopyAttempt) -> None:
         self._storage = storage

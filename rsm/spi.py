@@ -91,7 +91,7 @@ class RemoteStorageManager(ABC):
         On return they are durable and verified: the store's length equals the source's, and so
         does the store's checksum if it keeps one. With read-back enabled, they were also read
         again. On any error the written objects are deleted if possible; the names in
-        `metadata.objects` lead to the rest. Not idempotent: a second attempt has a new id.
+        `metadata.objects` identify the rest. Not idempotent: a second attempt has a new id.
         Raises CorruptError (local bytes are bad, or the store returned others), RetriableError,
         FencedError. A caller with a limit for custom metadata deletes a segment that exceeds it.
         """

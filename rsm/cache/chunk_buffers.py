@@ -41,7 +41,7 @@ class _Slab:
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """Consecutive units of a slab."""
+    """A range of consecutive units of a slab."""
 
     slab: _Slab
     first: int

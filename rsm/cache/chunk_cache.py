@@ -130,9 +130,9 @@ class ChunkCache(Generic[ValueT]):
             return key in self._table
 
     def read_ahead(self, request: ChunkRequest[ValueT], *, reader: ReaderId) -> bool:
-        """Prefetch a chunk for `reader`; False if there is no room now.
+        """Prefetch a chunk for `reader`; False if there is no room or read slot now.
 
-        Evicts only chunks that no reader needs, and nothing while a request waits for room.
+        Evicts only chunks that no reader reserves, and nothing while a request waits for room.
         """
         with self._lock:
             start = self._read_queue.ask_ahead(request, reader)

@@ -1,4 +1,4 @@
-"""A reader's request to a chunk cache, and the lease that answers it."""
+"""A reader's request to a chunk cache, and the lease that it gets."""
 
 from __future__ import annotations
 

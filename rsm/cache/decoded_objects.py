@@ -13,8 +13,8 @@ ValueT = TypeVar("ValueT")
 class DecodedObjects(Generic[ValueT]):
     """A cache that evicts the least recently used object. Thread-safe.
 
-    Memory: `budget_bytes`, counted in encoded lengths; it does not cache an object that exceeds
-    the whole budget. Threads that miss the same key at once each load it.
+    Memory: `budget_bytes`, counted in encoded lengths; an object that exceeds it evicts all others
+    and itself. Threads that miss the same key at once each load it.
     """
 
     def __init__(self, *, budget_bytes: int) -> None:

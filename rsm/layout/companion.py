@@ -1,4 +1,4 @@
-"""The companion object of a segment, `.meta`: what is stored in addition to the segment's bytes.
+"""The companion object of a segment, `.meta`: the data stored in addition to its bytes.
 
     bytes   content
     0-3     magic 52 4C 4D 43, "RLMC"

@@ -2,7 +2,7 @@
 
     <prefix>/originals/<topic>-<topic id>/<number>.json
 
-The number has ten digits and counts from 0; the highest one is valid. Segment keys differ: they
+The number has ten digits and counts from 0; the highest one counts. Segment keys differ: they
 begin with a topic and its id. The content is JSON for people and programs, see
 docs/formats/originals.md. Must not know who writes or restores originals.
 """

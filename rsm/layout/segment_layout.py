@@ -27,7 +27,7 @@ _CLUSTER_ID_KEY = "kafkaclusterid"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectOrigin:
-    """The writer of objects, for people who inspect the store; no code reads it back (PIP-17)."""
+    """The writer of objects, for people who inspect the store; no code reads it (PIP-17)."""
 
     software_version: str
     cluster_id: str

@@ -82,7 +82,7 @@ class OffsetIndex:
             yield OffsetIndexEntry(offset=self.base_offset + relative, position=position)
 
     def lookup(self, offset: int) -> OffsetIndexEntry:
-        """Return the last entry at or below `offset`; without one the segment's begin."""
+        """Return the last entry at or below `offset`; without one the segment's start."""
         relative = offset - self.base_offset
         following = bisect_right(range(len(self)), relative, key=self._relative_offset)
         if not following:

@@ -17,7 +17,7 @@ from rsm.segment.ranges import ByteRange
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeBody:
-    """The begin of a response: `length_bytes`, fewer than requested at the chunk's end.
+    """The start of a response: `length_bytes`, fewer than requested at the chunk's end.
 
     If the store does not send a length it is None; `pieces` must then raise RetriableError on an
     early end. `version` is the store's id of exactly this content, None if it has none.
@@ -46,7 +46,7 @@ class ReadLimits:
 def read_on(open_range: OpenRange, positions: ByteRange, limits: ReadLimits) -> bytes:
     """Read the bytes at `positions`, fewer only at the chunk's end.
 
-    Raises the errors of `open_range`, RetriableError beyond a limit, CorruptError if the store
+    Raises the errors of `open_range`, RetriableError above a limit, CorruptError if the store
     sends too many bytes. Memory: twice the range.
     """
     reading = _Reading(positions, limits)
@@ -68,7 +68,7 @@ class _Reading:
         self._deadline_s = time.monotonic() + limits.timeout_ms / 1000
 
     def take(self, body: RangeBody) -> None:
-        """Take the bytes of `body`; raise if it broke off beyond the limits."""
+        """Take the bytes of `body`; raise if it broke off and a limit is reached."""
         self._openings_left -= 1
         self.version = body.version
         if body.length_bytes is not None:

@@ -179,7 +179,7 @@ class ChunkStorage(ABC):
         return ()
 
     def forget(self, name: str) -> None:  # noqa: B027 - most have no cache
-        """Drop the cached content of a chunk: it was not what was stored.
+        """Drop the cached content of a chunk, because it may differ from the stored content.
 
         Sends no request to the store. Only stores with a cache override this.
         """

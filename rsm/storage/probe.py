@@ -178,6 +178,6 @@ class _Probe:
         return self._storage.read_range(name, positions)
 
 
-def _require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - it is what is asserted
+def _require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as an assertion
     if not holds:
         raise CorruptError("the store answers wrongly", found=otherwise)

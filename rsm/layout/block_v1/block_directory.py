@@ -69,7 +69,7 @@ class BatchSequence:
         pieces = self.batches
         end_position = positions.end_position - self.last.log_position
         pieces[-1] = pieces[-1][: max(end_position, 0)]
-        # The begin may be several batches before the wanted position: skip those.
+        # Several batches may precede the wanted position: skip those.
         before_bytes = positions.start_position - self.start_log_position
         for number, piece in enumerate(pieces):
             if len(piece) > before_bytes:
@@ -106,7 +106,7 @@ class BlockDirectory:
     def runs(self, positions: ByteRange, known: LogPoint | None = None) -> list[EntryRun]:
         """Return the runs to read for a range within the log: one for each block.
 
-        `known` is a batch at or below the range's begin.
+        `known` is a batch at or below the range's start.
         """
         begin = self._points.floor(positions.start_position)
         if known is not None and known.log_position > begin.log_position:

@@ -83,7 +83,7 @@ def padding(length_bytes: int) -> bytes:
 def check_padding(content: bytes | memoryview, *, name: str, position: int, phase: int = 0) -> None:
     """Check that `content`, at `position`, is padding that continues after `phase` bytes.
 
-    Raises CorruptError that names the first wrong byte.
+    Raises CorruptError with the position of the first wrong byte.
     """
     phase %= len(_PADDING)
     expected = padding(len(content) + phase)[phase:]

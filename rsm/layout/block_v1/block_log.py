@@ -50,7 +50,7 @@ class _Pass:
         self._next_entry_id = 0
         self._left_in_block_bytes = 0
         self._left_in_batch_bytes = 0
-        self._started = bytearray()  # the begin of a batch with incomplete length
+        self._started = bytearray()  # the first bytes of a batch, until its length is known
         self._out = memoryview(bytearray(_BUFFER_BYTES))
         self._filled_bytes = 0
 

@@ -1,7 +1,7 @@
 """Layout `block_v1`: a log segment as a ledger that Pulsar offloaded (PIP-17).
 
 Each segment is three objects, written in this order: the data object in blocks, the index object,
-and the companion, with the same content as a `.meta` of the layout `raw`. The ledger is the log
+and the companion, with the content of the layout `raw`'s `.meta`. The ledger is the log
 segment, its id the base offset; an entry is a record batch, numbered from 0. The index object has
 the positions of batches, so that locating bytes takes one lookup. Pure.
 """

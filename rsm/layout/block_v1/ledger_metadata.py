@@ -2,7 +2,7 @@
 
 Decodes, checks and encodes the protobuf message (rsm/layout/proto/ledger_metadata.proto). Pulsar's
 readers need the length, the last entry id and the state. All other fields are kept, so that a
-decoded message is encoded byte for byte. Pure.
+decoded message encodes to the same bytes. Pure.
 """
 
 from __future__ import annotations

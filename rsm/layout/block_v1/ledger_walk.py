@@ -1,7 +1,7 @@
 """A walk through the entries of a ledger's data object, block by block, with all checks.
 
-It has the read buffer: a request is served from it, or reads a range of its length into it. It
-checks each length against the block's end before a read or an allocation. Pure.
+A walk has a read buffer and reads ranges of its length. It checks each length against the block's
+end before a read or an allocation. Pure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ READ_BUFFER_BYTES = 1 << 20
 
 
 class EntryPositions(Protocol):
-    """Noted by reads of data objects: entry ids and the positions of their headers."""
+    """The entry ids and header positions that earlier reads of data objects noted."""
 
     def floor(self, key: str, at: int) -> tuple[int, int] | None: ...
 

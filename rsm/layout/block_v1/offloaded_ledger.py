@@ -1,9 +1,9 @@
 """OffloadedLedger: a ledger in block format v1, open for reading (PIP-17's ReadHandle).
 
 It finds an entry by binary search in the index and in the positions that earlier reads noted. From
-there it walks entry by entry, in ranges of the read buffer's length. It checks all that it passes:
-block headers and padding against the index, each entry id, and each length before it reads by it.
-The format has no checksum of entries. Pure.
+there it walks entry by entry, in ranges of the read buffer's length. On the way it checks block
+headers and padding against the index, each entry id, and each length before it reads by it. The
+format has no checksum of entries. Pure.
 Source: Pulsar's BlobStoreBackedReadHandleImpl.
 """
 

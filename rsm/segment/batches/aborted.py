@@ -1,7 +1,7 @@
 """Isolation levels, and the batches that readers of committed records skip. Pure.
 
-A producer has one transaction at a time in a partition, so each of its transactional batches
-between the first offset of an aborted transaction and its marker belongs to that transaction.
+A producer has one transaction at a time in a partition. So its transactional batches from an
+aborted transaction's first offset to the marker belong to that transaction.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Converts errors of Azure's store or of its SDK to rlm's errors.
 
 A retry succeeds after an operator repaired permissions, credentials or containers. Such errors are
-therefore retriable, and say what to repair.
+therefore retriable, with a message about the repair.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class AzureChunkStorage(ObjectChunkStorage):
                     initial_backoff=1, increment_base=2, retry_total=settings.max_attempts - 1
                 ),
                 max_single_get_size=_MAX_SINGLE_GET_BYTES,
-                # Above any upload: this class alone decides what is one request.
+                # Above any upload, so that this class decides which content is one request.
                 max_single_put_size=settings.upload_memory_bytes + settings.part_bytes,
             )
         except ValueError as error:

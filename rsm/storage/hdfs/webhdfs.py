@@ -51,7 +51,7 @@ class WebHdfs:
         self._active = settings.namenode_urls[0]
 
     def ask(self, method: str, path: str, op: str, **parameters: object) -> Mapping[str, Any]:
-        """Send a request that the name node answers in JSON; empty for an empty response."""
+        """Send a request to the name node; return its JSON, empty for an empty response."""
         with self._namenode(method, path, op, parameters) as answer:
             return self._document(answer)
 

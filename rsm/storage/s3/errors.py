@@ -1,8 +1,8 @@
 """Converts errors of S3 or of its SDK to rlm's errors.
 
 A retry succeeds after an operator repaired permissions, credentials, clocks or buckets. Such errors
-are therefore retriable, and say what to repair. Only errors that no retry fixes blame the
-configuration.
+are therefore retriable, with a message about the repair. Errors that no retry fixes are
+InvalidConfigError.
 """
 
 from __future__ import annotations

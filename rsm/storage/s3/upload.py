@@ -75,7 +75,7 @@ class S3Uploads:
         return reader.checksum
 
     def look(self, attributes: Mapping[str, str], *, creation: str = "") -> dict[str, object]:
-        """Return what a creation sends in addition to the content: settings and user metadata."""
+        """Return the settings and the user metadata of a creation."""
         metadata = encode_metadata(attributes, creation=creation or uuid4().hex)
         return {**self._look, "Metadata": metadata}
 

@@ -31,7 +31,7 @@ class ObservedChunkStorage(ChunkStorageWrapper):
     """Passes each request on, and reports its end to `observe` and the log.
 
     `delete_many` is one request with the result of the first name that failed. A listing ends with
-    its iterator, so its time includes its caller's. A request is slow beyond `slow_ms` plus a
+    its iterator, so its time includes its caller's. A request is slow above `slow_ms` plus a
     millisecond for each KiB that it moves. Slow requests, except listings, log a warning.
     """
 

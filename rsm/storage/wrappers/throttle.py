@@ -1,7 +1,7 @@
 """A chunk storage with limits of bytes and of requests per second.
 
-A request beyond a limit waits in its caller's thread; none is refused. Both limits apply on
-average; after a pause, at most the unused amount of one second is available at once.
+A request above a limit waits in its caller's thread; none is refused. Both limits apply on
+average: after a pause, at most the unused amount of one second is available at once.
 """
 
 from __future__ import annotations
