@@ -110,8 +110,8 @@ class LogSegmentData:
     """The data to copy for one rolled segment (KIP-405).
 
     `batches` yields (base offset, size in bytes) of each batch of `log` in order, by the headers.
-    It can run repeatedly, and costs less than a pass over the content; None if there is no such
-    way. Raises the errors of `log`.
+    It can run repeatedly, and costs less than a pass over the content; None if no such way
+    exists. Raises the errors of `log`.
     """
 
     offsets: OffsetRange

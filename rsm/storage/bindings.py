@@ -22,7 +22,7 @@ class FilesystemSettings:
     access: FileAccess = DEFAULT_ACCESS
 
 
-# Without the memory store: trimmed segments must be durable.
+# Excludes the memory store, because trimmed segments must be durable.
 StoreSettings = FilesystemSettings | AzureSettings | GcsSettings | HdfsSettings | S3Settings
 """The identity of a store, and how to access it."""
 

@@ -1,7 +1,7 @@
 """Checks a stored record batch before it may be served.
 
-Checks its CRC, that its offsets ascend within the segment's, and that its leader epoch is the
-segment's. Pure.
+The checks cover its CRC, its offsets, which must ascend within the segment's, and its leader epoch.
+Pure.
 """
 
 from __future__ import annotations

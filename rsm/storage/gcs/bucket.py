@@ -52,7 +52,7 @@ class GcsBucket:
         return self._opened().bucket(self.settings.bucket).blob(name)
 
     def blobs(self, **which: object) -> Iterator[Blob]:
-        """Return an iterator over objects. Both may raise SDK_ERRORS."""
+        """Return an iterator over objects. The call and the iteration raise SDK_ERRORS."""
         return iter(self._opened().list_blobs(self.settings.bucket, **which, **self.bounds))
 
     def check_access(self) -> None:
@@ -68,7 +68,7 @@ class GcsBucket:
 
     @contextmanager
     def errors(self, name: str) -> Iterator[None]:
-        """Convert the SDK's errors; `name` becomes part of their context."""
+        """Convert the SDK's errors; `name` is part of their context."""
         with self._spelling({"name": name}):
             try:
                 yield

@@ -2,8 +2,8 @@
 
 Supports neither append nor truncate. An object counts as absent only if the store says so of its
 key: HEAD returns 404 also for a missing bucket, so a GET then distinguishes the two. A read that
-breaks off continues with the same ETag only. Deletion needs the permissions to delete and to read,
-listing and the access check the permission to list.
+breaks off continues with the same ETag only. Deletion needs the permissions to delete and to read.
+Listing and the access check need the permission to list.
 
 Memory: that of rsm.storage.s3.upload, the range being read, a page of 1000 names.
 """

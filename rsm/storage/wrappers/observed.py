@@ -19,7 +19,7 @@ from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 OK = "ok"
 
 Observe = Callable[[str, str, int], None]
-"""Gets a request's operation, its result (`ok` or the error's class) and its milliseconds.
+"""Receives a request's operation, its result (`ok` or the error's class) and its milliseconds.
 
 Thread-safe.
 """
