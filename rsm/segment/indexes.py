@@ -140,7 +140,8 @@ class TimeIndex:
     def parse(cls, data: bytes, *, offsets: OffsetRange) -> Self:
         """Parse the time index of a segment with `offsets`.
 
-        Raises CorruptError if timestamps do not ascend strictly, or offsets descend or leave `offsets`.
+        Raises CorruptError if timestamps do not ascend strictly, or offsets descend or leave the
+        bounds.
         """
         _require_whole_entries("time index", data, TIME_ENTRY)
         index = cls(base_offset=offsets.start_offset, data=data)

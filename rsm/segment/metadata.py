@@ -37,7 +37,7 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """The process that decided. `incarnation` distinguishes a process from the one before a restart."""
+    """The process that decided. `incarnation` distinguishes it from the one before a restart."""
 
     broker_id: int
     leader_epoch: int
@@ -52,7 +52,7 @@ class RemoteLogSegmentMetadata:
     within them. They begin above the base offset if the log start was inside the segment; the
     offsets below are not readable. `objects` are named before the first byte is written, and
     `layout` names their layout. `custom_metadata` are the storage manager's own bytes (KIP-917).
-    `unknown_fields` are protobuf fields of a newer version. `in_state` returns a copy in another state.
+    `unknown_fields` are a newer version's protobuf fields. `in_state` copies it to another state.
 
     An instance made `on_demand` is equal, but reads each field at the first access.
     """

@@ -1,1 +1,1 @@
-"""The schema of a segment's companion object, and the code generated from it."""
+"""The schemas of companions and of ledger metadata, and the code generated from them."""
