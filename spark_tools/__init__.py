@@ -1,1 +1,1 @@
-"""Spark jobs and data source over store and metadata. May import rsm and rlmm, never rlm."""
+"""Runs Spark jobs and a data source over store and metadata. May import rsm and rlmm, never rlm."""

@@ -1,4 +1,4 @@
-"""What is asked of the cluster: ids and partitions of the topics that a user names, and offsets."""
+"""Looks up topics, partitions and offsets in the cluster, and creates the dead letter topic."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from rsm.segment.ids import TopicIdPartition, id_from_text
 from rsm.segment.ranges import OffsetRange
 
 MAX_TIMEOUT_MS = 3_600_000
-"""That of a request, by librdkafka's rd_kafka_AdminOptions_set_request_timeout."""
+"""The longest request timeout of librdkafka's rd_kafka_AdminOptions_set_request_timeout."""
 
 _INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 
 class MissingTopicError(InvalidConfigError):
-    """The cluster answers, and has no such topic."""
+    """The cluster answered that it has no such topic."""
 
 
 def find_partitions(
     client: Mapping[str, str], topics: Sequence[str], *, timeout_ms: int
 ) -> dict[str, tuple[TopicIdPartition, ...]]:
-    """All partitions of each topic, ascending.
+    """Return all partitions of each topic, ascending.
 
-    MissingTopicError names the topic that there is not; InvalidConfigError says that the cluster
-    cannot be reached, or what of the client's configuration is wrong.
+    Raises MissingTopicError with the name of a topic that does not exist. Raises
+    InvalidConfigError if the cluster is unreachable or the client's configuration is invalid.
     """
     found: dict[str, tuple[TopicIdPartition, ...]] = {}
     for topic, description in _describe(client, topics, timeout_ms).items():
@@ -56,9 +56,9 @@ def find_partitions(
 def find_topics(
     client: Mapping[str, str], pattern: re.Pattern[str], *, timeout_ms: int
 ) -> tuple[str, ...]:
-    """The topics whose whole names match, but for Kafka's own, ascending.
+    """Return the topics whose whole names match, ascending, without Kafka's internal topics.
 
-    InvalidConfigError if none does, or as find_partitions raises it.
+    Raises InvalidConfigError if none matches, or for the reasons of find_partitions.
     """
     admin = _admin(client)
     try:
@@ -82,9 +82,9 @@ def find_local_offsets(
     read_committed: bool,
     timeout_ms: int,
 ) -> dict[TopicIdPartition, OffsetRange]:
-    """What the brokers have of each partition now; committed: up to the first open transaction.
+    """Return the brokers' range of offsets per partition; committed: to the last stable offset.
 
-    RetriableError if a leader does not answer.
+    Raises RetriableError if a leader does not answer.
     """
     admin = _admin(client)
     level = IsolationLevel.READ_COMMITTED if read_committed else IsolationLevel.READ_UNCOMMITTED
@@ -118,10 +118,10 @@ def ensure_dead_letter_topic(
     replicated_as: str,
     timeout_ms: int,
 ) -> None:
-    """Create a topic for letters, which are kept for ever, replicated as `replicated_as` is.
+    """Create a topic without retention for dead letters, unless it exists.
 
-    Nothing happens if it is there. InvalidConfigError if it cannot be created or the other cannot
-    be found.
+    It gets the replication factor of the topic `replicated_as`. Raises InvalidConfigError if the
+    topic cannot be created or `replicated_as` cannot be found.
     """
     model = _describe(client, [replicated_as], timeout_ms)[replicated_as]
     replication_factor = min(len(each.replicas) for each in model.partitions)
@@ -143,7 +143,7 @@ def ensure_dead_letter_topic(
 def _describe(
     client: Mapping[str, str], topics: Sequence[str], timeout_ms: int
 ) -> dict[str, TopicDescription]:
-    """As find_partitions raises."""
+    """Raise the errors of find_partitions."""
     admin = _admin(client)
     asked = admin.describe_topics(
         TopicCollection(list(topics)), request_timeout=_request_timeout_s(timeout_ms)
@@ -154,7 +154,7 @@ def _describe(
             found[topic] = future.result()
         except KafkaException as exception:
             error: KafkaError = exception.args[0]
-            if error.code() < 0:  # librdkafka's own: no broker said it
+            if error.code() < 0:  # librdkafka's own code: no broker answered
                 raise InvalidConfigError(
                     "the brokers don't answer",
                     servers=client.get("bootstrap.servers"),
@@ -171,7 +171,7 @@ def _describe(
 
 
 def _request_timeout_s(timeout_ms: int) -> float:
-    """InvalidConfigError for more than the client takes."""
+    """Raise InvalidConfigError for more than MAX_TIMEOUT_MS."""
     if timeout_ms > MAX_TIMEOUT_MS:
         raise InvalidConfigError(
             "the cluster cannot be given so long to answer",
@@ -182,7 +182,7 @@ def _request_timeout_s(timeout_ms: int) -> float:
 
 
 def _admin(client: Mapping[str, str]) -> AdminClient:
-    """InvalidConfigError for a key or a value that librdkafka does not know."""
+    """Raise InvalidConfigError for a key or a value that librdkafka does not know."""
     try:
         return AdminClient(dict(client), logger=logging.getLogger("librdkafka.admin"))
     except KafkaException as exception:

@@ -1,16 +1,16 @@
-"""What the jobs' command lines share: where cluster and store are, and how a job ends.
+"""Defines the arguments that all jobs share, and the exit codes and summaries of jobs.
 
 exit code 0  done
           1  failed
-          2  the command line, the configuration or what it names is wrong
-          3  nothing was decided, because a source did not answer whole (audit)
+          2  invalid command line or configuration, or something that they name is missing
+          3  undecided, because a source did not answer completely (audit)
           4  done, and data is lost or damaged
           5  done, and some of the work failed
-          6  there was nothing to do
+          6  nothing to do
         130  ended by Ctrl-C
         143  ended by SIGTERM
 
-`--fail-on` chooses which of 4, 5 and 6 a job exits with; it exits with 0 for the others.
+`--fail-on` selects which of 4, 5 and 6 a job exits with; it exits with 0 for the others.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FAILED, _WRONG, _BY_SIGNAL = 1, 2, 128
 
 
 class JobOutcome(Enum):
-    """How a job ended that ended by itself; the value is its name in `--fail-on` and summaries."""
+    """How a job ended by itself; the value is its name in `--fail-on` and in summaries."""
 
     DONE = "done"
     UNDECIDED = "undecided"
@@ -58,19 +58,19 @@ _CHOSEN = (JobOutcome.DATA_LOSS, JobOutcome.FAILED_WORK, JobOutcome.NOTHING_TO_D
 
 
 def count_above_zero(text: str) -> int:
-    """For argparse, which tells its error: 0 of something means nothing here."""
+    """Parse a whole number above 0, for an option where 0 has no meaning."""
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"not a whole number above 0: {text!r}")
     return int(text)
 
 
 def count_or_zero(text: str) -> int:
-    """The same, and 0."""
+    """Parse a whole number, 0 included."""
     return 0 if text == "0" else count_above_zero(text)
 
 
 def size_in_bytes(text: str) -> int:
-    """A number of bytes with one of the units KiB, MiB and GiB, or without."""
+    """Parse a number of bytes, with one of the units KiB, MiB and GiB or without a unit."""
     number, unit = text, 1
     for name, factor in _UNITS.items():
         if text.lower().endswith(name.lower()):
@@ -81,7 +81,7 @@ def size_in_bytes(text: str) -> int:
 
 
 def _timeout_s(text: str) -> int:
-    """No longer than the Kafka client takes."""
+    """Parse a number of seconds up to the Kafka client's maximum."""
     seconds, most = count_above_zero(text), MAX_TIMEOUT_MS // 1000
     if seconds > most:
         raise argparse.ArgumentTypeError(f"more than {most}: {text!r}")
@@ -89,7 +89,7 @@ def _timeout_s(text: str) -> int:
 
 
 def shared_arguments(name: str, description: str) -> argparse.ArgumentParser:
-    """A parser with the arguments of all jobs."""
+    """Return a parser with the arguments of all jobs."""
     parser = argparse.ArgumentParser(prog=name, description=description)
     parser.add_argument("--config", metavar="FILE", help="the file that `rlm run` takes")
     parser.add_argument(
@@ -141,9 +141,9 @@ def ended(
     counts: Mapping[str, int],
     details: Mapping[str, object] | None = None,
 ) -> int:
-    """Write the summary, if one is wanted; the exit code.
+    """Write the summary if the command line names a file; return the exit code.
 
-    `counts` are the job's own, and so are `details`, further keys of the summary.
+    `counts` are the job's own counts. `details` are additional keys of the summary.
     """
     is_reported = outcome not in _CHOSEN or outcome in arguments.fail_on
     exit_code = _EXIT_CODES[outcome] if is_reported else 0
@@ -157,13 +157,13 @@ def ended(
     if arguments.summary is not None:
         try:
             _write_summary(arguments.summary, summary)
-        except OSError as error:  # the exit code says what became of the work
+        except OSError as error:  # the exit code still reports the job's outcome
             sys.stderr.write(f"{name}: no summary: {error}\n")
     return exit_code
 
 
 def _write_summary(path: Path, summary: Mapping[str, object]) -> None:
-    """Whole or not at all, unless it is no file but a device, say."""
+    """Write atomically, or in place if the path is a device, a pipe or a mount."""
     text = json.dumps(summary, indent=2) + "\n"
     if path.exists() and (not path.is_file() or path.is_mount()):
         path.write_text(text, encoding="utf-8")
@@ -174,7 +174,7 @@ def _write_summary(path: Path, summary: Mapping[str, object]) -> None:
 
 
 def _begin_summary(path: Path) -> None:
-    """Replace an earlier summary by one of a running job. InvalidConfigError if that fails."""
+    """Replace an earlier summary by one of a running job. Raises InvalidConfigError."""
     try:
         _write_summary(path, {"outcome": "running"})
     except (OSError, ValueError) as error:
@@ -184,7 +184,7 @@ def _begin_summary(path: Path) -> None:
 
 
 def given_options(arguments: argparse.Namespace) -> dict[str, str]:
-    """The keys that were given. InvalidConfigError for one without a value."""
+    """Return the given keys. Raises InvalidConfigError for an `--option` without a value."""
     values: dict[str, str] = {}
     for text in arguments.option:
         key, equals, value = text.partition("=")
@@ -197,9 +197,9 @@ def given_options(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def require_known(options: Mapping[str, str], *, passed_on: tuple[str, ...] = ()) -> None:
-    """InvalidConfigError for an option that a job does not read: misspelt, the default would hold.
+    """Raise InvalidConfigError for an unknown option: a misspelled key would leave its default.
 
-    `passed_on` are what keys begin with that others know.
+    `passed_on` are prefixes of keys that other components validate.
     """
     for name in options:
         if name not in KEYS and not name.startswith((CLIENT_PREFIX, *passed_on)):
@@ -209,18 +209,18 @@ def require_known(options: Mapping[str, str], *, passed_on: tuple[str, ...] = ()
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """SIGINT and SIGTERM raise KeyboardInterrupt, so that nothing is left behind.
+    """Raise KeyboardInterrupt on SIGINT and SIGTERM, so that the job cleans up.
 
-    Some libraries put an error of their own in its place: a Kafka consumer that is being made, a
-    connection with Spark that ends. A program that a signal has reached exits as by the signal.
+    Some libraries replace it by an error of their own, for example a Kafka consumer during its
+    creation. After a signal, the program exits with the signal's code in any case.
     """
     received: list[int] = []
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
-        if number == signal.SIGTERM:  # a second one doesn't cut off what is being cleared away
+        if number == signal.SIGTERM:  # a second one must not interrupt the cleanup
             signal.signal(number, signal.SIG_IGN)
         received.append(number)
-        logging.disable()  # what talks with Spark logs at length that it was interrupted
+        logging.disable()  # PySpark logs long stack traces after an interrupt
         raise KeyboardInterrupt
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -233,10 +233,10 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 def run_job(name: str, job: Callable[[], int], *, summary: Path | None = None) -> None:
-    """Run it and exit; an error of ours, of a disk, or one that Spark hands on, is one line.
+    """Run the job and exit. Expected errors, also of disks and Spark, print one line.
 
-    A job that ends by itself has written its summary; of one that fails or is interrupted it is
-    written here.
+    A job that ends by itself has written its summary. For a job that fails or is interrupted, this
+    function writes it.
     """
     try:
         if summary is not None:
@@ -263,7 +263,7 @@ def run_job(name: str, job: Callable[[], int], *, summary: Path | None = None) -
 
 
 def _record_failure(name: str, summary: Path | None, exit_code: int, reason: str) -> None:
-    """Write the summary of a failed job, if one is wanted and if the file can be written."""
+    """Write a failed job's summary if the command line names a file; ignore a failed write."""
     if summary is None:
         return
     failed = {"job": name, "exit_code": exit_code, "outcome": "failed", "error": reason}

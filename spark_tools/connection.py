@@ -1,8 +1,7 @@
-"""How the jobs reach the cluster and the store, from options as Spark hands them over.
+"""Parses the options that address cluster and store, for all jobs and the data source.
 
-The keys are those of the file that `rlm run` takes. They may all stand in such a file, which the
-option `config` names and only the driver reads; an option wins over the file. Keys of the file that
-the jobs have no use for are left to those who do.
+The keys are those of the file that `rlm run` takes. The option `config` names such a file, which
+only the driver reads. An option overrides the file. Keys that the jobs do not use are ignored.
 """
 
 from __future__ import annotations
@@ -36,36 +35,36 @@ _DEAD_LETTER_TOPIC = "remote.delete.dead.letter.topic"
 _SPARKS_BOOTSTRAP = "kafka.bootstrap.servers"
 OPTION_PREFIXES = (CLIENT_PREFIX, PREFIX, "rlmm.", "rsm.")
 OPTIONS = frozenset({CONFIG, _BOOTSTRAP, _SPARKS_BOOTSTRAP})
-"""Options, besides those with a prefix, that are read here."""
+"""Options without a prefix that this module reads."""
 KEYS = (
     OPTIONS | {_METADATA_TOPIC, _KEY_PREFIX, _ORPHAN_GRACE, _DEAD_LETTER_TOPIC} | store_options.KEYS
 )
-"""All that are read here but those of the client, which knows its own."""
+"""All keys that this module reads, without the client's, which librdkafka validates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreConnection:
-    """Where segments are stored; executors are handed this."""
+    """Where segments are stored. Spark sends it to the executors."""
 
     settings: StoreSettings
     key_prefix: str
 
     def __post_init__(self) -> None:
-        """InvalidConfigError for a prefix that cannot be one."""
+        """Raise InvalidConfigError for an invalid prefix."""
         ObjectKeys(prefix=self.key_prefix)
 
     def open(self) -> RemoteStorageManager:
-        """Raises InvalidConfigError for a store that cannot be reached as it is configured."""
+        """Open the store. Raises InvalidConfigError for a store that the settings cannot open."""
         return SegmentStorageManager(
             storage=self.open_chunks(), keys=self.keys, layouts=(RawLayout(), BlockV1Layout())
         )
 
     def open_chunks(self) -> ChunkStorage:
-        """The same store as objects. InvalidConfigError."""
+        """Open the same store as chunks. Raises InvalidConfigError."""
         return open_storage(self.settings)
 
     def require_answer(self) -> None:
-        """InvalidConfigError if the store is not reached. One that denies listing has answered."""
+        """Raise InvalidConfigError if the store does not answer. A denied listing is an answer."""
         try:
             self.require_listing()
         except InvalidConfigError as error:
@@ -74,16 +73,16 @@ class StoreConnection:
 
     @property
     def url(self) -> str:
-        """Where segments are, for people, without secrets."""
+        """The store's address for people, without secrets."""
         return store_options.store_url(self.settings, self.key_prefix)
 
     @property
     def listed_prefix(self) -> str:
-        """What the names of all objects begin with."""
+        """The prefix of all objects' names."""
         return f"{self.key_prefix}/" if self.key_prefix else ""
 
     def require_listing(self) -> None:
-        """InvalidConfigError if the store cannot be listed from here now. Writes nothing."""
+        """Raise InvalidConfigError if this process cannot list the store. Writes nothing."""
         try:
             storage = self.open_chunks()
             try:
@@ -95,15 +94,15 @@ class StoreConnection:
 
     @property
     def keys(self) -> ObjectKeys:
-        """How segments' objects are named there."""
+        """The names of segments' objects in this store."""
         return ObjectKeys(prefix=self.key_prefix)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterConnection:
-    """The cluster, its metadata topic, and the store.
+    """The addresses and settings of the cluster, its metadata topic, and the store.
 
-    `client` is librdkafka's configuration, `values` are all keys that were given.
+    `client` is librdkafka's configuration. `values` are all given keys.
     """
 
     client: Mapping[str, str] = field(repr=False)
@@ -113,17 +112,17 @@ class ClusterConnection:
 
     @property
     def dead_letter_topic(self) -> str:
-        """Where letters about what is to be deleted are."""
+        """The topic of dead letters."""
         return self.values.get(_DEAD_LETTER_TOPIC, "__remote_segments_to_be_deleted")
 
     @property
     def dead_letter_topic_is_named(self) -> bool:
-        """Whether the user says which; the default one is there from the first letter on."""
+        """Whether the user names the topic; the default topic exists from its first record on."""
         return _DEAD_LETTER_TOPIC in self.values
 
     @property
     def orphan_grace_ms(self) -> int:
-        """What is younger may yet be told of by the metadata. InvalidConfigError."""
+        """The age below which metadata may not name an object yet. Raises InvalidConfigError."""
         text = self.values.get(_ORPHAN_GRACE, str(_DEFAULT_ORPHAN_GRACE_MS))
         if not text.isdecimal():
             raise InvalidConfigError(
@@ -133,9 +132,9 @@ class ClusterConnection:
 
     @classmethod
     def of(cls, options: Mapping[str, str], *, takes_kafkas: bool = False) -> ClusterConnection:
-        """With `takes_kafkas` the client is configured by options that begin with `kafka.` too.
+        """Parse the options; with `takes_kafkas`, `kafka.*` options configure the client too.
 
-        InvalidConfigError for what is missing, and for a file that cannot be read.
+        Raises InvalidConfigError for a missing option and for an unreadable file.
         """
         of_file = _file_values(options.get(CONFIG))
         values = {**of_file, **options}
@@ -161,7 +160,7 @@ def _servers(values: Mapping[str, str]) -> str | None:
 
 
 def _of_client(values: Mapping[str, str]) -> dict[str, str]:
-    """The settings of librdkafka among these keys."""
+    """Return the settings of librdkafka among these keys."""
     return {
         key.removeprefix(CLIENT_PREFIX): value
         for key, value in values.items()
@@ -170,7 +169,7 @@ def _of_client(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _require_topic_names(values: Mapping[str, str]) -> None:
-    """An empty name is none, and not the default's either."""
+    """Raise InvalidConfigError for an empty name, which does not select the default."""
     for key in (_METADATA_TOPIC, _DEAD_LETTER_TOPIC):
         if not values.get(key, "default").strip():
             raise InvalidConfigError(

@@ -1,10 +1,10 @@
-"""The Spark data source `rlm`: stored segments as rows, read past the brokers.
+"""Provides the Spark data source `rlm`, which reads stored segments as rows without the brokers.
 
     register(spark)
     spark.read.format("rlm").option("config", "rlm.properties").option("subscribe", "orders").load()
 
-Planned on the driver from the metadata topic, once per DataFrame; executors get pieces of segments
-and read nothing but the store.
+The driver plans once per DataFrame, from the metadata topic. Executors receive parts of segments
+and read the store. They read a broker only for records that are not stored, if options ask for it.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _EXPLAINED = "topic string, partition int, start_offset bigint, end_offset bigin
 
 
 class SegmentRowsReader(DataSourceReader):
-    """A batch query over what is stored when it is planned.
+    """A batch query over the segments that are stored when Spark plans it.
 
-    It takes no filters: Spark plans a relation once for all of its uses, so the filter of the use
-    that is planned last would hold for the others too. Options choose what is read.
+    It takes no filters. Spark plans a relation once for all of its uses, so the filter of the last
+    planned use would apply to the other uses too. Options select the records.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SegmentRowsReader(DataSourceReader):
         self._keeper_address = keeper_address
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Raises InvalidConfigError, NotFoundError, RetriableError: nothing was read then."""
+        """Plan the query. Raises InvalidConfigError, NotFoundError or RetriableError."""
         show_log()
         planned_at = datetime.now(UTC)
         with in_one_sentence(), kept_leases(self._keeper_address) as leases:
@@ -76,21 +76,22 @@ class SegmentRowsReader(DataSourceReader):
 
 
 class RlmDataSource(DataSource):
-    """Options: docs/spark.md.
+    """The data source `rlm`; docs/spark.md lists its options.
 
-    `keeper_address` is where the leases of queries are kept; `parallelism` as in ReadOptions.
+    `keeper_address` is the address of the process that renews the queries' leases. `parallelism` is
+    that of ReadOptions.
     """
 
     keeper_address: str | None = None
     parallelism: int = 0
-    _decoding: Decoding | None = None  # Spark keeps this object from `load()` on, pickled
+    _decoding: Decoding | None = None  # Spark pickles this object at `load()` and reuses it
 
     @classmethod
     def name(cls) -> str:
         return "rlm"
 
     def schema(self) -> str:
-        """Spark asks when the user calls `load()`: what is wrong is said there.
+        """Return the columns at `load()`, so that the user sees configuration errors there.
 
         Raises InvalidConfigError, RetriableError.
         """
@@ -116,7 +117,7 @@ class RlmDataSource(DataSource):
         self, options: ReadOptions, schema: StructType
     ) -> tuple[ReadOptions, Decoding]:
         decoding = self._decoding
-        if decoding is None:  # the user gives the schema of Spark
+        if decoding is None:  # the user gave Spark a schema
             decoding = resolve(options.decode, options.topics)
         return _with_schema(options, decoding, schema)
 
@@ -126,22 +127,22 @@ class RlmDataSource(DataSource):
 
 
 def register(spark: SparkSession, *, lease_idle_s: float = LEASE_IDLE_S) -> None:
-    """Make the format `rlm` known to a session.
+    """Register the format `rlm` with a session.
 
-    The read leases of its queries are renewed while the application runs jobs, and released when
-    none has run for `lease_idle_s`, and when the process ends.
+    The queries' read leases are renewed while the application runs jobs. They are released after
+    `lease_idle_s` without a job, and when the process ends.
     """
     keeper = application_keeper(spark, idle_s=lease_idle_s)
     address = None if keeper is None else keeper.address
-    # A class of its own, for Spark sends a class that can be imported by its name alone.
+    # One class per session: Spark sends an importable class by its name alone, without attributes.
     own = {"keeper_address": address, "parallelism": _parallelism(spark)}
     spark.dataSource.register(type("RlmDataSource", (RlmDataSource,), own))
 
 
 def explain(spark: SparkSession, **options: str) -> DataFrame:
-    """What `load()` with these options would read now, a row per partition.
+    """Return one row per partition: what `load()` with these options would read now.
 
-    Raises what the planning of a query does. Reads nothing of the store.
+    Raises the errors of a query's planning. Reads nothing from the store.
     """
     given = ReadOptions.of(options)
     parsed = replace(given, lease_ms=0, parallelism=_parallelism(spark))
@@ -151,7 +152,7 @@ def explain(spark: SparkSession, **options: str) -> DataFrame:
 
 
 def _parallelism(spark: SparkSession) -> int:
-    """The application's cores; 0 for a session of Spark Connect, which does not know them."""
+    """Return the application's cores; 0 for a Spark Connect session, which does not know them."""
     try:
         return spark.sparkContext.defaultParallelism
     except PySparkException:
@@ -177,7 +178,7 @@ def _row_of(summary: PartitionSummary) -> dict[str, object]:
 def _with_schema(
     options: ReadOptions, decoding: Decoding, schema: StructType
 ) -> tuple[ReadOptions, Decoding]:
-    """With the columns of a user's schema: some of the data source's, of its types."""
+    """Select the columns of a user's schema. Raises InvalidConfigError if names or types differ."""
     columns = decoding.columns(options.columns)
     decoded = decoding.spark_types(options.columns, quoted=False)
     own = {name: decoded.get(name) or spark_types((name,))[name] for name in columns}

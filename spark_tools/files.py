@@ -1,4 +1,4 @@
-"""Files that a job keeps beside what Spark writes; spark_tools.spark.hadoop_files has real ones."""
+"""Defines the files that a job keeps next to Spark's output; spark.hadoop_files implements it."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ from abc import ABC, abstractmethod
 
 
 class Files(ABC):
-    """Files and directories below one directory, by paths relative to it. One thread's."""
+    """Files and directories below one directory, by relative paths. Not thread-safe."""
 
     @abstractmethod
     def names(self, directory: str) -> list[str]:
-        """The names of what is in it, ascending; none if there is no such directory."""
+        """Return the names in a directory, ascending; none if it does not exist."""
 
     @abstractmethod
     def texts(self, directory: str) -> list[str]:
-        """The contents of all files in it and below, in no order; none if it is not there."""
+        """Return the contents of all files in and below it, unordered; none if it is missing."""
 
     @abstractmethod
     def read(self, path: str) -> str:
-        """All of a file; empty if there is no such file."""
+        """Return a whole file; empty if it does not exist."""
 
     @abstractmethod
     def write(self, path: str, text: str) -> None:
-        """Make the file, or replace what is in it."""
+        """Create the file or replace its content."""
 
     @abstractmethod
     def move(self, path: str, target: str) -> bool:
-        """Move a file; False, and nothing is changed, if `target` is there or `path` is not.
+        """Move a file; return False and change nothing if `target` exists or `path` does not.
 
-        As atomic as a rename of the file system. Of two moves to one target at once both may return
-        True where a rename replaces files (`file:`, S3); then the last one's content is there.
+        As atomic as the file system's rename. Where a rename replaces files (`file:`, S3), two
+        concurrent moves to one target may both return True, and the last one's content remains.
         """
 
     @abstractmethod
     def exists(self, path: str) -> bool:
-        """Whether there is a file or a directory."""
+        """Return whether there is a file or a directory."""
 
     @abstractmethod
     def remove(self, path: str) -> None:
-        """Remove a file, or a directory with all that is in it; none is as good."""
+        """Remove a file, or a directory with its content; do nothing if it does not exist."""

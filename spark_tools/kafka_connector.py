@@ -1,6 +1,6 @@
-"""The Kafka client's settings by Java's names, as Spark has them, and by those of librdkafka.
+"""Translates the Kafka client's settings between Java's names (Spark) and librdkafka's. Pure.
 
-Pure. What has no counterpart in Java's is given by `kafka.*` keys, which are passed on and win.
+Settings without a counterpart in Java come as `kafka.*` keys, which are passed on and override.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LOGIN_MODULES = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 
-# What librdkafka has by the same name, and by another one.
+# librdkafka's name for each setting of Java that it supports.
 _LIBRDKAFKAS = {
     **{name: name for name in (*_SAME, "sasl.mechanism", "ssl.endpoint.identification.algorithm")},
     "ssl.key.password": "ssl.key.password",
@@ -30,7 +30,7 @@ _LIBRDKAFKAS = {
 _TYPES = {"ssl.truststore.type": "PEM", "ssl.keystore.type": "PKCS12"}
 _LOGIN = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _INSTEAD = {"isolation.level": "the option isolation"}
-# How a consumer of Java's paces itself: nothing here does the same.
+# The pacing of Java's consumer: no setting here has the same effect.
 _PACING = (
     "auto.commit", "connections.max.idle", "default.api.timeout", "fetch.", "heartbeat.",
     "max.partition.fetch", "max.poll", "metadata.max.age", "receive.buffer", "reconnect.backoff",
@@ -39,9 +39,9 @@ _PACING = (
 
 
 def client_settings(options: Mapping[str, str]) -> dict[str, str]:
-    """Librdkafka's settings for a user's `kafka.*` options, as Spark's Kafka source takes them.
+    """Return librdkafka's settings for a user's `kafka.*` options of Spark's Kafka source.
 
-    Names may be in any case. InvalidConfigError for one that has no counterpart.
+    Names may have any case. Raises InvalidConfigError for an option without a counterpart.
     """
     found: dict[str, str] = {}
     for name, value in options.items():
@@ -63,7 +63,7 @@ def client_settings(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _login(jaas: str) -> dict[str, str]:
-    """User and password of a line that names one of the modules known here. InvalidConfigError."""
+    """Return user and password of a JAAS line with a known module. Raises InvalidConfigError."""
     login_options = dict(_LOGIN.findall(jaas))
     if (
         jaas.split()[:1] not in [[module] for module in _LOGIN_MODULES.values()]
@@ -79,9 +79,9 @@ def _login(jaas: str) -> dict[str, str]:
 
 
 def connector_options(client: Mapping[str, str], passed: Mapping[str, str]) -> dict[str, str]:
-    """Options for reading and writing; `passed` are the user's own `kafka.*` keys.
+    """Return Spark's options for reading and writing; `passed` are the user's `kafka.*` keys.
 
-    InvalidConfigError for a way to log in that only `kafka.sasl.jaas.config` can tell.
+    Raises InvalidConfigError for a login that only `kafka.sasl.jaas.config` can express.
     """
     options = {PREFIX + key: client[key] for key in _SAME if key in client}
     if "ssl.ca.location" in client:

@@ -1,7 +1,7 @@
-"""What Spark shows to who works in a notebook: what is wrong, without stack frames, and the plan.
+"""Shows a notebook's user errors without stack frames, and the plan's log.
 
-Spark's Python processes send the text of an error to the driver, and end. Source: PySpark's
-`handle_worker_exception`, which leaves the frames out where SPARK_HIDE_TRACEBACK is set.
+Spark's Python processes send an error's text to the driver and end. Source: PySpark's
+`handle_worker_exception`, which omits the frames if SPARK_HIDE_TRACEBACK is set.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _PACKAGE = "spark_tools"
 
 @contextmanager
 def in_one_sentence() -> Iterator[None]:
-    """Have an error of ours that leaves the block shown by its message alone.
+    """Make Spark show only the message of a TieredStorageError that leaves the block.
 
-    For processes of Spark's, which end with the error.
+    Only for Spark's processes, which end with the error.
     """
     try:
         yield
@@ -31,9 +31,9 @@ def in_one_sentence() -> Iterator[None]:
 
 
 def show_log() -> None:
-    """Have what is logged of plans on standard error, which Spark hands on to the driver's.
+    """Log plans to standard error, which Spark forwards to the driver's.
 
-    Nothing is changed where the user has set up logging.
+    Changes nothing if the user has configured logging.
     """
     logger = logging.getLogger(_PACKAGE)
     if not logger.hasHandlers():

@@ -1,4 +1,4 @@
-"""Values of the data source's options: text, as Spark hands it over, to what it means. Pure."""
+"""Parses the values of the data source's options from Spark's text. Pure."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ E = TypeVar("E", bound=Enum)
 
 
 class OptionValues:
-    """Options by their names in lower case: Spark writes them so, whatever the user wrote.
+    """Options by lower-case name: Spark lowers the case of the user's names.
 
-    Each method raises InvalidConfigError that names the option, what was found, and what may be.
+    Each method raises InvalidConfigError with the option, the found and the expected value.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._given = {name.lower(): value for name, value in options.items()}
 
     def names(self) -> list[str]:
-        """In lower case."""
+        """Return the names in lower case."""
         return list(self._given)
 
     def has(self, name: str) -> bool:
-        """Whether it was given."""
+        """Return whether the option was given."""
         return name.lower() in self._given
 
     def text(self, name: str) -> str | None:
-        """As it was given."""
+        """Return the given text."""
         return self._given.get(name.lower())
 
     def listed(self, name: str, expected: str) -> tuple[str, ...]:
-        """The parts between commas, without repetitions."""
+        """Return the parts between commas, without duplicates."""
         text = self._given[name.lower()]
         found = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
         if not all(found):
@@ -43,7 +43,7 @@ class OptionValues:
         return found
 
     def number(self, name: str, default: int, *, at_least: int, at_most: int) -> int:
-        """A whole number."""
+        """Parse a whole number within the bounds."""
         text = self._given.get(name.lower())
         if text is None:
             return default
@@ -52,20 +52,20 @@ class OptionValues:
         return int(text)
 
     def number_if_given(self, name: str, *, at_least: int, at_most: int) -> int | None:
-        """The same, without a default."""
+        """Parse a whole number within the bounds; None if the option was not given."""
         if not self.has(name):
             return None
         return self.number(name, 0, at_least=at_least, at_most=at_most)
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """True or false, as Spark writes them."""
+        """Parse true or false in any case."""
         text = self._given.get(name.lower(), str(default)).lower()
         if text not in ("true", "false"):
             raise wrong_value(name, text, "true or false")
         return text == "true"
 
     def choice(self, name: str, kind: type[E], default: E) -> E:
-        """One of an enum's values."""
+        """Parse one of an enum's values."""
         text = self._given.get(name.lower())
         if text is None:
             return default
@@ -75,7 +75,7 @@ class OptionValues:
         return by_name[text.lower()]
 
     def pattern(self, name: str) -> re.Pattern[str]:
-        """A regular expression."""
+        """Parse a regular expression."""
         text = self._given[name.lower()]
         try:
             return re.compile(text)
@@ -83,7 +83,7 @@ class OptionValues:
             raise wrong_value(name, text, f"a regular expression: {error}") from error
 
     def mapping(self, name: str, expected: str) -> dict[str, object]:
-        """An object of JSON."""
+        """Parse a JSON object."""
         text = self._given[name.lower()]
         try:
             found = json.loads(text)
@@ -95,7 +95,7 @@ class OptionValues:
 
 
 def wrong_value(name: str, found: str, expected: str) -> InvalidConfigError:
-    """The error for a value that this option cannot have."""
+    """Return the error for a value that this option cannot have."""
     return InvalidConfigError(
         "not a value of this option", option=name, found=found, expected=expected
     )

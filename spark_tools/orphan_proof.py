@@ -1,10 +1,10 @@
-"""Whether an object that no metadata names is dead: by what the metadata says around it. Pure.
+"""Decides from the metadata whether an object that no record names may be removed. Pure.
 
-That the metadata does not know a segment is not enough to delete its objects: the metadata topic
-may be another one, or one that was made again, or the store may be shared with another cluster.
-So the partition must be known, and what the object holds must be gone or stored elsewhere. That it
-begins below the log start says nothing: where the metadata was begun again, the log start is where
-the broker's log began by then, and what is below may be stored nowhere else.
+An unknown segment is not sufficient proof. The metadata topic may be the wrong one or a recreated
+one, or the store may be shared with another cluster. So the partition must be known, and the
+object's records must be gone or stored elsewhere. A base offset below the log start proves nothing.
+In a recreated metadata topic, the log start is where the broker's log began at that time. Records
+below it may be stored nowhere else.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _DELETED = SegmentState.DELETE_SEGMENT_FINISHED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionKnowledge:
-    """All that the metadata says of a partition, for looking up.
+    """All that the metadata records of a partition, indexed for lookups.
 
-    `named`: by its key the segment of each object that is not deleted. `whole`: the newest offsets
-    that are stored without a hole. Where an object ends that nobody knows of cannot be told, but
-    above them all is in the broker's log.
+    `named` maps an object's key to its segment, unless the segment is deleted. `whole` is the
+    newest range that is stored without a gap. The end offset of an unknown object is not known,
+    but all records above the range are in the broker's log.
     """
 
     state: PartitionState
@@ -39,7 +39,7 @@ class PartitionKnowledge:
 
     @classmethod
     def of(cls, state: PartitionState, segments: Iterable[SegmentRecord]) -> PartitionKnowledge:
-        """`segments` are those in any state."""
+        """Index `segments`, which are in any state."""
         every = [record.metadata for record in segments]
         stored = stored_ranges(state.lineage, every)
         return cls(
@@ -56,7 +56,7 @@ class PartitionKnowledge:
 
 
 def why_not_dead(object_key: str, name: ObjectKey | LedgerKey, known: PartitionKnowledge) -> str:
-    """Why an object may not be removed; empty if it may. `name` is what its key says."""
+    """Return why an object may not be removed, or an empty text; `name` is its parsed key."""
     segment_state = known.states.get(name.segment_id)
     if segment_state is not None and segment_state is not _DELETED:
         return f"the metadata has its segment in {segment_state.name}"
@@ -64,7 +64,7 @@ def why_not_dead(object_key: str, name: ObjectKey | LedgerKey, known: PartitionK
         return f"the metadata names it as an object of {known.named[object_key]}"
     state = known.state
     if segment_state is _DELETED or state.deletion is not None:
-        return ""  # all of the segment, or of the partition, goes
+        return ""  # the whole segment, or the whole partition, is deleted
     if state.owner is None:
         return "the metadata knows nothing of its partition, which may be another cluster's"
     if name.base_offset in known.whole:
@@ -73,7 +73,7 @@ def why_not_dead(object_key: str, name: ObjectKey | LedgerKey, known: PartitionK
 
 
 def _newest_whole(stored: Sequence[StoredRange]) -> OffsetRange:
-    """The last of `stored`, with those before it that leave no hole; `stored` ascends."""
+    """Return the last contiguous range of `stored`, which ascends."""
     start_offset = end_offset = 0
     for each in stored:
         if each.offsets.start_offset > end_offset:

@@ -1,9 +1,9 @@
-"""Where orphans are kept that were taken out of the way but not deleted. Pure.
+"""Names the objects of the quarantine, where orphans are kept that are not deleted at once. Pure.
 
     <prefix>/quarantine/<name of the object below the prefix>
 
-No segment's key begins so, for those begin with a topic and its id. To bring an object back is to
-copy it to the name that is behind `quarantine/`.
+No segment's key begins so, because those begin with a topic and its id. To restore an object, copy
+it to the name after `quarantine/`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _DIRECTORY = "quarantine/"
 
 
 def quarantined_name(keys: ObjectKeys, name: str) -> str:
-    """Where an object goes."""
+    """Return the name in quarantine of an object."""
     start = f"{keys.prefix}/" if keys.prefix else ""
     return start + _DIRECTORY + name.removeprefix(start)
 
 
 def original_name(keys: ObjectKeys, name: str) -> str | None:
-    """Where a quarantined object was; None if it is none of that."""
+    """Return the name that a quarantined object had; None for any other name."""
     start = f"{keys.prefix}/" if keys.prefix else ""
     if not name.startswith(start + _DIRECTORY):
         return None
@@ -28,5 +28,5 @@ def original_name(keys: ObjectKeys, name: str) -> str | None:
 
 
 def parse_either(keys: ObjectKeys, name: str) -> ObjectKey | LedgerKey | None:
-    """Whose object it is, in quarantine or not; None for any other name."""
+    """Parse the name of a segment's object, in quarantine or not; None for any other name."""
     return keys.parse(original_name(keys, name) or name)

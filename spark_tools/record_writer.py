@@ -1,4 +1,4 @@
-"""Writes records to topics, for jobs that tell others what was deleted or is to be."""
+"""Writes records to topics, for jobs that publish deletions or dead letters."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from rsm.segment.errors import InvalidConfigError, RetriableError
 
 _BY_KEY = -1
-"""librdkafka's word for a partition that the key decides on."""
+"""librdkafka's RD_KAFKA_PARTITION_UA: the key selects the partition."""
 _FULL_QUEUE_PAUSE_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingRecord:
-    """A record; the partition is chosen by the key unless it is given."""
+    """A record to write; its key selects the partition unless `partition` is given."""
 
     topic: str
     key: bytes | None
@@ -27,18 +27,18 @@ class OutgoingRecord:
 
 
 def require_producer(client: Mapping[str, str]) -> None:
-    """InvalidConfigError if librdkafka makes no producer of this; no broker is asked."""
+    """Raise InvalidConfigError if librdkafka rejects the configuration; asks no broker."""
     _producer(client)
 
 
 def write_records(
     client: Mapping[str, str], records: Iterable[OutgoingRecord], *, timeout_ms: int
 ) -> None:
-    """Returns when all in-sync replicas have all of them. `client` is librdkafka's configuration.
+    """Write all records; return when all in-sync replicas have them.
 
-    Records are sent while others are still being made. RetriableError if it is not known in time
-    that all are there, or if one is refused: some may have been written. InvalidConfigError as
-    `require_producer`.
+    `client` is librdkafka's configuration. Records are sent while `records` yields more. Raises
+    RetriableError on a timeout or a rejected record, after which some may have been written. Raises
+    InvalidConfigError as `require_producer` does.
     """
     failures: list[KafkaError] = []
 

@@ -1,8 +1,8 @@
-"""What the metadata says of some topics, all of it as of one position of the metadata topic.
+"""Reads the metadata of topics as of one position of the metadata topic.
 
-Read to the topic's end into memory, and on when it is asked for: nothing changes in between. Read
-leases are taken before segments are listed: what is listed then stays in the store until the leases
-expire.
+The snapshot reads to the topic's end, and further only on request, so answers do not change between
+requests. Jobs take read leases before they list segments: listed segments then stay in the store
+until the leases expire.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _LEASES = UUID("7b9c2b3e-5e0c-4b52-9a55-0f6f4f6b1c3d")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTerms:
-    """Who reads, and for how long what is read must stay. `duration_ms` 0: no lease is taken.
+    """The reader's name and how long its segments must stay. `duration_ms` 0: take no lease.
 
-    A holder has one lease per partition, however often it reads. One that `keeps` what it leased
-    before never narrows or shortens it; another one leases only what it reads next.
+    A holder has one lease per partition, however often it reads. With `keeps`, a lease never
+    becomes narrower or shorter. Without it, a lease covers only the range of the next read.
     """
 
     holder: str
@@ -62,7 +62,7 @@ class LeaseTerms:
 
 
 class MetadataSnapshot:
-    """An open metadata topic, read up to where it ended. One thread's."""
+    """An open metadata topic, read up to the end that it had. Not thread-safe."""
 
     def __init__(
         self,
@@ -76,13 +76,13 @@ class MetadataSnapshot:
         self.identity = find_topic()
 
     def positions(self) -> Mapping[int, int]:
-        """The next offset of each metadata partition: what the answers are consistent with."""
+        """Return the next offset of each metadata partition; all answers are as of these."""
         return self._manager.metrics().positions
 
     def catch_up(self, partitions: Collection[TopicIdPartition]) -> None:
-        """Read on to the end of now of what concerns these.
+        """Read to the current end of the metadata partitions of these partitions.
 
-        RetriableError if not in time, or if the topic was replaced by another meanwhile.
+        Raises RetriableError on a timeout, or if another topic replaced the metadata topic.
         """
         reached = self._manager.those_caught_up(partitions)
         if missing := set(partitions) - reached:
@@ -93,25 +93,25 @@ class MetadataSnapshot:
             raise RetriableError("the metadata topic was replaced", was=self.identity)
 
     def catch_up_all(self) -> None:
-        """The same for whatever it says, of partitions that nobody knows yet too."""
+        """Read to the current end of all metadata partitions, also for unknown partitions."""
         self.catch_up(_one_for_each(self.identity.partition_count))
 
     def every_segment(self) -> Iterator[SegmentRecord]:
-        """All segments in any state, ascending by topic id and partition; one point in time."""
+        """Return all segments in any state, ascending by topic id and partition, as of one time."""
         return self._cache.every_segment()
 
     def partition_state(self, partition: TopicIdPartition) -> PartitionState:
-        """What is known of a partition as a whole."""
+        """Return the state of a partition."""
         return self._manager.partition_state(partition)
 
     def active_leases(self, partition: TopicIdPartition) -> tuple[ReadLease, ...]:
-        """Who reads of it what must stay; expired by the brokers' clock as far as it was read."""
+        """Return the partition's read leases that have not expired by the brokers' clock."""
         return self.partition_state(partition).active_leases(self._manager.broker_time_ms())
 
     def unread_records(self) -> Mapping[str, int]:
-        """How many records say what is not known here, by reason; empty if all were read.
+        """Return the number of records that this version cannot read, by reason; empty if none.
 
-        Whoever read them: the process whose cache this began with, or this one.
+        Counts also the records that the process of the copied cache could not read.
         """
         unread = {
             "newer_version": self._cache.newer_records_count(),
@@ -120,31 +120,31 @@ class MetadataSnapshot:
         return {reason: count for reason, count in unread.items() if count}
 
     def segment_states(self, subjects: Iterable[bytes]) -> dict[bytes, SegmentState | None]:
-        """The states of segments by their subjects (rlmm/record_keys.py), None for unknown ones.
+        """Return the states of segments by their subjects (rlmm/record_keys.py), None if unknown.
 
-        Whole only right after the partitions of all of them were caught up with.
+        Complete only directly after `catch_up` of the partitions of all of them.
         """
         return self._cache.segment_states(subjects)
 
     def objects_named(self, subjects: Iterable[bytes]) -> Iterator[tuple[bytes, NamedObjects]]:
-        """By their subjects what segments name; nothing of unknown ones. Whole as the states."""
+        """Return the objects of known segments by subject. Complete as `segment_states` is."""
         return self._cache.objects_named(subjects)
 
     def knowledge(self, partition: TopicIdPartition) -> PartitionKnowledge:
-        """All that it says of a partition. Memory and work: the partition's segments."""
+        """Return all metadata of a partition. Memory and work: the partition's segments."""
         every = self._manager.list_remote_log_segments(partition, states=tuple(SegmentState))
         return PartitionKnowledge.of(self.partition_state(partition), every)
 
     def newer_record(self, partition: TopicIdPartition) -> NewerRecord | None:
-        """What only newer rules can fold of a partition: then nothing may be deleted."""
+        """Return a record that only a newer fold understands: nothing may be deleted then."""
         return self._manager.newer_record(partition)
 
     def take_lease(
         self, partition: TopicIdPartition, offsets: OffsetRange, terms: LeaseTerms
     ) -> ReadLeaseTaken | None:
-        """Have what is stored of `offsets` stay for a while; None if there is nothing to lease.
+        """Lease the stored part of `offsets`; None if there is nothing to lease.
 
-        RetriableError if it cannot.
+        Raises RetriableError if the lease is refused.
         """
         if not terms.duration_ms or not len(offsets):
             return None
@@ -171,7 +171,7 @@ class MetadataSnapshot:
         return taken
 
     def partition(self, partition: TopicIdPartition) -> StoredPartition:
-        """What is stored of a partition and how much of that may be read."""
+        """Return the state and the finished segments of a partition."""
         records = self._manager.list_remote_log_segments(
             partition, states=(SegmentState.COPY_SEGMENT_FINISHED,)
         )
@@ -186,10 +186,10 @@ class MetadataSnapshot:
 def open_snapshot(
     connection: ClusterConnection, *, timeout_ms: int, store: OrderedStore | None = None
 ) -> Iterator[MetadataSnapshot]:
-    """Read the metadata topic up to its end of now.
+    """Read the metadata topic to its current end.
 
-    Into `store`, which is closed in the end: what it holds of this topic already is not read again.
-    InvalidConfigError if there is no such topic or the cluster cannot be reached in time.
+    Records that `store` already has are not read again; it is closed in the end. Raises
+    InvalidConfigError if there is no such topic or the cluster does not answer in time.
     """
     shape = _found_shape(connection, timeout_ms)
     topic = KafkaTopic(connection.client, shape)
@@ -217,9 +217,9 @@ def open_snapshot(
 
 
 def wait_while_reading(manager: TopicBasedRemoteLogMetadataManager, timeout_ms: int) -> Readiness:
-    """Until ready, or until so long nothing has come that is waited for.
+    """Wait until ready, or until `timeout_ms` passes without progress.
 
-    What is written meanwhile is not.
+    Progress is a smaller number of missing events; events written meanwhile do not count.
     """
     missing = None
     while True:
@@ -231,7 +231,7 @@ def wait_while_reading(manager: TopicBasedRemoteLogMetadataManager, timeout_ms: 
 
 
 def _one_for_each(partition_count: int) -> list[TopicIdPartition]:
-    """A partition, of no topic, for each metadata partition that might tell of it."""
+    """Return a substitute partition, of no topic, for each metadata partition."""
     found: dict[int, TopicIdPartition] = {}
     for number in count():
         substitute = TopicIdPartition(topic_id=UUID(int=0), topic="-", partition=number)
@@ -242,7 +242,7 @@ def _one_for_each(partition_count: int) -> list[TopicIdPartition]:
 
 
 def _found_shape(connection: ClusterConnection, timeout_ms: int) -> TopicSettings:
-    """The topic's shape as it is: whether that is right is for those who write it to check."""
+    """Return the topic's actual settings; the processes that write it validate them."""
     name = connection.metadata_topic
     reader = KafkaTopicReader(connection.client, name)
     try:

@@ -1,4 +1,4 @@
-"""From `rsm.config.*` to the store that they name, as far as jobs need it: none uploads. Pure."""
+"""Parses `rsm.config.*` keys into store settings, without the keys of uploads. Pure."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ KEYS = frozenset(
         *(_S3 + name for name in ("path.style.access.enabled", "api.call.attempt.timeout")),
     }
 )
-"""All that are read here, of any store."""
+"""All keys that this module reads, of any store."""
 
-# What `rlm run` takes for these, whatever the case.
+# The values that `rlm run` accepts, in any case.
 _TRUE = frozenset({"true", "t", "yes", "y", "on", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "off", "0"})
 
 
 def store_settings(values: Mapping[str, str]) -> StoreSettings:
-    """InvalidConfigError for a store that is not known here, and for what is missing."""
+    """Return the settings. Raises InvalidConfigError for an unknown store and a missing option."""
     backend = values.get(_BACKEND, "filesystem")
     match backend:
         case "filesystem":
@@ -63,9 +63,9 @@ def store_settings(values: Mapping[str, str]) -> StoreSettings:
 
 
 def store_url(settings: StoreSettings, prefix: str) -> str:
-    """Where objects are whose names begin with `prefix`, without user, password, key or signature.
+    """Return the address of the objects under `prefix`, without user, password, key or signature.
 
-    For people: a store with an endpoint of its own is named with it.
+    For people. The address includes the store's own endpoint if it has one.
     """
     below = f"/{prefix}" if prefix else ""
     match settings:
@@ -83,7 +83,7 @@ def store_url(settings: StoreSettings, prefix: str) -> str:
 
 
 def without_secrets(url: str) -> str:
-    """A URL without what may be one: user, password, query and fragment. Empty if it is none."""
+    """Remove user, password, query and fragment from a URL. Returns "" for an invalid URL."""
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port is not None else ""
@@ -95,7 +95,7 @@ def without_secrets(url: str) -> str:
 
 
 def _azure_account(settings: AzureSettings) -> str:
-    """The name in a connection string, or the host of its endpoint."""
+    """Return the account of a connection string, or the host of its endpoint."""
     parts = dict(part.strip().partition("=")[::2] for part in settings.connection_string.split(";"))
     endpoint = without_secrets(parts.get("BlobEndpoint", ""))
     return parts.get("AccountName") or endpoint.partition("://")[2].rstrip("/")

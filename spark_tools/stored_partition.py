@@ -1,4 +1,4 @@
-"""What the metadata says of one partition, as a value."""
+"""Represents one partition's metadata as a value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPartition:
-    """A partition: its state, and its finished segments ascending by base offset."""
+    """A partition with its state and its finished segments, ascending by base offset."""
 
     topic_id_partition: TopicIdPartition
     state: PartitionState

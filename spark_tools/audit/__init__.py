@@ -1,1 +1,1 @@
-"""The store's listing against the metadata: what is there, what should be, and what differs."""
+"""Compares the store's listing with the metadata and reports the differences."""

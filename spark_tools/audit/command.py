@@ -1,6 +1,7 @@
-"""`rlm-audit`: compare the store with the metadata and say what differs.
+"""Runs `rlm-audit`, which compares the store with the metadata and reports the differences.
 
-It deletes nothing: of orphans it can tell `rlm-repair`, which looks at each again.
+It deletes nothing. On request it writes dead letters for `rlm-repair`, which checks each orphan
+again.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ _CURRENCY = "USD"
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script."""
     arguments = command_parser().parse_args()
     run_job(_NAME, lambda: audit(arguments), summary=arguments.summary)
 
 
 def audit(arguments: argparse.Namespace) -> int:
-    """Run the audit as the command line says and print what was found; the exit code."""
+    """Run the audit, print its findings, and return the exit code."""
     _require_that_none_is_idle(arguments)
     options = given_options(arguments)
     require_known(options)
@@ -64,7 +65,7 @@ def audit(arguments: argparse.Namespace) -> int:
         verify_checksums=arguments.verify_checksums,
     )
     timeout_ms = arguments.timeout * 1000
-    # A user's mistake is told before Spark starts.
+    # Report a user's mistake before Spark starts.
     if arguments.metadata_cache is not None:
         require_cache(arguments.metadata_cache)
     if arguments.page is not None:
@@ -84,7 +85,7 @@ def audit(arguments: argparse.Namespace) -> int:
         except IncompleteError as error:
             sys.stderr.write(f"{_NAME}: {' '.join(str(error).split())}\n")
             return ended(arguments, _NAME, JobOutcome.UNDECIDED, {})
-        # What may fail comes last.
+        # What may fail comes last: the counts are printed before any file is written.
         counts = Counter(each.kind for each in result.settled.findings)
         for kind, count in sorted(counts.items()):
             sys.stdout.write(f"{kind} {count}\n")
@@ -105,7 +106,7 @@ def audit(arguments: argparse.Namespace) -> int:
 
 
 def _require_that_none_is_idle(arguments: argparse.Namespace) -> None:
-    """InvalidConfigError for an argument that says nothing without another."""
+    """Raise InvalidConfigError for an argument that has no effect without another one."""
     if arguments.yes and arguments.treatment is None:
         raise InvalidConfigError("to what?", option="--yes", expected="--delete or --quarantine")
     if arguments.price is not None and arguments.page is None:
@@ -134,7 +135,7 @@ def _require_file_may_be(path: Path) -> None:
 def _treat(
     result: AuditResult, connection: ClusterConnection, arguments: argparse.Namespace
 ) -> None:
-    """Write the letters that repair acts on, or only say how many that would be."""
+    """Write the dead letters for repair; without `--yes` only print their number."""
     treatment = OrphanTreatment(arguments.treatment)
     dead_letters = orphan_dead_letters(result.settled.orphans, treatment, result.seen)
     kept_count = sum(bool(each.why_kept) for each in result.settled.orphans)
@@ -185,7 +186,7 @@ def _page(
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = shared_arguments(_NAME, "Compare the store with the metadata; nothing is deleted.")
     parser.add_argument("--output", metavar="DIR", help="write the findings there as Parquet")
     parser.add_argument("--page", metavar="FILE", help="write a page of HTML about it all")

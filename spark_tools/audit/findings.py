@@ -1,4 +1,4 @@
-"""What an audit finds, as values and as Arrow rows. Pure."""
+"""Represents the findings of an audit as values and as Arrow rows. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 
 class FindingKind(Enum):
-    """The value is its name in reports; what people do about each is in docs/spark.md."""
+    """The kinds of findings by their names in reports; docs/spark.md has the action for each."""
 
     ORPHAN = "orphan"
     QUARANTINED = "quarantined"
@@ -29,12 +29,12 @@ class FindingKind(Enum):
 
 
 DATA_LOSS = (FindingKind.MISSING, FindingKind.SIZE, FindingKind.CHECKSUM, FindingKind.GAP)
-"""What readers get errors for."""
+"""The kinds that cause errors for readers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is not as it should be. Empty or -1: does not apply."""
+    """One difference between store and metadata. Empty or -1: does not apply."""
 
     kind: str
     topic: str = ""
@@ -67,14 +67,14 @@ FINDINGS_DDL = (
 
 
 def finding_rows(findings: Iterable[Finding]) -> pa.RecordBatch:
-    """Findings as rows, in the same order."""
+    """Return findings as rows, in the same order."""
     return pa.RecordBatch.from_pylist([asdict(each) for each in findings], schema=FINDINGS)
 
 
 def of_segment(
     kind: FindingKind, metadata: RemoteLogSegmentMetadata, detail: str, *, length_bytes: int = -1
 ) -> Finding:
-    """A finding about a segment as a whole."""
+    """Return a finding about a whole segment."""
     tip = metadata.topic_id_partition
     return Finding(
         kind=kind.value,

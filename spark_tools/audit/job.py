@@ -1,8 +1,7 @@
-"""The audit: lists, compares, looks again at what was suspicious, reads the metadata on.
+"""Runs an audit: lists, compares, checks suspicions again, reads newer metadata.
 
-The order is what makes it safe: what is suspected by the first listing counts only if a second look
-at the object, and the metadata as read after that, still say so. If any source does not answer
-whole, nothing is said at all.
+The order makes it safe. A suspicion of the first listing counts only if a second look at the object
+and newer metadata confirm it. If a source does not answer completely, the audit reports nothing.
 """
 
 from __future__ import annotations
@@ -44,16 +43,16 @@ from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
 _RANGES_OF_A_CORE = 4
 
 OpenMetadata = Callable[[], AbstractContextManager[MetadataSnapshot]]
-"""Reads the metadata topic to its end of now."""
+"""Opens the metadata topic, read to its current end."""
 
 
 class IncompleteError(TieredStorageError):
-    """A source did not answer whole: nothing was decided."""
+    """A source did not answer completely: the audit decided nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
-    """`grace_ms`: what is younger is not judged. `verify_checksums`: every object is read."""
+    """Objects younger than `grace_ms` are skipped; `verify_checksums` reads every object."""
 
     grace_ms: int
     objects_per_range: int
@@ -62,7 +61,7 @@ class AuditSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditResult:
-    """What was found, as of `seen.positions` of the metadata topic, and how long that took."""
+    """The findings, as of `seen.positions` of the metadata topic, and the audit's duration."""
 
     settled: SettledFindings
     seen: Sightings
@@ -70,10 +69,10 @@ class AuditResult:
 
 
 class Audit:
-    """One audit of one store.
+    """One audit of one store. Not thread-safe.
 
-    Memory of the driver: what a few ranges of names expect for each core of Spark's, what is
-    suspected, and what the metadata itself takes.
+    Driver memory: the expected objects of a few key ranges per Spark core, the suspicions, and the
+    metadata.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class Audit:
         settings: AuditSettings,
         clock: Clock,
     ) -> None:
-        """The clock's wall time is what the store's must be near."""
+        """The clock's wall time must be close to the store's."""
         self._spark = spark
         self._store = store
         self._open_metadata = open_metadata
@@ -92,7 +91,7 @@ class Audit:
         self._clock = clock
 
     def run(self) -> AuditResult:
-        """Raises IncompleteError."""
+        """Run the audit. Raises IncompleteError."""
         first_ms = self._clock.wall_ms()
         started_ms = self._clock.monotonic_ms()
         age = Age(cut_off_ms=first_ms - self._settings.grace_ms)
@@ -122,12 +121,12 @@ class Audit:
             raise IncompleteError("the metadata was not read whole", reason=error) from error
 
     def _compared(self, metadata: MetadataSnapshot, age: Age) -> list[Finding]:
-        """The first look."""
+        """List the store and return the suspicions."""
         settings = self._settings
         compare = partial(
             list_and_compare, store=self._store, age=age, read_bytes=settings.verify_checksums
         )
-        # Some at a time: what Spark is handed it keeps in the driver's memory too.
+        # In groups: Spark also keeps the rows that it receives in the driver's memory.
         at_once = _RANGES_OF_A_CORE * self._spark.sparkContext.defaultParallelism
         found: list[Finding] = []
         with in_name_order(expected_rows(_living(metadata))) as expected:
@@ -139,7 +138,7 @@ class Audit:
         return found
 
     def _seen_again(self, suspicions: list[Finding]) -> dict[str, ChunkInfo]:
-        """The second look: what is there of the objects that are suspected."""
+        """Look at the suspected objects a second time; return those that exist."""
         if not suspicions:
             return {}
         look = partial(look_again, store=self._store)
@@ -157,14 +156,14 @@ class Audit:
 
 
 def _require_whole(metadata: MetadataSnapshot) -> None:
-    """IncompleteError if a record of the metadata could not be read, or needs newer rules."""
+    """Raise IncompleteError if a metadata record is unreadable or needs a newer fold."""
     unread = metadata.unread_records()
     if unread:
         raise IncompleteError("the metadata topic cannot be read whole", records=unread)
 
 
 def _living(metadata: MetadataSnapshot) -> Iterator[RemoteLogSegmentMetadata]:
-    """Deleted segments name objects too, but nothing of them is awaited any more."""
+    """Yield segments that are not deleted: the objects of deleted ones are not expected."""
     for each in metadata.every_segment():
         if each.metadata.state is not SegmentState.DELETE_SEGMENT_FINISHED:
             yield each.metadata

@@ -1,9 +1,9 @@
-"""The store's names cut into ranges, each with what the metadata expects there. Pure.
+"""Divides the store's names into ranges, each with its expected objects. Pure.
 
-Ranges follow the expected names, so that they take about as long to list as each other; together
-they hold every name there can be below the prefix, expected or not.
+The expected names set the bounds, so that all ranges take about the same time to list. Together the
+ranges contain every possible name below the prefix, expected or not.
 
-Memory: what two ranges expect.
+Memory: the expected objects of two ranges.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ EXPECTED = pa.schema(
 )
 
 ExpectedRow = tuple[str, int, int, bool]
-"""A row of EXPECTED: what the metadata expects of one object, without whose it is."""
+"""A row of EXPECTED: what the metadata expects of one object, without its segment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedObject:
     """An object that the metadata names. `must_exist`: its segment is finished.
 
-    Length and checksum are -1 where they are not recorded. Whose it is, and which offsets its
-    segment has, may be left out.
+    Length and checksum are -1 where they are not recorded. Partition, segment and offsets may be
+    omitted.
     """
 
     key: str
@@ -57,9 +57,9 @@ class ExpectedObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRange:
-    """Names behind `after` up to and with `until`, by their UTF-8 bytes; None: to the end.
+    """Names above `after` up to and including `until`, by UTF-8 bytes; None: unbounded.
 
-    `expected` are EXPECTED, ascending by name.
+    `expected` has the schema EXPECTED and ascends by name.
     """
 
     after: str
@@ -67,12 +67,12 @@ class KeyRange:
     expected: pa.RecordBatch
 
     def holds(self, name: str) -> bool:
-        """Whether a name that a listing behind `after` gave is still in the range."""
+        """Return whether a name from a listing above `after` is in the range."""
         return self.until is None or name.encode() <= self.until.encode()
 
 
 def expected_objects(segments: Iterable[RemoteLogSegmentMetadata]) -> Iterator[ExpectedObject]:
-    """All objects of some segments, in no order."""
+    """Yield all objects of these segments, unordered."""
     for metadata in segments:
         for stored in metadata.objects:
             yield ExpectedObject(
@@ -89,7 +89,7 @@ def expected_objects(segments: Iterable[RemoteLogSegmentMetadata]) -> Iterator[E
 
 
 def expected_rows(segments: Iterable[RemoteLogSegmentMetadata]) -> Iterator[ExpectedRow]:
-    """The same as rows of EXPECTED."""
+    """Yield all objects of these segments as rows of EXPECTED."""
     for metadata in segments:
         must_exist = metadata.state not in _MAY_BE_ABSENT
         for stored in metadata.objects:
@@ -99,14 +99,14 @@ def expected_rows(segments: Iterable[RemoteLogSegmentMetadata]) -> Iterator[Expe
 
 
 def expected_batch(rows: Sequence[ExpectedRow]) -> pa.RecordBatch:
-    """Rows as EXPECTED."""
+    """Convert rows to a batch of EXPECTED."""
     columns = zip(*rows, strict=True) if rows else [()] * len(EXPECTED)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, EXPECTED, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=EXPECTED)
 
 
 def key_ranges(expected: Iterable[ExpectedRow], *, objects_per_range: int) -> Iterator[KeyRange]:
-    """At least one range, ascending; every name is in exactly one. `expected` ascends by name."""
+    """Yield one or more ascending ranges that contain each name once; `expected` ascends."""
     remaining = iter(expected)
     after, group = "", list(islice(remaining, objects_per_range))
     while True:

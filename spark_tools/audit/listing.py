@@ -1,6 +1,6 @@
-"""Lists ranges of names and compares them, and looks at objects again; on executors.
+"""Lists key ranges, compares them, and looks at objects again, on executors.
 
-Must not know Spark. Memory: what one range expects, and a page of the listing.
+Must not import Spark. Memory: one range's expected objects and one page of the listing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RANGES = pa.schema(
     [
         pa.field("after", pa.string()),
         pa.field("until", pa.string()),
-        pa.field("expected", pa.binary()),  # a stream of Arrow's: Spark need not look into it
+        pa.field("expected", pa.binary()),  # an Arrow stream, opaque to Spark
     ]
 )
 SUSPECTS = pa.schema([pa.field("object_key", pa.string()), pa.field("read_bytes", pa.bool_())])
@@ -37,13 +37,13 @@ SIGHTINGS = pa.schema(
     ]
 )
 SIGHTINGS_DDL = "object_key string, length_bytes bigint, last_modified_ms bigint, crc32c bigint"
-"""Objects that were there; the checksum is null where the store has none."""
+"""Objects that exist; the checksum is null where the store has none."""
 
 _READ_BYTES = 8 << 20
 
 
 def range_rows(ranges: Iterable[KeyRange]) -> pa.Table:
-    """Ranges as rows."""
+    """Convert ranges to rows of RANGES."""
     rows = [
         {"after": each.after, "until": each.until, "expected": _packed(each.expected)}
         for each in ranges
@@ -52,7 +52,7 @@ def range_rows(ranges: Iterable[KeyRange]) -> pa.Table:
 
 
 def suspect_rows(suspicions: Iterable[Finding], *, read_bytes: bool) -> pa.Table:
-    """Objects to be looked at again. With `read_bytes` those are read that must be there."""
+    """Return the objects to look at again; with `read_bytes`, those that must exist are read."""
     rows = [
         {
             "object_key": each.object_key,
@@ -66,9 +66,9 @@ def suspect_rows(suspicions: Iterable[Finding], *, read_bytes: bool) -> pa.Table
 def list_and_compare(
     batches: Iterable[pa.RecordBatch], store: StoreConnection, age: Age, *, read_bytes: bool
 ) -> Iterator[pa.RecordBatch]:
-    """From RANGES to FINDINGS. RetriableError if a listing does not come to its end.
+    """Compare RANGES with the store, as FINDINGS. Raises RetriableError if a listing fails.
 
-    With `read_bytes` each object that must be there is read and its checksum made of what came.
+    With `read_bytes`, read each object that must exist and compute its checksum.
     """
     storage = store.open_chunks()
     try:
@@ -97,9 +97,9 @@ def _packed(expected: pa.RecordBatch) -> bytes:
 def look_again(
     batches: Iterable[pa.RecordBatch], store: StoreConnection
 ) -> Iterator[pa.RecordBatch]:
-    """From SUSPECTS to SIGHTINGS; what is not there has no row. RetriableError.
+    """Look SUSPECTS up, as SIGHTINGS; a missing object has no row. Raises RetriableError.
 
-    What is to be read has the checksum of what came.
+    The checksum of an object with `read_bytes` is that of the bytes read.
     """
     storage = store.open_chunks()
     try:
@@ -131,7 +131,7 @@ def _listed(storage: ChunkStorage, prefix: str, names: KeyRange) -> Iterator[Chu
 def _read(
     storage: ChunkStorage, listed: Iterable[ChunkInfo], wanted: Collection[str]
 ) -> Iterator[ChunkInfo]:
-    """With the checksums of what is read; what is gone by then is left out."""
+    """Replace checksums by those of the bytes read; omit objects deleted meanwhile."""
     for found in listed:
         if found.name not in wanted:
             yield found

@@ -1,7 +1,7 @@
-"""Where an audit has its metadata from: the topic, or a process's cache and what came after it.
+"""Opens the metadata of an audit: the topic, or a process's cache and the newer events.
 
-Either way it is read to the topic's end, into RocksDB in a directory that is removed in the end: in
-memory are RocksDB's caches, however many segments there are.
+Both are read to the topic's end, into RocksDB in a temporary directory. Memory: RocksDB's caches,
+whatever the number of segments.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from spark_tools.snapshot import MetadataSnapshot, open_snapshot
 def open_metadata(
     connection: ClusterConnection, *, timeout_ms: int, cache: Path | None = None
 ) -> Iterator[MetadataSnapshot]:
-    """The metadata as of the topic's end of now.
+    """Open the metadata as of the topic's current end.
 
-    `cache`: the directory of a cache that is copied first, in use or not; the topic is read from
-    the positions on that it is consistent with, or whole if that is not its topic any more.
+    `cache` is the directory of a cache to copy first, which may be in use. The topic is then read
+    from the cache's positions, or completely if the cache is of another topic. Raises
     InvalidConfigError, RetriableError.
     """
     with TemporaryDirectory(prefix="rlm-audit-") as directory:

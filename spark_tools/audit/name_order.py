@@ -1,8 +1,8 @@
-"""Puts what the metadata expects into the order of names, on disk: there may be more than memory.
+"""Sorts the expected objects by name on disk, because they may exceed the memory.
 
-Sorted in pieces, each of which becomes a file; what comes out merges them.
+Each sorted run becomes a file; the output merges the files.
 
-Memory: one piece while they are written, then a batch of each.
+Memory: one run while the files are written, then one batch of each file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BATCH_ROWS = 1_000
 def in_name_order(
     rows: Iterable[ExpectedRow], *, piece_rows: int = _PIECE_ROWS
 ) -> Iterator[Iterator[ExpectedRow]]:
-    """The same rows, ascending by name as UTF-8 bytes; the files are gone in the end."""
+    """Yield the rows ascending by name as UTF-8 bytes; the files are removed in the end."""
     with TemporaryDirectory(prefix="rlm-audit-") as directory:
         remaining, paths = iter(rows), list[Path]()
         while piece := sorted(islice(remaining, piece_rows)):

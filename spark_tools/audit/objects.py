@@ -1,7 +1,7 @@
-"""Listed objects against expected ones: orphans, what is missing, what differs. Pure.
+"""Compares listed objects with expected ones: orphans, missing and different objects. Pure.
 
-A listing is no snapshot, and metadata read before it does not know what came meanwhile: what is
-found here is a suspicion until `confirmed` with metadata that was read after it.
+A listing is not a snapshot, and metadata that was read before it lacks newer events. So a finding
+of `compare` is a suspicion until `confirmed` checks it with metadata that was read later.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from spark_tools.quarantine import original_name, parse_either
 OF_UNKNOWN_OBJECTS = frozenset(
     each.value for each in (FindingKind.ORPHAN, FindingKind.QUARANTINED, FindingKind.FOREIGN)
 )
-"""About objects that no segment names."""
+"""The kinds of findings about objects that no segment names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Age:
-    """Only what was written before `cut_off_ms` can be an orphan: the rest may yet be told of."""
+    """The age of orphans: metadata may still name objects that are newer than `cut_off_ms`."""
 
     cut_off_ms: int
 
@@ -35,7 +35,7 @@ class Age:
 def compare(
     listed: Iterable[ChunkInfo], expected: Sequence[ExpectedObject], keys: ObjectKeys, age: Age
 ) -> Iterator[Finding]:
-    """What differs; both ascend by name."""
+    """Yield the differences; both inputs ascend by name."""
     awaited = {each.key: each for each in expected}
     for found in listed:
         known = awaited.pop(found.name, None)
@@ -50,7 +50,7 @@ def compare(
 def confirmed(
     suspicion: Finding, found: ChunkInfo | None, known: ExpectedObject | None, age: Age
 ) -> Finding | None:
-    """What is left of a suspicion, by a second look at the object and at newer metadata."""
+    """Return what a second look at the object and newer metadata leave of a suspicion."""
     if suspicion.kind in OF_UNKNOWN_OBJECTS:
         still_there = found is not None and known is None and age.is_old(found)
         return suspicion if still_there else None
@@ -60,12 +60,12 @@ def confirmed(
 
 
 def missing(absent: ExpectedObject) -> Finding:
-    """A finished segment's object that is not there."""
+    """Return the finding for a finished segment's object that does not exist."""
     return _about(FindingKind.MISSING, absent, "a finished segment's object is not in the store")
 
 
 def difference(found: ChunkInfo, known: ExpectedObject) -> Finding | None:
-    """How an object is not as recorded, None if it is as far as the store tells."""
+    """Return how an object differs from its record; None if the store shows no difference."""
     if not known.must_exist:
         return None
     if known.length_bytes not in (-1, found.length_bytes):
@@ -82,7 +82,7 @@ def _unknown(found: ChunkInfo, keys: ObjectKeys, age: Age) -> Finding | None:
         return None
     key = parse_either(keys, found.name)
     if key is None and OriginalsKeys(prefix=keys.prefix).parse(found.name) is not None:
-        return None  # of a topic, not of a segment; the managers keep them
+        return None  # a topic's originals, which the managers keep
     if key is None:
         return Finding(
             kind=FindingKind.FOREIGN.value,

@@ -1,4 +1,4 @@
-"""Orphans that an audit has found, and the letters by which repair is told of them. Pure."""
+"""Represents the orphans of an audit and makes the dead letters for repair. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rsm.storage.chunk_storage import ChunkInfo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orphan:
-    """An object that no metadata names, as it was seen the second time.
+    """An object that no metadata names, as seen the second time.
 
-    `why_kept`: what speaks against removing it; empty if it is dead.
+    `why_kept` is the reason not to remove it; empty if it may be removed.
     """
 
     found: ChunkInfo
@@ -28,7 +28,7 @@ class Orphan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sightings:
-    """When orphans were seen, by the wall clock, and what of the metadata was read meanwhile."""
+    """When orphans were seen, by the wall clock, and how far the metadata was read."""
 
     first_ms: int
     last_ms: int
@@ -37,7 +37,7 @@ class Sightings:
 
 
 def to_be_treated(orphans: Iterable[Orphan], treatment: OrphanTreatment) -> list[Orphan]:
-    """Those that are dead and not treated so already."""
+    """Return the removable orphans that have not been treated so already."""
     return [
         each
         for each in orphans
@@ -49,7 +49,7 @@ def to_be_treated(orphans: Iterable[Orphan], treatment: OrphanTreatment) -> list
 def orphan_dead_letters(
     orphans: Iterable[Orphan], treatment: OrphanTreatment, seen: Sightings
 ) -> list[OrphanDeadLetter]:
-    """A letter for each that is to be treated."""
+    """Return a dead letter for each orphan that is to be treated."""
     dead_letters = []
     for each in to_be_treated(orphans, treatment):
         partition = metadata_partition(each.topic_id_partition, seen.topic.partition_count)

@@ -1,4 +1,4 @@
-"""What the metadata alone shows of a partition: overlaps, holes, ends that nobody came to. Pure."""
+"""Finds overlaps, gaps and unfinished work in the metadata of a partition. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PartitionRecords:
 
 
 def examine(partition: PartitionRecords, *, cut_off_ms: int) -> Iterator[Finding]:
-    """What is not as it should be; of what is under way only what has been since `cut_off_ms`."""
+    """Yield the findings of a partition; unfinished work counts if older than `cut_off_ms`."""
     finished = [
         record.metadata
         for record in partition.segments
@@ -72,11 +72,11 @@ def _overlaps(ranges: Sequence[StoredRange]) -> Iterator[Finding]:
 def _holes(
     partition: PartitionRecords, ranges: Sequence[StoredRange], cut_off_ms: int
 ) -> Iterator[Finding]:
-    """Between what is stored and what is on record as lost, and where the local log was trimmed.
+    """Yield the gaps between stored ranges and recorded gaps, and below the trimmed offset.
 
-    Before the first and behind the last of them what was not trimmed is still the broker's. Of a
-    partition that is being deleted nothing need be there. What was not trimmed yet may be missing
-    before what is copied, or was a moment ago: several are copied at once, and end in no order.
+    Outside the stored ranges, untrimmed records are still in the broker's log. A partition under
+    deletion needs no records. Below a segment that is in copy, or was recently, untrimmed offsets
+    may be missing: copies run concurrently and finish in any order.
     """
     state = partition.state
     if state.deletion is not None:
@@ -87,7 +87,7 @@ def _holes(
         for offsets, is_fresh in _known(partition, ranges, cut_off_ms)
         if offsets.end_offset > (begin or 0)
     )
-    if begin is None:  # then what is below the first offset is below the log's start
+    if begin is None:  # the log starts at the first known offset
         begin = known[0][0].start_offset if known else trimmed
     reached = begin
     for number, (offsets, is_fresh) in enumerate(known):
@@ -102,7 +102,7 @@ def _holes(
 def _known(
     partition: PartitionRecords, ranges: Sequence[StoredRange], cut_off_ms: int
 ) -> Iterator[tuple[OffsetRange, bool]]:
-    """What is stored, being copied or on record as lost; whether it is since `cut_off_ms`."""
+    """Yield stored, in-copy and lost ranges, and whether each changed since the cut-off."""
     stored = {each.metadata.segment_id: each.offsets for each in ranges}
     for record in partition.segments:
         metadata = record.metadata

@@ -1,6 +1,6 @@
-"""What is left of the suspicions, by a second look and newer metadata; and what that shows itself.
+"""Reduces the suspicions by the second look and newer metadata; adds the metadata's findings.
 
-Memory: the segments of one partition, and what is suspected.
+Memory: the segments of one partition, and the suspicions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAY_BE_NEEDED = "other objects of its partition are missing or damaged: it may 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettledFindings:
-    """`orphans` are those of the findings that may be acted on, or not, each with the reason."""
+    """All findings, the totals, and the orphans; `Orphan.why_kept` decides on each."""
 
     findings: tuple[Finding, ...]
     totals: tuple[TopicTotals, ...]
@@ -47,7 +47,7 @@ def settle(
     age: Age,
     keys: ObjectKeys,
 ) -> SettledFindings:
-    """By the metadata as it is now. CorruptError, RetriableError."""
+    """Settle by the current metadata. Raises CorruptError, RetriableError."""
     totals, known = TotalsByTopic(), dict[str, ExpectedObject]()
     findings: list[Finding] = []
     suspected = {each.object_key for each in suspicions}
@@ -69,7 +69,7 @@ def settle(
     proved = [finding for finding in looked_at if finding is not None]
     damaged = {(each.topic, each.partition) for each in proved if each.kind in _DAMAGES}
     orphans: list[Orphan] = []
-    # Those of a partition follow each other.
+    # The orphans of a partition are adjacent.
     knowledge = lru_cache(_REMEMBERED_PARTITIONS)(metadata.knowledge)
     for finding in proved:
         orphan = _orphan(finding, sightings.get(finding.object_key), keys, knowledge)
@@ -89,7 +89,7 @@ def settle(
 
 
 def _known(partition: PartitionRecords, suspected: Collection[str]) -> dict[str, ExpectedObject]:
-    """Of deleted segments nothing is awaited any more."""
+    """Return the suspected objects of segments that are not deleted."""
     living = (
         each.metadata
         for each in partition.segments
@@ -105,7 +105,7 @@ def _orphan(
     keys: ObjectKeys,
     knowledge: Callable[[TopicIdPartition], PartitionKnowledge],
 ) -> Orphan | None:
-    """None for what is none."""
+    """Return the orphan of a finding; None if it is of another kind."""
     if finding.kind not in (FindingKind.ORPHAN.value, FindingKind.QUARANTINED.value):
         return None
     name = parse_either(keys, finding.object_key)

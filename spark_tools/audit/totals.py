@@ -1,4 +1,4 @@
-"""What each topic holds in the store, and what was found about it. Pure."""
+"""Sums up what each topic has in the store, with the number of its findings. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark_tools.audit.findings import Finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicTotals:
-    """Finished segments and their bytes, objects included that go with the log's."""
+    """A topic's finished segments and the bytes of all their objects, indexes included."""
 
     topic: str
     partitions_count: int
@@ -22,7 +22,7 @@ class TopicTotals:
 
 
 class TotalsByTopic:
-    """Adds segments up, one at a time. Memory: the partitions' names."""
+    """Sums segments up one at a time. Memory: the partitions' names. Not thread-safe."""
 
     def __init__(self) -> None:
         self._partitions: defaultdict[str, set[object]] = defaultdict(set)
@@ -39,7 +39,7 @@ class TotalsByTopic:
         self._sizes[topic] += sum(stored.length_bytes or 0 for stored in metadata.objects)
 
     def totals(self, findings: Sequence[Finding]) -> tuple[TopicTotals, ...]:
-        """By topic, the largest first."""
+        """Return the totals by topic, the largest first."""
         found = Counter(each.topic for each in findings if each.topic)
         totals = [
             TopicTotals(

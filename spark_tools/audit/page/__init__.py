@@ -1,1 +1,1 @@
-"""The audit's page for operators: what is lost, what to clean up, what is stored. Pure."""
+"""Renders the audit's page for operators: losses, housekeeping, stored data. Pure."""

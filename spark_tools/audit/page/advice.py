@@ -1,6 +1,6 @@
-"""What each finding means and what people do about it, with commands to copy. Pure.
+"""Explains each kind of finding and its remedy, with commands to copy. Pure.
 
-docs/spark.md says the same of each kind.
+docs/spark.md describes the same for each kind.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ LOSS_TITLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Housekeeping:
-    """A kind of finding that takes nothing from readers.
+    """A kind of finding that does not affect readers.
 
-    `action` makes what to do of the options that name the configuration.
+    `action` renders the remedy, given the options that name the configuration.
     """
 
     kind: FindingKind
@@ -35,12 +35,12 @@ class Housekeeping:
 
 
 def configured(config: str | None) -> str:
-    """The option of commands that names the file an audit was run with, or a placeholder."""
+    """Return the option with the audit's configuration file, or with a placeholder."""
     return f"--config {shlex.quote(config or 'rlm.properties')}"
 
 
 def loss_action(loss: Finding, options: str) -> Html:
-    """The next step for one loss; the commands change nothing."""
+    """Return what to do about one loss; the commands change nothing."""
     location = shlex.quote(f"{loss.topic}:{loss.partition}")
     look = command(f"rlm explain {location} {max(loss.start_offset, 0)} {options}")
     if loss.kind == FindingKind.GAP.value:
@@ -138,4 +138,4 @@ HOUSEKEEPING = (
         action=lambda _: text("None."),
     ),
 )
-"""In the order of the page: what needs people first."""
+"""The kinds in the order of the page: those that need a person come first."""

@@ -1,4 +1,4 @@
-"""What was audited, how and when; and what all parts of the page say in the same way. Pure."""
+"""Represents an audit's subject and time, and renders values that all sections share. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ NOT_KNOWN = text("–")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFacts:
-    """What was audited, how and when. Times are of the wall clock.
+    """What was audited, how and when. Times are wall-clock times.
 
-    `store` is an address without secrets; `config` and `output` are as the command line has them;
+    `store` is an address without secrets. `config` and `output` are as on the command line.
     `metadata_positions` are the next offsets of the metadata topic's partitions.
     """
 
@@ -35,7 +35,7 @@ class AuditFacts:
 
 
 def more(facts: AuditFacts, rest_count: int) -> Html:
-    """How many findings are not shown, and where they are; nothing if there is none."""
+    """Render how many findings are not shown and where they are; NOTHING if all are shown."""
     if rest_count <= 0:
         return NOTHING
     where = (
@@ -47,7 +47,7 @@ def more(facts: AuditFacts, rest_count: int) -> Html:
 
 
 def offsets(finding: Finding) -> Html:
-    """A finding's range of offsets."""
+    """Render a finding's range of offsets."""
     if finding.start_offset < 0:
         return NOT_KNOWN
     if finding.end_offset < 0:
@@ -56,10 +56,10 @@ def offsets(finding: Finding) -> Html:
 
 
 def cost(facts: AuditFacts, size_bytes: int) -> Html:
-    """What a size costs in a month."""
+    """Render the monthly cost of a size."""
     return NOT_KNOWN if facts.price is None else text(facts.price.of(size_bytes))
 
 
 def wall_time(wall_ms: int) -> str:
-    """A time, in UTC."""
+    """Format a time in UTC."""
     return datetime.fromtimestamp(wall_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,4 +1,4 @@
-"""What there is to clean up: a row for each kind, then the largest of each. Pure."""
+"""Renders the findings to clean up: a row for each kind, then the largest of each. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHOWN_OF_A_KIND = 20
 
 
 def housekeeping_section(facts: AuditFacts, findings: Sequence[Finding]) -> Html:
-    """A row for each kind that was found, then the largest of each."""
+    """Render a row for each kind that was found, then the largest of each."""
     by_kind = {each.kind.value: list[Finding]() for each in HOUSEKEEPING}
     for finding in findings:
         if finding.kind in by_kind:

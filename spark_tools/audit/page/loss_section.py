@@ -1,4 +1,4 @@
-"""What readers cannot get, and the next step for each loss. Pure."""
+"""Renders the losses that readers notice, with the remedy for each. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN_LOSSES = 200
 
 
 def loss_section(facts: AuditFacts, losses: Sequence[Finding]) -> Html:
-    """A row for each loss, by topic, partition and offset; `losses` are in that order."""
+    """Render a row for each loss; `losses` ascend by topic, partition and offset."""
     if not losses:
         return section("Data loss", paragraph(text("None was found.")))
     columns = (

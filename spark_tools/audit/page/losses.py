@@ -1,4 +1,4 @@
-"""What readers cannot get: ranges of offsets of each partition. Pure."""
+"""Selects the losses that readers notice, as ranges of offsets of each partition. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _LOSSES = frozenset(each.value for each in DATA_LOSS)
 
 
 def losses_of(findings: Iterable[Finding]) -> list[Finding]:
-    """Those that readers get errors for, by topic, partition and offset."""
+    """Return the findings that cause errors for readers, by topic, partition and offset."""
     return sorted((each for each in findings if each.kind in _LOSSES), key=_location)
 
 
 def summary_sentence(losses: Iterable[Finding]) -> str:
-    """One sentence. Losses that overlap or touch are one range; `losses` as from `losses_of`."""
+    """Return one sentence; adjacent or overlapping losses of `losses_of` count as one range."""
     partition_count = range_count = 0
     for _, found in groupby(losses, key=lambda each: (each.topic, each.partition)):
         partition_count += 1

@@ -1,4 +1,4 @@
-"""HTML that nothing in a name can break out of: all text goes through `text` or `code`. Pure."""
+"""Builds HTML that names cannot break out of: `text` and `code` escape all text. Pure."""
 
 from __future__ import annotations
 
@@ -8,65 +8,65 @@ from html import escape
 from typing import NewType
 
 Html = NewType("Html", str)
-"""Markup, or text that is escaped."""
+"""Markup, or escaped text."""
 
 NOTHING = Html("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of a table; numbers are aligned by their last digit."""
+    """A column of a table; numbers are right-aligned."""
 
     title: str
     is_number: bool = False
 
 
 def text(content: object) -> Html:
-    """Any text. Characters that do not show, or that turn others around, are written as escapes."""
+    """Escape any text. Unprintable characters, also those that reverse text, become escapes."""
     return Html(escape("".join(map(_visible, str(content)))))
 
 
 def code(content: object) -> Html:
-    """Text for machines: a name, say."""
+    """Render text for machines, for example a name."""
     return Html(f"<code>{text(content)}</code>")
 
 
 def command(content: str) -> Html:
-    """A command to copy, on lines of its own, which break between its words only."""
+    """Render a command to copy on its own lines, which break only at spaces."""
     words = " ".join(f"<span>{text(word)}</span>" for word in content.split(" "))
     return Html(f'<code class="command">{words}</code>')
 
 
 def small(content: object) -> Html:
-    """Any text, in small letters."""
+    """Render any text in a small font."""
     return Html(f"<small>{text(content)}</small>")
 
 
 def joined(*parts: Html, by: str = " ") -> Html:
-    """The parts that are not empty, one after the other."""
+    """Join the parts that are not empty."""
     return Html(by.join(part for part in parts if part))
 
 
 def paragraph(*parts: Html) -> Html:
-    """Some parts as one paragraph."""
+    """Render the parts as one paragraph."""
     return Html(f"<p>{joined(*parts)}</p>")
 
 
 def section(title: str, *parts: Html) -> Html:
-    """A part of the page under a heading of the second level."""
+    """Render a part of the page under a heading of the second level."""
     return Html(f"<section><h2>{text(title)}</h2>\n{joined(*parts, by=chr(10))}\n</section>")
 
 
 def described(pairs: Iterable[tuple[str, Html]]) -> Html:
-    """Names, each with what it is."""
+    """Render names with their values."""
     items = "\n".join(f"<div><dt>{text(name)}</dt><dd>{what}</dd></div>" for name, what in pairs)
     return Html(f"<dl>\n{items}\n</dl>")
 
 
 def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Html]]) -> Html:
-    """A table whose first column heads its rows.
+    """Render a table whose first column heads its rows.
 
-    The roles keep it one for screen readers where the style shows its rows as blocks.
+    The roles keep it a table for screen readers where the style shows its rows as blocks.
     """
     titles = "".join(
         f'<th role="columnheader" scope="col"{_class(each)}>{text(each.title)}</th>'
