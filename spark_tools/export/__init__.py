@@ -1,1 +1,1 @@
-"""Stored segments as Parquet files, each offset once."""
+"""Exports stored segments as Parquet files, each offset once."""

@@ -1,4 +1,4 @@
-"""`rlm-export`: stored segments of topics as Parquet, going on where the last export ended."""
+"""Runs `rlm-export`, which writes stored segments as Parquet, continuing after the last export."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ _DEFAULT_FILE_BYTES = 128 << 20
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script."""
     arguments = command_parser().parse_args()
     run_job(_NAME, lambda: export(arguments), summary=arguments.summary)
 
 
 def export(arguments: argparse.Namespace) -> int:
-    """Export as the command line says and print what was; the exit code."""
+    """Run the export, print what it exports, and return the exit code."""
     options = {**given_options(arguments), "subscribe": arguments.topics}
     if "timeoutms" not in map(str.lower, options):
         options["timeoutMs"] = str(arguments.timeout * 1000)
     ours = {name: value for name, value in options.items() if name.startswith(OPTION_PREFIXES)}
-    require_known(ours)  # the others are the data source's
+    require_known(ours)  # ReadOptions validates the data source's options
     connection = ClusterConnection.of(options)
     read = ReadOptions.of(options)
-    _require_exportable(read)  # reported before Spark starts
+    _require_exportable(read)  # fails before Spark starts
     decoding = resolve(read.decode, read.topics)
     settings = ExportSettings(
         file_bytes=arguments.file_size, by_date=arguments.partition_by == "date", decoding=decoding
@@ -74,7 +74,7 @@ def export(arguments: argparse.Namespace) -> int:
 
 
 class _Report:
-    """Prints what becomes of each range, and counts."""
+    """Prints the outcome of each range, and counts."""
 
     def __init__(self) -> None:
         self.counts = Counter[str]()
@@ -125,14 +125,14 @@ def _print(line: str) -> None:
 
 
 def _say_progress(progress: ExportProgress) -> None:
-    """On standard error: standard output lists the ranges."""
+    """Print to standard error, because standard output lists the ranges."""
     if progress.files_left:
         done, total = map(readable_size, (progress.done_bytes, progress.total_bytes))
         sys.stderr.write(f"{_NAME}: exported {done} of {total}, {progress.files_left} files left\n")
 
 
 def _listed(skipped: SkippedRange) -> dict[str, object]:
-    """For the summary."""
+    """Return the range for the summary."""
     return {
         name: value
         for name, value in asdict(skipped).items()
@@ -141,7 +141,7 @@ def _listed(skipped: SkippedRange) -> dict[str, object]:
 
 
 def _require_exportable(options: ReadOptions) -> None:
-    """InvalidConfigError for what would leave out records of offsets that are noted as exported."""
+    """Raise InvalidConfigError for options that would omit records of exported offsets."""
     ending = options.ending
     if LATEST_OFFSET in (ending.default, *ending.named.values()):
         raise InvalidConfigError(
@@ -178,7 +178,7 @@ def _require_exportable(options: ReadOptions) -> None:
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = shared_arguments(_NAME, "Write stored segments of topics as Parquet files.")
     parser.add_argument("topics", metavar="TOPICS", help="comma-separated")
     parser.add_argument("output", metavar="DIR", help="where files and manifest are")

@@ -1,7 +1,7 @@
-"""Which offsets go into which file: stored segments joined, or split, to files of one size. Pure.
+"""Assigns offsets to files: joins or splits stored segments into files of one size. Pure.
 
-A file has the offsets of one contiguous range, in order. Offsets that nothing answers for are in no
-range of a file: one ends before them, and the next one begins after them.
+A file has the offsets of one contiguous range, in order. No file range contains missing offsets:
+one range ends below them, and the next one begins above them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from spark_tools.reading.plan import Hole, Piece, SegmentPiece
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRange:
-    """Offsets of a partition for one file, or one for each date; `pieces` ascend.
+    """Offsets of a partition for one file, or for one file per date; `pieces` ascend.
 
-    `failures` is how often its first offset could not be read, for a reason that may pass.
+    `failures` counts the temporary failures to read its first offset.
     """
 
     topic_id_partition: TopicIdPartition
@@ -29,15 +29,15 @@ class FileRange:
 
     @property
     def size_bytes(self) -> int:
-        """About what the range takes in the store."""
+        """The approximate size of the range in the store."""
         return sum(each.size_bytes for each in self.pieces if isinstance(each, SegmentPiece))
 
     def planned_again(self, pieces: Iterable[Piece]) -> FileRange:
-        """The same offsets, by a newer plan of the partition."""
+        """Return the same offsets with the pieces of a newer plan."""
         return replace(self, pieces=_within(pieces, self.topic_id_partition, self.offsets))
 
     def rest(self, start_offset: int, *, failures: int = 0) -> FileRange | None:
-        """What is left from an offset on; None if nothing is stored there."""
+        """Return the range from an offset on; None if nothing is stored there."""
         if start_offset >= self.offsets.end_offset:
             return None
         offsets = replace(self.offsets, start_offset=start_offset)
@@ -47,11 +47,11 @@ class FileRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenFiles:
-    """What became of a FileRange: the files of its offsets below `end_offset`.
+    """The outcome of a FileRange: the files of its offsets below `end_offset`.
 
-    `names` are below the attempt's directory. `unreadable`, which begins at `end_offset`, is what
-    could not be read, for `reason`; if not `is_lost`, another attempt may be able to.
-    `undecodable_count` are records with the reason in a column.
+    `names` are relative to the attempt's directory. `unreadable` begins at `end_offset` and could
+    not be read, for `reason`; unless `is_lost`, another attempt may succeed. `undecodable_count`
+    counts records with an error in a column.
     """
 
     file_range: FileRange
@@ -65,11 +65,11 @@ class WrittenFiles:
 
     @property
     def offsets(self) -> OffsetRange:
-        """Those that are in the files whole."""
+        """The offsets that the files contain completely."""
         return replace(self.file_range.offsets, end_offset=self.end_offset)
 
     def named(self) -> tuple[str, ...]:
-        """Where the files are in the end, below the partition's path."""
+        """Return the files' final names, relative to the partition's path."""
         first, end = self.offsets.start_offset, self.end_offset
         split = [name.rpartition("/") for name in self.names]
         return tuple(
@@ -78,7 +78,7 @@ class WrittenFiles:
 
 
 def written_name(file: str) -> str:
-    """What a file's name was before it was given its offsets."""
+    """Return the name that a file had before its offsets were added to it."""
     directory, slash, name = file.rpartition("/")
     return f"{directory}{slash}{name.split('-', 2)[2]}"
 
@@ -86,9 +86,9 @@ def written_name(file: str) -> str:
 def cut(
     planned: Iterable[PlannedRange], pieces: Iterable[Piece], file_bytes: int
 ) -> Iterator[FileRange | Hole]:
-    """Cut what is to be exported into files of at most `file_bytes`, and list what nothing holds.
+    """Cut planned ranges into files of at most `file_bytes`; also yield missing ranges.
 
-    A piece that is larger is a file of its own.
+    A larger piece becomes a file of its own.
     """
     by_partition: dict[TopicIdPartition, list[Piece]] = {}
     for piece in pieces:
@@ -125,7 +125,7 @@ def _cut(
 def lines_of(
     written: Iterable[WrittenFiles], wanted: ExportFormat, attempt: str
 ) -> list[ExportedRange]:
-    """A line for each contiguous range of what was written."""
+    """Return a manifest line for each contiguous range of the written files."""
     whole = [each for each in written if len(each.offsets)]
     whole.sort(key=lambda each: (each.file_range.topic_id_partition, each.offsets))
     lines: list[ExportedRange] = []
@@ -168,7 +168,7 @@ def _line(written: WrittenFiles, wanted: ExportFormat, attempt: str) -> Exported
 
 
 def hulls(files: Iterable[FileRange]) -> Mapping[TopicIdPartition, OffsetRange]:
-    """For each partition the smallest range that has all of the files' offsets."""
+    """Return for each partition the smallest range that contains the files' offsets."""
     found: dict[TopicIdPartition, OffsetRange] = {}
     for each in files:
         tip, offsets = each.topic_id_partition, each.offsets
@@ -183,7 +183,7 @@ def hulls(files: Iterable[FileRange]) -> Mapping[TopicIdPartition, OffsetRange]:
 def _within(
     pieces: Iterable[Piece], partition: TopicIdPartition, offsets: OffsetRange
 ) -> tuple[SegmentPiece | Hole, ...]:
-    """The parts of a partition's pieces that are within a range. None is read from a broker."""
+    """Return the parts of a partition's stored pieces and holes that are within a range."""
     return tuple(
         replace(piece, offsets=piece.offsets.intersection(offsets))
         for piece in pieces

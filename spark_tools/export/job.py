@@ -1,4 +1,4 @@
-"""The export job: what is stored and was not exported before, several files by one Spark job."""
+"""Exports the stored offsets that no earlier export wrote, several files per Spark job."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from spark_tools.spark.hadoop_files import HadoopFiles
 from spark_tools.spark.spark_errors import SPARK_ERRORS
 
 _FILES_PER_CORE = 4
-"""Of one Spark job: the last tasks of a job leave cores idle, and a job has a fixed cost."""
+"""Files of one Spark job: a job has a fixed cost, and its last tasks leave cores idle."""
 _MAX_FAILURES = 3
 _FIRST_PAUSE_S, _PAUSE_GROWTH, _LONGEST_PAUSE_S = 2.0, 5, 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportSettings:
-    """What files are like: about `file_bytes` of stored segments each, by date or not.
+    """The form of the files: about `file_bytes` of stored segments each, by date or not.
 
-    `decoding` says which columns are decoded.
+    `decoding` names the decoded columns.
     """
 
     file_bytes: int
@@ -54,9 +54,9 @@ class ExportSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportProgress:
-    """How much of the plan is dealt with. Bytes are those of segments in the store.
+    """How much of the plan is finished. Bytes are those of segments in the store.
 
-    `undecodable_count` are records of the last ranges that could not be decoded.
+    `undecodable_count` is the number of undecodable records in the last ranges.
     """
 
     done_bytes: int
@@ -70,14 +70,14 @@ ExportEvent = ExportedRange | SkippedRange | ExportProgress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportPlan:
-    """What an export would do: the files it would write, and what it finds nowhere."""
+    """What an export would do: the files to write, and the ranges that are missing."""
 
     files: tuple[FileRange, ...]
     skipped: tuple[SkippedRange, ...]
 
 
 class Export:
-    """Exports what `options` of the data source name into `output`, a directory of any store."""
+    """Exports the data source's `options` into the directory `output` of any store."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Export:
         self._connection = ClusterConnection.of(options)
         given = ReadOptions.of(options)
         columns = tuple(name for name in given.columns if name != UNREADABLE)
-        # What cannot be read is listed by the plan, and fails a task, whose outcome says so.
+        # A task fails at unreadable offsets, and its outcome has them; the plan has missing ones.
         self._options = replace(given, columns=columns, mode=Mode.FAILFAST)
         self._settings = settings
         self._format = ExportFormat.of(
@@ -102,9 +102,9 @@ class Export:
         self._losses = ExportLosses(SkippedRanges(self._files), self._done)
 
     def plan(self) -> ExportPlan:
-        """What `run` would do now; changes nothing.
+        """Return what `run` would do now; changes nothing.
 
-        Raises InvalidConfigError for other columns or another isolation than before.
+        Raises InvalidConfigError if an earlier export used other columns or another isolation.
         """
         self._done[:] = self._manifest.lines()
         require_same_rows(self._done, self._format)
@@ -115,11 +115,11 @@ class Export:
         return ExportPlan(files=tuple(files), skipped=skipped)
 
     def run(self) -> Iterator[ExportEvent]:
-        """Export; each range as soon as it counts, and each that cannot be exported.
+        """Export; yield each range when it counts, and each range that cannot be exported.
 
-        Raises InvalidConfigError for other columns or another isolation than before, and for a
-        directory that executors and driver do not share; FencedError where another export does the
-        same; RetriableError if nothing can be read any more.
+        Raises InvalidConfigError if an earlier export used other columns or another isolation, or
+        if executors and driver do not share the directory. Raises FencedError if another export
+        writes the same offsets, and RetriableError if nothing can be read any more.
         """
         self._done[:] = self._manifest.lines()
         require_same_rows(self._done, self._format)
@@ -135,7 +135,7 @@ class Export:
 
     @property
     def _planning(self) -> ReadOptions:
-        """Options of plans: with pieces for what nothing holds, and none larger than a file."""
+        """The options of plans: they list missing ranges and limit pieces to the size of a file."""
         return replace(
             self._options,
             mode=Mode.DROPMALFORMED,
@@ -146,7 +146,7 @@ class Export:
     def _plan(
         self, planner: Planner, options: ReadOptions
     ) -> tuple[list[FileRange], list[Hole], list[SkippedRange]]:
-        """What is to be written, what is stored nowhere, and what has expired unexported."""
+        """Return the files to write, the missing ranges, and ranges that expired unexported."""
         pieces = [piece for task in planner.batch(options) for piece in task]
         planned = remaining(pieces, self._done)
         chosen = [tip for tip in planner.partitions if options.chooses(tip.topic, tip.partition)]
@@ -160,7 +160,7 @@ class Export:
         return files, [part for part in parts if isinstance(part, Hole)], lost
 
     def _export_all(self, planner: Planner, files: Sequence[FileRange]) -> Iterator[ExportEvent]:
-        """Several files at a time; what could not be read for now, once more in the end."""
+        """Export several files at a time; retry ranges that failed temporarily in the end."""
         queue = deque(files)
         total_bytes = sum(each.size_bytes for each in files)
         at_once = _FILES_PER_CORE * self._spark.sparkContext.defaultParallelism
@@ -184,7 +184,7 @@ class Export:
             )
 
     def _unread(self, written: WrittenFiles, queue: deque[FileRange]) -> Iterator[SkippedRange]:
-        """Queue what is left of a range, and report what is skipped of it."""
+        """Queue the rest of a range, and yield the skipped part of it."""
         unreadable, file_range = written.unreadable, written.file_range
         if unreadable is None:
             return
@@ -194,7 +194,7 @@ class Export:
             queue.extend([] if left is None else [left])
             return
         tip = file_range.topic_id_partition
-        yield SkippedRange.of(tip, unreadable, cause_of(written), written.reason)  # on record
+        yield SkippedRange.of(tip, unreadable, cause_of(written), written.reason)  # recorded above
         left = file_range.rest(unreadable.end_offset)
         if left is not None:
             queue.appendleft(left)
@@ -202,7 +202,7 @@ class Export:
     def _export(
         self, planner: Planner, ranges: Sequence[FileRange]
     ) -> Generator[ExportEvent, None, list[WrittenFiles]]:
-        """Write the files of these ranges and have those count that could be read."""
+        """Write the files of these ranges and add the readable ones to the manifest."""
         attempt = self._manifest.new_attempt(datetime.now(UTC))
         work = RowsToWrite.of(
             self._connection,
@@ -230,10 +230,10 @@ class Export:
         return written
 
     def _planned_again(self, planner: Planner, ranges: Sequence[FileRange]) -> list[FileRange]:
-        """The ranges by what is stored of them now, which a lease keeps from expiring."""
+        """Plan the ranges again by what is stored now, under a lease."""
         pieces: dict[TopicIdPartition, Sequence[Piece]] = {}
         for tip, offsets in hulls(ranges).items():
-            # What has expired since the first plan is found missing when it is read.
+            # A range that expired since the first plan fails when a task reads it.
             with suppress(NotFoundError):
                 tasks = planner.tasks(_bounded(self._planning, tip, offsets))
                 pieces[tip] = [piece for task in tasks for piece in task]
@@ -248,9 +248,9 @@ class Export:
 def next_ranges(
     queue: deque[FileRange], at_once: int, pause: Callable[[float], None]
 ) -> list[FileRange]:
-    """Take the next ranges, after a pause in seconds if the store did not answer for one before.
+    """Take the next ranges, after a pause in seconds if one of them failed before.
 
-    The pause grows with the failures in a row of any of them, up to 30 seconds.
+    The pause grows with the most consecutive failures of any of them, up to 30 seconds.
     """
     ranges = [queue.popleft() for _ in range(min(at_once, len(queue)))]
     failures = max((each.failures for each in ranges), default=0)
@@ -266,7 +266,7 @@ def _skipped_hole(hole: Hole) -> SkippedRange:
 
 
 def _bounded(options: ReadOptions, tip: TopicIdPartition, offsets: OffsetRange) -> ReadOptions:
-    """The options of a part of a partition: its lease is taken when it is read."""
+    """Return the options for a part of a partition, so that the plan leases only that part."""
     named = (tip.topic, tip.partition)
     return replace(
         options,

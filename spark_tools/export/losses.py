@@ -1,8 +1,8 @@
-"""What of the skipped ranges is lost for good, and is reported once.
+"""Tracks which skipped ranges are lost permanently, and reports each loss once.
 
-A range that was never exported is lost when it expires. It is on record before anything above it is
-exported, since the manifest alone does not show it any more, and is final only when the export that
-reports it has come to its end.
+A range that was never exported is lost when it expires. The export records it before it exports
+anything above it, because the manifest alone does not show it afterwards. The loss is final only
+when the export that reports it finishes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from spark_tools.stored_partition import StoredPartition
 
 
 class ExportLosses:
-    """Of one export; `done` are the lines of the manifest, which grow as it exports."""
+    """The losses of one export; `done` are the manifest's lines, which grow during the export."""
 
     def __init__(self, record: SkippedRanges, done: Sequence[ExportedRange]) -> None:
         self._record = record
@@ -40,10 +40,10 @@ class ExportLosses:
         planned: Iterable[PlannedRange],
         begins_with_log: Callable[[TopicIdPartition], bool],
     ) -> list[SkippedRange]:
-        """What expired before it was exported, less what an earlier export has reported.
+        """Return ranges that expired before their export and that no earlier export reported.
 
-        `begins_with_log`: whether a partition is to be exported from its log's start on. Else its
-        user has chosen to leave out what lies below.
+        `begins_with_log` returns whether the user exports a partition from its log start on.
+        Otherwise, the user has excluded what is below the starting offset.
         """
         starts: dict[Partition, int] = {}
         for each in stored:
@@ -67,19 +67,19 @@ class ExportLosses:
         return expired(self._outstanding(), starts)
 
     def skip(self, skipped: SkippedRange) -> None:
-        """Take a range that could not be exported."""
+        """Add a range that could not be exported."""
         self._found.insert(0, skipped)
 
     def begin(self, skipped: Iterable[SkippedRange]) -> None:
-        """Record what the plan cannot export, before anything above it is exported."""
+        """Record the ranges that the plan cannot export, before ranges above them are exported."""
         for each in skipped:
             self.skip(each)
         self._write()
 
     def record_unread(self, written: Iterable[WrittenFiles]) -> None:
-        """Record what these files lack, before lines above it are added to the manifest.
+        """Record the missing parts of files, before the manifest has lines above them.
 
-        Another attempt may still export it; then nothing is left on record.
+        If another attempt exports a part, its record is removed.
         """
         unread = [part for each in written for part in _unread(each)]
         for part in unread:
@@ -88,12 +88,12 @@ class ExportLosses:
             self._write()
 
     def finish(self, reported: Iterable[SkippedRange]) -> None:
-        """Write, with those that were reported as final."""
+        """Record the outcome, with the reported ranges as final."""
         self._found = [*reported, *self._found]
         self._write()
 
     def _write(self) -> None:
-        """Have on record what is neither exported nor in a recorded gap."""
+        """Record the ranges that are neither exported nor in a recorded gap."""
         self._record.replace(self._outstanding())
 
     def _outstanding(self) -> list[SkippedRange]:
@@ -110,9 +110,9 @@ def add_lines(
     wanted: ExportFormat,
     attempt: str,
 ) -> Iterator[ExportedRange]:
-    """Have written files count, once what they lack is on record; each line as it was added.
+    """Add written files to the manifest after recording what they lack; yield each line.
 
-    The caller adds each line to what the losses know as done. Raises the errors of Manifest.add.
+    The caller adds each line to the `done` of the losses. Raises the errors of Manifest.add.
     """
     losses.record_unread(written)
     for line in lines_of(written, wanted, attempt):
@@ -120,7 +120,7 @@ def add_lines(
 
 
 def _unread(written: WrittenFiles) -> Iterator[SkippedRange]:
-    """What could not be read of a range, and what lies above that and was not tried."""
+    """Yield the unreadable part of a range, and the part above it that was not read."""
     if written.unreadable is None:
         return
     file_range = written.file_range
@@ -132,7 +132,7 @@ def _unread(written: WrittenFiles) -> Iterator[SkippedRange]:
 
 
 def cause_of(written: WrittenFiles) -> SkipCause:
-    """Why the offsets from `written.end_offset` on could not be read."""
+    """Return why the offsets from `written.end_offset` on could not be read."""
     return SkipCause.UNREADABLE if written.is_lost else SkipCause.FAILED
 
 

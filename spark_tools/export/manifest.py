@@ -1,19 +1,18 @@
-"""The manifest of an export: what its directory holds, and how something comes to be in it.
+"""Maintains the manifest of an export: which ranges its directory contains.
 
     _attempts/<attempt>/                files being written; no reader of `data` sees them
     _attempts/<attempt>.<id>.json       a line about to be added
     manifest/topic_id=…/partition=…/<number>.json   a line: from then on its range counts
-    data/topic=…/topic_id=…/partition=…/            the files of lines, by date if that is wanted
+    data/topic=…/topic_id=…/partition=…/            the files of lines, optionally by date
 
-A line is added by a rename to the next number of its partition, and only after all lines with lower
-numbers were read and have none of its offsets. Then it is read again: if another export's line is
-there, this one does not count. Then its files are moved to where it says they are. What was killed
-in between is completed by the next export. So `data` has all that the manifest names once no export
-is at work.
+An export reads all lines of a partition, and requires that none overlaps its own. Then it adds its
+line by a rename to the next number, and reads the line again. If another export's line is there,
+this one does not count. Then it moves the files to the paths in its line. The next export completes
+an interrupted one. So without a running export, `data` has all files that the manifest names.
 
-Lines never overlap where a rename refuses to replace a file (HDFS). Elsewhere (`file:`, S3) two
-exports of the same topics must not run at once: a rename that replaces a line after its export has
-read it again is not noticed.
+Lines never overlap where a rename refuses to replace a file (HDFS). **Duplicate rows:** elsewhere
+(`file:`, S3), two exports of the same topics must not run at once. There a rename can replace the
+line of an export that has already read its line again, and that export does not notice.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from spark_tools.files import Files
 _LINES = "manifest"
 _ATTEMPTS = "_attempts"
 _TIME = "%Y%m%dT%H%M%S"
-_KEPT = timedelta(days=7)  # longer than any export of a range takes
+_KEPT = timedelta(days=7)  # longer than any export of one range
 
 
 class Manifest:
-    """Of the output directory that `files` are below. One thread's; exports may run side by side.
+    """The manifest of the directory of `files`. Not thread-safe; several exports may use it.
 
-    What is left of killed ones is removed after a week.
+    Files that interrupted exports left are removed after a week.
     """
 
     def __init__(self, files: Files) -> None:
@@ -45,13 +44,13 @@ class Manifest:
         self._known: dict[str, ExportedRange] = {}
 
     def lines(self) -> list[ExportedRange]:
-        """What was exported so far. CorruptError."""
+        """Return all exported ranges. Raises CorruptError."""
         lines = [ExportedRange.of_line(text) for text in self._files.texts(_LINES)]
         self._known = {_path(line): line for line in lines}
         return lines
 
     def complete(self, lines: Iterable[ExportedRange], now: datetime) -> None:
-        """Do what exports that were killed left to do; `lines` are those of the manifest."""
+        """Complete interrupted exports; `lines` are those of the manifest."""
         attempts = self._files.names(_ATTEMPTS)
         started = set(attempts)
         interrupted = [line for line in lines if line.attempt in started]
@@ -66,22 +65,22 @@ class Manifest:
                 self._files.remove(f"{_ATTEMPTS}/{name}")
 
     def new_attempt(self, now: datetime) -> str:
-        """The name of an attempt; what it writes goes into `directory` of it."""
+        """Return the name of a new attempt, which writes into its `directory`."""
         return f"{now:{_TIME}}-{uuid4()}"
 
     def directory(self, attempt: str) -> str:
-        """Where an attempt writes its files."""
+        """Return the directory of an attempt's files."""
         return f"{_ATTEMPTS}/{attempt}"
 
     def discard(self, attempt: str) -> None:
-        """Remove what an attempt has written and no line has."""
+        """Remove an attempt's files that no line names."""
         self._files.remove(self.directory(attempt))
 
     def add(self, line: ExportedRange) -> ExportedRange:
-        """Have a range count whose files are written; the line as it was added.
+        """Add the line of a range whose files are written; return the line with its number.
 
-        FencedError if another export has done any of it meanwhile, and InvalidConfigError if a file
-        is not where the driver looks for it; then no file of it counts.
+        Raises FencedError if another export has exported any of it meanwhile, InvalidConfigError if
+        the driver does not see a file. In both cases none of the files counts.
         """
         self._require_written(line)
         staged = f"{_ATTEMPTS}/{line.attempt}.{uuid4()}.json"
@@ -111,9 +110,9 @@ class Manifest:
                 raise not_in_the_output(f"{source}/{file}")
 
     def _require_own(self, line: ExportedRange) -> None:
-        """Raise FencedError if another export's line is in its place.
+        """Raise FencedError if another export's line has this number.
 
-        Two exports whose moves cross may both have found no line there, and the last one counts.
+        Two exports may both find the number free and rename at once; then the last rename counts.
         """
         if self._files.read(_path(line)) != line.to_line():
             raise FencedError(
@@ -124,7 +123,7 @@ class Manifest:
             )
 
     def _next_number(self, line: ExportedRange) -> int:
-        """One more than that of the last line of the partition. FencedError if any overlaps."""
+        """Return the next number of the partition. Raises FencedError if a line overlaps."""
         directory = _directory(line)
         names = self._files.names(directory)
         for name in names:
@@ -141,7 +140,7 @@ class Manifest:
         return int(names[-1].removesuffix(".json")) + 1 if names else 0
 
     def _location(self, line: ExportedRange) -> None:
-        """Move a line's files to where it says that they are."""
+        """Move a line's files to the paths in the line."""
         source = self.directory(line.attempt)
         for name in line.files:
             path, target = f"{source}/{written_name(name)}", f"{line.path}/{name}"
@@ -149,18 +148,18 @@ class Manifest:
                 raise CorruptError("a file of an export is gone", file=path, target=target)
 
     def _has_files(self, directory: str) -> bool:
-        """Whether there are any, but for Spark's own."""
+        """Return whether the directory has files, other than Spark's own."""
         names = [name for name in self._files.names(directory) if not name.startswith(("_", "."))]
         return any("=" not in name or self._has_files(f"{directory}/{name}") for name in names)
 
 
 def staged_path(now: datetime) -> str:
-    """Where a file is written that is to be moved; exports remove what is left after a week."""
+    """Return a path for a file to be moved; exports remove files left there after a week."""
     return f"{_ATTEMPTS}/{now:{_TIME}}-{uuid4()}.json"
 
 
 def not_in_the_output(file: str) -> InvalidConfigError:
-    """The error of a file that an executor has written and the driver cannot see."""
+    """Return the error for a file that an executor wrote and the driver cannot see."""
     return InvalidConfigError(
         "the driver does not see a file that an executor has written: "
         "export to a directory that all hosts share, or to another store",

@@ -1,7 +1,7 @@
-"""Writes rows as Parquet files into a directory that this host sees, one file or one per date.
+"""Writes rows as Parquet files into a mounted directory, one file or one per date.
 
-Memory: GATHERED_BYTES of rows, as much again if they have several dates, and what Arrow needs to
-encode a row group of one file's share.
+Memory: GATHERED_BYTES of rows, twice that if they have several dates, and Arrow's buffers for one
+row group of a file.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from spark_tools.export.range_reader import DATE
 
 GATHERED_BYTES = 64 << 20
 _MAX_OPEN_FILES = 100
-"""Of a task; one that is open takes a file descriptor and the list of its row groups."""
+"""The limit per task; an open file takes a file descriptor and its list of row groups."""
 _NO_DATE = "__HIVE_DEFAULT_PARTITION__"
-"""What Hive, Spark and others name the directory of rows without a value."""
+"""The name of Hive and Spark for the directory of rows without a value."""
 
 
 class ParquetFiles:
-    """The files of one range, in order of its rows; one thread's.
+    """The files of one range, in order of its rows. Not thread-safe.
 
-    Rows are gathered up to `gathered_bytes`. With the column `date` they then go into a directory
-    per date, a row group for each date. Files stay open, up to a limit: then the date that has
-    waited longest gets another file. So a range has at most a file for each date of each gathering.
+    Rows are buffered up to `gathered_bytes`. With the column `date`, each flush writes one row
+    group per date into the date's directory. Beyond the limit of open files, the least recently
+    used file is closed, and its date gets another file later.
     """
 
     def __init__(
@@ -49,14 +49,14 @@ class ParquetFiles:
         self.names: list[str] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take rows. OSError."""
+        """Buffer rows, and write them when the buffer is full. Raises OSError."""
         self._gathered.append(batch)
         self._gathered_bytes += batch.nbytes
         if self._gathered_bytes >= self._limit_bytes:
             self._write_gathered()
 
     def close(self) -> None:
-        """Write what was taken. OSError."""
+        """Write the buffered rows and close the files. Raises OSError."""
         self._write_gathered()
         while self._open:
             self._open.pop(next(iter(self._open))).close()
@@ -68,7 +68,7 @@ class ParquetFiles:
         self._gathered, self._gathered_bytes = [], 0
         for directory, part in _by_date(rows):
             file = self._open.pop(directory, None) or self._begin(directory)
-            self._open[directory] = file  # the last of those that are open
+            self._open[directory] = file  # now the most recently used
             file.write_row_group(part.select(self._columns))
 
     def _begin(self, directory: str) -> _File:
@@ -100,17 +100,17 @@ class _File:
 
 
 _REPEATED = ["key", "timestampType", "leader_epoch", "headers.list.element.key"]
-"""Columns whose values repeat: a dictionary of the others is given up after its first page."""
+"""Columns with repeated values: Arrow drops the dictionary of others after the first page."""
 
 
 def _by_date(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """The rows of each date with its directory; all of them, and none, without dates."""
+    """Yield the rows of each date with its directory; without dates, all rows and an empty name."""
     if DATE not in rows.schema.names:
         yield "", rows
         return
     counts = pc.value_counts(rows.column(DATE)).to_pylist()
     if len(counts) > 1:
-        rows = rows.take(pc.sort_indices(rows.column(DATE)))  # stable, and null comes last
+        rows = rows.take(pc.sort_indices(rows.column(DATE)))  # stable, and null sorts last
         counts.sort(key=lambda each: (each["values"] is None, each["values"]))
     position = 0
     for each in counts:

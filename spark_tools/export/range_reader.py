@@ -1,4 +1,4 @@
-"""Reads the rows of a file's range on an executor, up to the first offset that cannot be read."""
+"""Reads the rows of a file's range on an executor, up to the first unreadable offset."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ DATE = "date"
 OFFSET = "offset"
 TIMESTAMP = "timestamp"
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
-"""Years 1 to 9999, counted from 1970: what readers of directories take for a date."""
+"""Years 1 to 9999 as days since 1970: readers of date directories accept no others."""
 
 
 class RangeReader:
-    """One pass over a range; one thread's. `options` has the column `offset`, and fails fast."""
+    """One pass over a range. Not thread-safe. `options` has the column `offset`, and fails fast."""
 
     def __init__(
         self, file_range: FileRange, storage: RemoteStorageManager, options: ReadOptions
@@ -42,7 +42,7 @@ class RangeReader:
         self._error: TieredStorageError | None = None
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """The rows, in order of offset. InvalidConfigError."""
+        """Yield the rows in order of offset. Raises InvalidConfigError."""
         for piece in self._file_range.pieces:
             self._next_offset = max(self._next_offset, piece.offsets.start_offset)
             try:
@@ -64,7 +64,7 @@ class RangeReader:
             self._next_offset = piece.offsets.end_offset
 
     def written(self, names: tuple[str, ...]) -> WrittenFiles:
-        """The outcome, once all rows that there are were written to these files."""
+        """Return the outcome after all rows are written to these files."""
         whole = self._file_range.offsets.end_offset
         return WrittenFiles(
             file_range=self._file_range,
@@ -83,7 +83,7 @@ class RangeReader:
 
 
 def with_date(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Append the date of each record's timestamp in UTC; null outside of the years 1 to 9999."""
+    """Append the date of each record's timestamp in UTC; null outside the years 1 to 9999."""
     days = batch.column(TIMESTAMP).cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
     numbers = days.cast(pa.int32())
     is_date = pc.and_(pc.greater_equal(numbers, _FIRST_DAY), pc.less_equal(numbers, _LAST_DAY))

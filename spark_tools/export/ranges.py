@@ -1,4 +1,4 @@
-"""What is still to be exported, given what was and what is stored. Pure."""
+"""Computes which stored ranges are not exported yet, from the manifest and the plan. Pure."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _OPTIONS = {"partition_by": "--partition-by"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedRange:
-    """A line of the manifest: offsets of a partition that are in files whole.
+    """A line of the manifest: offsets of a partition that files contain completely.
 
-    `files` are below `path`, and name the offsets that they are of; `attempt` is where they were
-    written before they counted, `number` the line's among those of its partition. `columns` are
-    comma-separated in alphabetical order; `partition_by` is `date`, or empty.
+    `files` are relative to `path`, and their names have their offsets. `attempt` is where they were
+    written first. `number` is the line's position in its partition. `columns` are comma-separated
+    in alphabetical order; `partition_by` is `date` or empty.
     """
 
     topic: str
@@ -45,12 +45,12 @@ class ExportedRange:
         return OffsetRange(start_offset=self.start_offset, end_offset=self.end_offset)
 
     def to_line(self) -> str:
-        """As JSON."""
+        """Encode the line as JSON."""
         return json.dumps(asdict(self)) + "\n"
 
     @classmethod
     def of_line(cls, text: str) -> ExportedRange:
-        """Read it. CorruptError; InvalidConfigError for a line of an earlier version."""
+        """Decode a line. Raises CorruptError; InvalidConfigError for an earlier version's line."""
         try:
             values = json.loads(text)
             if isinstance(values, dict) and "attempt" in values and "files" not in values:
@@ -72,7 +72,7 @@ class ExportedRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportFormat:
-    """What the rows of an export are, in all of its files."""
+    """The form of an export's rows, the same in all of its files."""
 
     columns: str
     isolation: str
@@ -82,7 +82,7 @@ class ExportFormat:
     def of(
         cls, options: ReadOptions, *, by_date: bool, decoding: Decoding = NOT_DECODING
     ) -> ExportFormat:
-        """A decoded column has its format after its name."""
+        """Return the format; a decoded column has its data format after its name."""
         formats = {each.column: f":{each.schema.format.value}" for each in decoding.readers}
         names = decoding.columns(options.columns)
         return cls(
@@ -94,14 +94,14 @@ class ExportFormat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRange:
-    """Offsets to be exported."""
+    """A range of offsets to export."""
 
     topic_id_partition: TopicIdPartition
     offsets: OffsetRange
 
 
 def require_same_rows(done: Iterable[ExportedRange], wanted: ExportFormat) -> None:
-    """InvalidConfigError if what was exported has other columns, or other records in it."""
+    """Raise InvalidConfigError if earlier files have other columns or another isolation."""
     for each in done:
         for name, value in asdict(wanted).items():
             if (before := getattr(each, name)) != value:
@@ -114,7 +114,7 @@ def require_same_rows(done: Iterable[ExportedRange], wanted: ExportFormat) -> No
 
 
 def remaining(pieces: Iterable[Piece], done: Iterable[ExportedRange]) -> list[PlannedRange]:
-    """Per partition what is planned, less what was exported; ascending."""
+    """Return the planned ranges of each partition without the exported ones, ascending."""
     planned: dict[TopicIdPartition, list[OffsetRange]] = {}
     for piece in pieces:
         planned.setdefault(piece.topic_id_partition, []).append(piece.offsets)
@@ -130,10 +130,10 @@ def remaining(pieces: Iterable[Piece], done: Iterable[ExportedRange]) -> list[Pl
 def lost(
     planned: PlannedRange, exported: Sequence[OffsetRange], known: Iterable[OffsetRange]
 ) -> tuple[OffsetRange, ...]:
-    """What expired between what was exported and what is to be.
+    """Return the ranges that expired between the exported ones and the planned one.
 
-    `exported` is what was of the partition, ascending. `known` need not be looked for: recorded
-    gaps, and ranges whose loss is on record.
+    `exported` are the partition's exported ranges, ascending. `known` are ignored: recorded gaps
+    and ranges whose loss is recorded.
     """
     start_offset = planned.offsets.start_offset
     count = bisect_right(exported, start_offset, key=lambda each: each.end_offset)
@@ -151,7 +151,7 @@ def _hull(offsets: Sequence[OffsetRange]) -> OffsetRange:
 
 
 def by_partition(done: Iterable[ExportedRange]) -> dict[tuple[str, int], list[OffsetRange]]:
-    """What was exported of each partition, ascending."""
+    """Return the exported ranges of each partition, ascending."""
     found: dict[tuple[str, int], list[OffsetRange]] = {}
     for each in done:
         found.setdefault((each.topic_id, each.partition), []).append(each.offsets)

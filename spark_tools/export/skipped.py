@@ -1,10 +1,10 @@
-"""What an export could not read, on record in its directory until it is exported.
+"""Records in an export's directory the ranges that it could not read, until they are exported.
 
     _attempts/<time>-<id>.json          a record about to be added
     skipped/topic_id=…/partition=…/<start offset>-<end offset>.<checksum>.json
 
-The manifest alone decides what is exported again: all that it does not have. The record says what
-that is and why, and that a loss was reported when the range expires.
+Only the manifest decides what is exported again: every range that it does not have. The records
+give the reasons, and state after a range's expiry that its loss was reported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Partition = tuple[str, int]
 
 
 class SkipCause(Enum):
-    """Why: lost or damaged in the store, expired before it was exported, or failed for now."""
+    """Lost or damaged in the store, expired before its export, or failed temporarily."""
 
     UNREADABLE = "unreadable"
     EXPIRED = "expired"
@@ -39,7 +39,7 @@ class SkipCause(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedRange:
-    """Offsets [start_offset, end_offset) that are in no file. `is_final`: nor will they ever be."""
+    """Offsets [start_offset, end_offset) that are in no file; `is_final`: permanently."""
 
     topic: str
     topic_id: str
@@ -59,7 +59,7 @@ class SkippedRange:
         return self.topic_id, self.partition
 
     def within(self, offsets: OffsetRange) -> SkippedRange:
-        """The same of a part of its offsets."""
+        """Return the record of a part of its offsets."""
         return replace(self, start_offset=offsets.start_offset, end_offset=offsets.end_offset)
 
     @classmethod
@@ -78,7 +78,7 @@ class SkippedRange:
 
     @classmethod
     def of_text(cls, text: str) -> SkippedRange:
-        """Read it from JSON. CorruptError."""
+        """Decode a record from JSON. Raises CorruptError."""
         try:
             found = cls(**json.loads(text))
         except (ValueError, TypeError) as error:
@@ -93,16 +93,16 @@ class SkippedRange:
 
     @property
     def _path(self) -> str:
-        """Another one for other contents: no rename has to replace a file."""
+        """The path depends on the contents, so that no rename replaces a file."""
         checksum = f"{crc32(self._text.encode()):08x}"
         name = f"{self.start_offset:020d}-{self.end_offset:020d}.{checksum}.json"
         return f"{_RECORDS}/topic_id={self.topic_id}/partition={self.partition}/{name}"
 
 
 class SkippedRanges:
-    """The record of the output directory that `files` are below. One thread's.
+    """The skipped ranges of the directory of `files`. Not thread-safe.
 
-    A file that is no record is left where it is, with a warning.
+    A file that is not such a record is ignored, with a warning.
     """
 
     def __init__(self, files: Files) -> None:
@@ -120,11 +120,11 @@ class SkippedRanges:
                 )
 
     def ranges(self) -> list[SkippedRange]:
-        """All that is on record."""
+        """Return all recorded ranges."""
         return list(self._written.values())
 
     def replace(self, ranges: Iterable[SkippedRange]) -> None:
-        """Make these the record. New ones are there before old ones are not."""
+        """Replace the recorded ranges; new files are added before old ones are removed."""
         wanted = {each._path: each for each in ranges}  # noqa: SLF001 - this module's
         for path, each in wanted.items():
             if self._written.get(path) != each:
@@ -134,7 +134,7 @@ class SkippedRanges:
         self._written = wanted
 
     def _add(self, path: str, skipped: SkippedRange) -> None:
-        """Write it elsewhere and move it: a record that is read is whole."""
+        """Write a staged file and move it, so that readers only see complete records."""
         staged = staged_path(datetime.now(UTC))
         self._files.write(staged, skipped._text)  # noqa: SLF001 - as above
         if not self._files.move(staged, path):  # another export has the same
@@ -142,7 +142,7 @@ class SkippedRanges:
 
 
 def _paths(files: Files, directory: str) -> list[str]:
-    """The paths of all files in a directory and below."""
+    """Return the paths of all files in a directory and below."""
     found = []
     for name in files.names(directory):
         path = f"{directory}/{name}"
@@ -153,9 +153,9 @@ def _paths(files: Files, directory: str) -> list[str]:
 def unexported(
     ranges: Iterable[SkippedRange], covered: Mapping[Partition, Iterable[OffsetRange]]
 ) -> list[SkippedRange]:
-    """The parts of these ranges that are not `held`, each offset in the first range that has it.
+    """Return the parts of the ranges outside `covered`; an overlap stays in its first range.
 
-    `held` is what was exported of each partition, and what need not be.
+    `covered` are each partition's exported ranges and those that need no export.
     """
     taken = {key: list(offsets) for key, offsets in covered.items()}
     found = []
@@ -170,7 +170,7 @@ def unexported(
 def expired(
     ranges: Iterable[SkippedRange], log_starts: Mapping[Partition, int]
 ) -> list[SkippedRange]:
-    """The parts that lie below their log's start now, and were not reported as final before."""
+    """Return the parts below the current log start that were not reported as final before."""
     return [
         replace(
             each,

@@ -1,7 +1,7 @@
-"""Writes the files of several ranges by one Spark job, a task for each range.
+"""Writes the files of several ranges by one Spark job, with one task per range.
 
-Into a directory of the executors' host, or one that is mounted there, tasks write Parquet by Arrow,
-which takes a third of the time. Spark writes into any other file system.
+If the directory is on the executors' host or mounted there, tasks write Parquet by Arrow, in a
+third of the time. Spark writes to other file systems.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from spark_tools.schemas.decoding import NOT_DECODING, Decoding
 from spark_tools.spark.hadoop_files import HadoopFiles
 
 COLUMNS_OF_PATHS = ("topic", "partition")
-"""Directories are named by them, so that readers have them from there."""
+"""The columns that name directories; readers take their values from there."""
 
 _TIMESTAMP_OPTION = "spark.sql.parquet.outputTimestampType"
 _CODEC_OPTION = "spark.sql.parquet.compression.codec"
@@ -42,7 +42,7 @@ _ARROWS_CODECS |= {"uncompressed": "none", "lz4_raw": "lz4"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsToWrite:
-    """What a task needs to read rows and to write them; sent to executors."""
+    """The parameters of a task that reads and writes rows. Spark sends it to executors."""
 
     connection: ClusterConnection
     options: ReadOptions
@@ -75,12 +75,12 @@ class RowsToWrite:
 
     @property
     def ddl(self) -> str:
-        """The columns and the offset as Spark's DDL."""
+        """The columns and the offset as Spark DDL."""
         types = self.decoding.spark_types(self.options.columns, quoted=True)
         return spark_ddl(tuple(dict.fromkeys((*self.columns, OFFSET))), types)
 
     def read(self, file_range: FileRange) -> Iterator[pa.RecordBatch | WrittenFiles]:
-        """The rows with their date if it is wanted; in the end, the outcome, without files."""
+        """Yield the rows, with their date if `by_date`; then the outcome, without file names."""
         storage = self.connection.store.open()
         try:
             reader = RangeReader(file_range, storage, self.options)
@@ -104,10 +104,10 @@ def write_files(
     work: RowsToWrite,
     ranges: Sequence[FileRange],
 ) -> list[WrittenFiles]:
-    """Write the files of each range below the directory `attempt`; the outcomes in their order.
+    """Write each range's files below the directory `attempt`; return outcomes in their order.
 
-    Raises Spark's errors; CorruptError if a task has no outcome; InvalidConfigError if the driver
-    does not see files of a task.
+    Raises Spark's errors, CorruptError if a task has no outcome, and InvalidConfigError if the
+    driver does not see a task's files.
     """
     local = files.local_path(attempt)
     codec = _ARROWS_CODECS.get((spark.conf.get(_CODEC_OPTION, "snappy") or "snappy").lower())
@@ -122,7 +122,7 @@ def write_files(
 
 
 def require_named(written: Iterable[WrittenFiles], attempt: str) -> None:
-    """Raise InvalidConfigError for records that are in no file of the directory `attempt`."""
+    """Raise InvalidConfigError for records without a file in the directory `attempt`."""
     if any(each.records_count and not each.names for each in written):
         raise not_in_the_output(attempt)
 
@@ -136,7 +136,7 @@ def _by_arrow(
 
 
 def _tasks(spark: SparkSession, ranges: Sequence[FileRange]) -> DataFrame:
-    """A row for each range, which is its number, in a partition of its own."""
+    """Return a row with the number of each range, each in a partition of its own."""
     return spark.range(0, len(ranges), 1, max(1, len(ranges)))
 
 
@@ -153,7 +153,7 @@ def _each(
 def _write_with_arrow(
     number: int, file_range: FileRange, *, directory: Path, codec: str, work: RowsToWrite
 ) -> Iterator[pa.RecordBatch]:
-    name = f"part-{number:05d}-{uuid4()}"  # of an attempt of the task: Spark may start several
+    name = f"part-{number:05d}-{uuid4()}"  # unique per attempt: Spark may start a task twice
     written = ParquetFiles(directory, name, work.columns, codec)
     for each in work.read(file_range):
         if isinstance(each, WrittenFiles):
@@ -165,7 +165,7 @@ def _write_with_arrow(
 
 
 class _Outcomes(AccumulatorParam[dict[int, bytes]]):
-    """Outcomes by the numbers of the tasks that Spark has counted as done, each once."""
+    """Outcomes by task number; Spark merges those of each completed task once."""
 
     def zero(self, value: dict[int, bytes]) -> dict[int, bytes]:
         return {}
@@ -205,7 +205,7 @@ def _by_spark(
 
 @contextmanager
 def _timestamps_as_arrow_writes_them(spark: SparkSession) -> Iterator[None]:
-    """Spark's own default, INT96, has no time zone."""
+    """Replace Spark's default, INT96, which has no time zone."""
     before = spark.conf.get(_TIMESTAMP_OPTION, None)
     spark.conf.set(_TIMESTAMP_OPTION, "TIMESTAMP_MICROS")
     try:
@@ -233,7 +233,7 @@ def _hand_to_spark(
 
 
 def _names_by_task(files: HadoopFiles, attempt: str) -> dict[int, list[str]]:
-    """Spark's files below a directory by the number of the task in their names."""
+    """Return Spark's files below a directory, by the task number in their names."""
     found: dict[int, list[str]] = {}
     for name in files.names(attempt):
         inner = (

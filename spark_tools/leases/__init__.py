@@ -1,1 +1,1 @@
-"""Read leases of queries: renewed while they run, released when they end."""
+"""Renews the read leases of queries while they run, and releases them when they end."""

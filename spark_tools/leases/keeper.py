@@ -1,10 +1,10 @@
-"""LeaseKeeper: holds the leases of an application's queries, in the driver's process.
+"""Keeps the read leases of an application's queries in the driver's process.
 
-Spark plans a query in a Python process of its own, which ends before the query runs. So what plans
-hands its leases over to the keeper, by a socket that only the same user of the same host can reach.
+Spark plans a query in a separate Python process, which ends before the query runs. So the planning
+process sends its leases to the keeper, by a socket that only the same user of the host can reach.
 
-The keeper renews them while the application has work, and releases them when there was none for a
-while. It does not know which job reads what: a job that reads something else counts too.
+The keeper renews the leases while the application has work, and releases them after an idle period.
+It does not know which job reads which lease, so every job of the application counts as work.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _ANSWER_S = 30.0
 
 
 class LeaseKeeper:
-    """Thread-safe. `address` is for `kept_leases`.
+    """Renews and releases the leases of one application. Thread-safe.
 
-    `has_work` says whether anything of the application runs; `idle_s` is how long nothing may have
-    run before the leases are released.
+    `address` is for `kept_leases`. `has_work` returns whether the application runs any job. After
+    `idle_s` without work the leases are released.
     """
 
     def __init__(
         self, renewal: LeaseRenewal, has_work: Callable[[], bool], *, idle_s: float
     ) -> None:
-        """OSError if there can be no socket."""
+        """Raise OSError if the socket cannot be created."""
         self.idle_s = idle_s
         self._renewal = renewal
         self._has_work = has_work
-        self._directory = tempfile.mkdtemp(prefix="rlm-leases-")  # nobody else may enter it
+        self._directory = tempfile.mkdtemp(prefix="rlm-leases-")  # accessible to this user only
         self.address = str(Path(self._directory) / "keeper")
         self._listener = Listener(self.address, family="AF_UNIX")
         self._active_s = time.monotonic()
@@ -51,7 +51,7 @@ class LeaseKeeper:
             Thread(target=run, name="lease-keeper", daemon=True).start()
 
     def close(self) -> None:
-        """Release what is held. Idempotent."""
+        """Release all leases. Idempotent."""
         if self._is_closed.is_set():
             return
         self._is_closed.set()
@@ -68,7 +68,7 @@ class LeaseKeeper:
             Thread(target=self._serve, args=(plan,), name="lease-keeper", daemon=True).start()
 
     def _serve(self, plan: Connection) -> None:
-        """Take over what one plan leases. Nothing is released while it does."""
+        """Receive one plan's leases. No lease is released meanwhile."""
         with plan, self._renewal.planning():
             with suppress(EOFError, OSError):
                 plan.send(self._renewal.holder)
@@ -81,7 +81,7 @@ class LeaseKeeper:
         while not self._is_closed.wait(_LOOK_S):
             try:
                 self._release_if_idle()
-            except Exception:  # noqa: BLE001 - looked at again
+            except Exception:  # noqa: BLE001 - the next look tries again
                 _log.exception("looking for work of the application failed")
 
     def _release_if_idle(self) -> None:
@@ -94,14 +94,14 @@ class LeaseKeeper:
 
 
 class _HandedOverLeases:
-    """Of one plan."""
+    """Sends the leases of one plan to the keeper."""
 
     def __init__(self, keeper: Connection, holder: str) -> None:
         self._keeper = keeper
         self.holder = holder
 
     def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
-        """Have it renewed. What cannot be handed over stays until it expires."""
+        """Have the keeper renew a lease; a lease that cannot be sent expires unrenewed."""
         try:
             self._keeper.send((topic, lease))
         except OSError as error:
@@ -109,20 +109,20 @@ class _HandedOverLeases:
 
 
 class _UnkeptLeases:
-    """Leases that stay until they expire."""
+    """Takes leases that nobody renews; they stay until they expire."""
 
     def __init__(self) -> None:
         self.holder = new_holder()
 
     def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
-        """Nothing: nobody renews it."""
+        """Do nothing."""
 
 
 @contextmanager
 def kept_leases(address: str | None) -> Iterator[LeaseHolder]:
-    """What hands leases over to the keeper at `address`, while a query is planned.
+    """Yield the receiver of a query plan's leases: the keeper at `address`.
 
-    Where there is none, as on another host than the driver's, leases are not renewed.
+    Without a keeper, as on another host than the driver's, leases are not renewed.
     """
     reached = None if address is None else _reached(address)
     if reached is None:
@@ -135,7 +135,7 @@ def kept_leases(address: str | None) -> Iterator[LeaseHolder]:
 
 
 def _reached(address: str) -> tuple[Connection, str] | None:
-    """The keeper, and in whose name leases are taken."""
+    """Return the connection to the keeper and its holder name; None if it does not answer."""
     with suppress(OSError, EOFError):
         keeper = Client(address, family="AF_UNIX")
         if keeper.poll(_ANSWER_S):

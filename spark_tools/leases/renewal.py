@@ -1,7 +1,7 @@
-"""LeaseRenewal: keeps read leases from expiring until they are released.
+"""Renews read leases until they are released.
 
-A lease is renewed by a new record when a third of its duration has passed. It is released by a
-tombstone, so that expiry goes on at once and not only when the lease has run out.
+A new record renews a lease after a third of its duration. A tombstone releases it, so that expiry
+continues at once and does not wait until the lease expires.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ _RETRY_S = 5.0
 
 
 class LeaseHolder(Protocol):
-    """Takes over the leases that a plan takes."""
+    """Takes over the leases of a plan."""
 
     @property
     def holder(self) -> str:
-        """In whose name they are taken."""
+        """The name under which leases are taken."""
 
     def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
-        """Keep a lease that was just written; a later one of the same id replaces it."""
+        """Renew a lease that was just written; a later one of the same id replaces it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _LeaseEntry:
-    """`since_s`: when the lease was taken, `due_s`: when it is to be renewed; monotonic."""
+    """A lease, taken at `since_s` and to be renewed at `due_s`, both monotonic."""
 
     topic: LeaseTopic
     lease: ReadLeaseTaken
@@ -51,9 +51,9 @@ class _LeaseEntry:
 
 
 class LeaseRenewal:
-    """Thread-safe. Its own thread writes; `hold` does not wait for it.
+    """Renews leases in a thread of its own. Thread-safe; `hold` does not wait for that thread.
 
-    Memory: an entry per lease. A lease is given up after 24 hours, the longest that one may last.
+    Memory: an entry per lease. Renewal of a lease ends 24 hours after it was taken, the maximum.
     """
 
     def __init__(
@@ -72,15 +72,15 @@ class LeaseRenewal:
 
     @property
     def count(self) -> int:
-        """How many leases are held."""
+        """The number of leases."""
         return len(self._entries)
 
     @contextmanager
     def planning(self) -> Iterator[None]:
-        """While leases are taken elsewhere, and are handed over: nothing is released then.
+        """Block releases while another process takes leases and sends them here.
 
-        Renewals wait for it, for as long as the leases permit: one that was not handed over yet
-        would be replaced by what was held before.
+        Renewals also wait, as long as the leases permit: the renewal of an earlier lease would
+        replace a newer lease that was not received yet.
         """
         with self._writing:
             self._plans_count += 1
@@ -92,7 +92,7 @@ class LeaseRenewal:
 
     @property
     def is_planning(self) -> bool:
-        """Whether anything is within `planning`."""
+        """Whether any thread is within `planning`."""
         return self._plans_count > 0
 
     def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
@@ -106,7 +106,7 @@ class LeaseRenewal:
                 self._thread.start()
 
     def release(self) -> None:
-        """End all leases, unless more are being taken. What cannot be written is left to expire."""
+        """End all leases unless a plan takes more; leases with a failed write expire later."""
         with self._writing:
             if self.is_planning and not self._is_closed.is_set():
                 return
@@ -121,12 +121,12 @@ class LeaseRenewal:
                 except RetriableError as error:
                     away.add(name)
                     _log.warning("read leases are left to expire: %s", error)
-            for topic in self._topics.values():  # no connection is held for nothing
+            for topic in self._topics.values():  # an idle application keeps no connection
                 topic.close()
             self._topics.clear()
 
     def close(self) -> None:
-        """Release what is held. Idempotent; `hold` may not be called after it."""
+        """Release all leases. Idempotent; the caller must not call `hold` afterwards."""
         self._is_closed.set()
         if self._thread is not None:
             self._thread.join()
@@ -136,7 +136,7 @@ class LeaseRenewal:
         while not self._is_closed.wait(_STEP_S):
             try:
                 self._renew_due()
-            except Exception:  # noqa: BLE001 - the other leases are renewed all the same
+            except Exception:  # noqa: BLE001 - one failure must not end the other leases' renewal
                 _log.exception("renewing read leases failed")
 
     def _renew_due(self) -> None:
@@ -158,7 +158,7 @@ class LeaseRenewal:
                 self._failing.add(name)
 
     def _renew(self, entry: _LeaseEntry) -> None:
-        """Unless it was replaced or released, or may wait for what is being planned."""
+        """Renew unless the lease was replaced or released, or can wait for a running plan."""
         with self._writing:
             now_s, wait_s = time.monotonic(), _wait_s(entry.lease)
             with self._lock:
@@ -174,7 +174,7 @@ class LeaseRenewal:
             entry.due_s = now_s + wait_s
 
     def _write(self, entry: _LeaseEntry, lease: ReadLeaseTaken | None) -> None:
-        """Write a lease, or with None its end. RetriableError if that is not known to be done."""
+        """Write a lease, or its tombstone for None. Raises RetriableError if not acknowledged."""
         record = encode(lease or entry.lease)
         partition = metadata_partition(entry.lease.topic_id_partition, entry.topic.partition_count)
         name = _name(entry.topic)
@@ -185,7 +185,7 @@ class LeaseRenewal:
 
 
 def new_holder() -> str:
-    """The name of one that reads on this host, unlike all others; for people, too."""
+    """Return a unique name of a reader on this host, readable for people."""
     return f"spark:{socket.gethostname()}:{uuid4()}"
 
 

@@ -1,4 +1,4 @@
-"""Where read leases are written to."""
+"""Represents the topic that read leases are written to."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from rlmm.topic.event_topic import EventTopic
 from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
 from rlmm.topic.shape import TopicSettings
 
-# A process that ends does not wait for long: what is not released expires by itself.
+# A process that ends does not wait long: unreleased leases expire.
 _TIMEOUTS = KafkaTimeouts(produce_ms=3_000, delivery_ms=5_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTopic:
-    """The metadata topic that leases are written to. `client` is librdkafka's configuration."""
+    """The metadata topic as a target of leases. `client` is librdkafka's configuration."""
 
     client: Mapping[str, str] = field(repr=False)
     name: str
     partition_count: int
 
     def open(self) -> EventTopic:
-        """To write to it. No connection is made before the first record.
+        """Open the topic for writing, without a connection before the first record.
 
-        What does not work is raised: librdkafka does not log it, into a user's notebook, again.
+        librdkafka does not log errors into a user's notebook, because they are also raised.
         """
         settings = TopicSettings(
             name=self.name, partition_count=self.partition_count, replication_factor=1

@@ -1,1 +1,1 @@
-"""What is read of a tiered topic: options, a plan by the metadata, and segments as rows."""
+"""Reads tiered topics: parses options, plans by the metadata, and returns segments as rows."""

@@ -1,7 +1,7 @@
-"""How much of what waits one micro-batch of a stream takes. Pure.
+"""Limits how much of the backlog one micro-batch of a stream reads. Pure.
 
-Each partition takes its share of the limit by how much waits there, at the least one offset, as
-with Spark's Kafka source. Bytes are those of stored segments, spread evenly over their offsets.
+Each partition gets a share of the limit in proportion to its backlog, and at least one offset, as
+in Spark's Kafka source. Bytes are those of stored segments, spread evenly over their offsets.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ Partition = TypeVar("Partition")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerLimits:
-    """What a micro-batch may hold over all partitions; None: no limit."""
+    """The limits of a micro-batch over all partitions; None: no limit."""
 
     max_offsets: int | None = None
     max_bytes: int | None = None
 
     @property
     def is_limited(self) -> bool:
-        """Whether there is any limit."""
+        """Whether any limit is set."""
         return self.max_offsets is not None or self.max_bytes is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """What waits of a partition, and of its stored parts, ascending, how many bytes they take."""
+    """A partition's unread offsets, and the ascending stored parts of them with their bytes."""
 
     offsets: OffsetRange
     parts: tuple[tuple[OffsetRange, int], ...]
 
     @property
     def size_bytes(self) -> int:
-        """What all parts take."""
+        """The bytes of all parts."""
         return sum(size_bytes for _, size_bytes in self.parts)
 
     def end_of_offsets(self, count: int) -> int:
-        """Where that many offsets end."""
+        """Return the end offset of the first `count` offsets."""
         return self.offsets.start_offset + count
 
     def end_of_bytes(self, count: int) -> int:
-        """Where that many bytes end."""
+        """Return the end offset of the first `count` bytes."""
         for offsets, size_bytes in self.parts:
             if size_bytes > count:
                 return offsets.start_offset + len(offsets) * count // size_bytes
@@ -56,7 +56,7 @@ class Backlog:
 def admitted_ends(
     backlogs: Mapping[Partition, Backlog], limits: TriggerLimits
 ) -> dict[Partition, int]:
-    """The end offset up to which each partition is read in one micro-batch."""
+    """Return the end offset of each partition in one micro-batch."""
     ends = {partition: each.offsets.end_offset for partition, each in backlogs.items()}
     if limits.max_offsets is not None:
         waiting = {partition: len(each.offsets) for partition, each in backlogs.items()}

@@ -1,7 +1,7 @@
-"""Reads offsets of a partition from its broker as rows: what is not stored yet. On executors.
+"""Reads a partition's offsets that are not stored yet from its broker, on executors.
 
-A consumer without a group, of one partition, from an offset to an offset that were both there when
-the query was planned. Memory: librdkafka's queue, and _ROWS_AT_ONCE messages.
+The consumer has one partition and commits no offsets. It reads a range of offsets that existed
+when the query was planned. Memory: librdkafka's queue, and _ROWS_AT_ONCE messages.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _GONE = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE
 def read_from_broker(
     piece: BrokerPiece, client: Mapping[str, str], options: ReadOptions
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a piece, in order of offset. `client` is librdkafka's configuration.
+    """Yield the rows of a piece, in order of offset. `client` is librdkafka's configuration.
 
-    What cannot be read raises an error that names partition and offset, or is left out, as
-    the mode is: NotFoundError if the broker has it no longer, RetriableError otherwise.
+    For unreadable offsets, raise an error with partition and offset, or omit them, by the mode. The
+    error is NotFoundError if the broker does not have them any more, RetriableError otherwise.
     """
     tip = piece.topic_id_partition
     rows = PartitionRows(
@@ -43,7 +43,7 @@ def read_from_broker(
         partition=tip.partition,
         columns=options.columns,
         bounds=RowBounds(offsets=piece.offsets, from_ms=options.from_ms, until_ms=options.until_ms),
-        aborted=AbortedTransactions(),  # the consumer leaves them out
+        aborted=AbortedTransactions(),  # the consumer omits their records
     )
     reader = BrokerReader(piece, client, options)
     try:
@@ -57,14 +57,14 @@ def read_from_broker(
 
 
 class BrokerReader:
-    """One pass over one piece; one thread's."""
+    """One pass over one piece. Not thread-safe."""
 
     def __init__(self, piece: BrokerPiece, client: Mapping[str, str], options: ReadOptions) -> None:
         self._piece = piece
         self._timeout_s = options.timeout_ms / 1000
         self._consumer = Consumer(
             {
-                "group.id": "rlm-spark",  # asked for, though there is no group
+                "group.id": "rlm-spark",  # required by librdkafka, though no group is joined
                 **client,
                 "auto.offset.reset": "error",
                 "enable.auto.commit": False,
@@ -76,12 +76,12 @@ class BrokerReader:
         self.next_offset = piece.offsets.start_offset
 
     def rows(self, rows: PartitionRows) -> Iterator[pa.RecordBatch]:
-        """Raises NotFoundError, RetriableError."""
+        """Yield the rows. Raises NotFoundError, RetriableError."""
         tip = self._piece.topic_id_partition
         self._consumer.assign([TopicPartition(tip.topic, tip.partition, self.next_offset)])
         give_up_s = time.monotonic() + self._timeout_s
         while not self._has_ended():
-            # Waits for one only: a wait for many lasts until so many are there.
+            # Waits for one message only: `consume` waits until it has all that it is asked for.
             messages = self._consumer.consume(1, _POLL_S)
             if messages:
                 messages += self._consumer.consume(_ROWS_AT_ONCE - 1, 0)
@@ -93,17 +93,17 @@ class BrokerReader:
                 yield rows.of_arrays(arrays)
 
     def close(self) -> None:
-        """Release connections."""
+        """Close the consumer and its connections."""
         self._consumer.close()
 
     def _has_ended(self) -> bool:
         return self.next_offset >= self._piece.offsets.end_offset
 
     def _taken(self, messages: Sequence[Message]) -> list[Message]:
-        """Records up to the end of the piece.
+        """Return the records below the end of the piece.
 
-        The log's end may be all that is told of control records and of aborted transactions. One
-        before the piece's end is that of a new leader which does not know better yet.
+        For control records and aborted transactions, the end of the log may be the only message. An
+        end of the log below the piece's end is from a new leader with an older high watermark.
         """
         taken: list[Message] = []
         for message in messages:
@@ -131,7 +131,7 @@ class BrokerReader:
 
 
 def _arrays_of(messages: Sequence[Message], bounds: RowBounds) -> RecordArrays:
-    """Those of the messages that are within bounds."""
+    """Return the messages within the bounds as arrays."""
     offsets = np.array([each.offset() for each in messages], dtype=np.int64)
     times = [each.timestamp() for each in messages]
     timestamps_ms = np.array([ms if kind else -1 for kind, ms in times], dtype=np.int64)

@@ -1,7 +1,7 @@
-"""The options of the data source `rlm`, parsed once. Pure.
+"""Parses the options of the data source `rlm`. Pure.
 
-Names and meanings are those of Spark's Kafka source where it has the option. Spark hands over names
-in lower case, whatever the user wrote.
+Names and meanings are those of Spark's Kafka source where it has the option. Spark lowers the case
+of names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from spark_tools.schemas.settings import OPTIONS as DECODE_OPTIONS
 from spark_tools.schemas.settings import REGISTRY_PREFIX, DecodeSettings
 
 STORED_OFFSET, EARLIEST_OFFSET, LATEST_OFFSET = -3, -2, -1
-"""The end of what is stored; where the log begins; the end of the broker's log."""
+"""The end of the stored log; the log start; the end of the broker's log."""
 
 _NAMES = (
     "subscribe", "subscribePattern", "assign", "startingOffsets", "endingOffsets", "fromTimestamp",
@@ -32,7 +32,7 @@ _NAMES = (
     "timeoutMs", *DECODE_OPTIONS,
 )  # fmt: skip
 _BY_TIME = "fromTimestamp and untilTimestamp, which choose records; Spark's choose offsets"
-# What Spark's Kafka source has and this one has not, by the name in lower case.
+# The options of Spark's Kafka source that this source lacks, by name in lower case.
 _OTHERS: Mapping[str, str] = MappingProxyType(
     {
         "startingtimestamp": _BY_TIME,
@@ -52,14 +52,14 @@ _MIN_LIKENESS = 0.75
 _MAX = 1 << 62
 _DEFAULT_SPLIT_BYTES = 128 << 20
 _TASKS_OF_A_CORE = 2
-_MIN_TASK_BYTES = 4 << 20  # below, a task's own cost is most of its time
+_MIN_TASK_BYTES = 4 << 20  # a smaller task spends most of its time on its fixed cost
 _DEFAULT_LEASE_MS = 3_600_000
 _MAX_LEASE_MS = 86_400_000
 _DEFAULT_TIMEOUT_MS = 60_000
 
 
 class Mode(Enum):
-    """What becomes of what cannot be read: its task fails, a row lists it, or it is left out."""
+    """The treatment of unreadable offsets: fail the task, list them in a row, or omit them."""
 
     FAILFAST = "failfast"
     PERMISSIVE = "permissive"
@@ -68,22 +68,22 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetBounds:
-    """A bound per partition of each topic; `default` for those that are not named."""
+    """An offset bound per partition of each topic; `default` for partitions not named."""
 
     default: int
     named: Mapping[tuple[str, int], int]
 
     def of(self, topic: str, partition: int) -> int:
-        """An offset, or one of the three that stand for one."""
+        """Return an offset, or one of the three special values."""
         return self.named.get((topic, partition), self.default)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """What is to be read and how.
+    """What to read and how.
 
-    `topics` is empty if a `pattern` chooses them; `partitions` None: all of each topic; times are
-    half-open. `parallelism` is the number of the application's cores, 0 if that is not known.
+    `topics` is empty if a `pattern` selects them. `partitions` None: all of each topic. Times are
+    half-open. `parallelism` is the number of the application's cores, 0 if unknown.
     """
 
     topics: tuple[str, ...]
@@ -105,23 +105,23 @@ class ReadOptions:
     parallelism: int = 0
 
     def task_bytes(self, stored_bytes: int) -> int:
-        """How much a task reads at most, so that there are some for each core, if not tiny ones."""
+        """Return the maximum bytes of a task: several tasks for each core, but no tiny ones."""
         if self.parallelism == 0:
             return self.split_bytes
         share_bytes = stored_bytes // (_TASKS_OF_A_CORE * self.parallelism)
         return min(self.split_bytes, max(share_bytes, _MIN_TASK_BYTES))
 
     def chooses(self, topic: str, partition: int) -> bool:
-        """Whether anything of a partition is to be read."""
+        """Return whether to read the partition."""
         return self.partitions is None or partition in self.partitions.get(topic, ())
 
     def continues(self, topic: str, partition: int) -> bool:
-        """Whether what a broker has behind the stored end is to be read too."""
+        """Return whether to read what a broker has above the stored end."""
         return self.ending.of(topic, partition) == LATEST_OFFSET
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> ReadOptions:
-        """InvalidConfigError names the option, what was found, and what is expected."""
+        """Parse the options. Raises InvalidConfigError with the found and the expected value."""
         given = OptionValues(options)
         _refuse_unknown(given)
         mode = _mode(given)
@@ -159,7 +159,7 @@ class ReadOptions:
 
 
 def _refuse_unknown(given: OptionValues) -> None:
-    """A misspelt bound would silently read everything."""
+    """Raise InvalidConfigError: a misspelled bound would silently read everything."""
     known = {name.lower(): name for name in _NAMES}
     for name in given.names():
         if name in _OTHERS:
@@ -174,7 +174,7 @@ def _refuse_unknown(given: OptionValues) -> None:
 
 
 def _mode(given: OptionValues) -> Mode:
-    """The mode by `failOnDataLoss`, an option of Spark, or by `mode`, which has more values."""
+    """Return the mode by Spark's option `failOnDataLoss`, or by `mode`, which has more values."""
     if not given.has("failOnDataLoss"):
         return given.choice("mode", Mode, Mode.FAILFAST)
     fails = given.flag("failOnDataLoss", default=True)

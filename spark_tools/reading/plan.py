@@ -1,10 +1,10 @@
-"""Which segments are read for which offsets: the pieces that Spark makes partitions of. Pure.
+"""Plans which segments to read for which offsets; Spark makes partitions of the pieces. Pure.
 
-Segments may overlap; each offset is read from one, as the gateway would: of those that hold it in
-the log's lineage, from the one that reaches furthest. A hole between segments is never stepped
-over in silence, unless it is on record. A large segment is several pieces of about equal numbers
-of offsets, each of which finds its first batch by the segment's index; small segments that follow
-each other are read by one task. What is not stored is read from the broker, if that is asked for.
+Segments may overlap. Each offset is read from one segment of the log's lineage, as in the gateway:
+from the one with the highest end offset. Missing offsets between segments are never skipped
+silently, unless a gap records them. A large segment becomes several pieces with about the same
+number of offsets; each finds its first batch by the segment's index. One task reads consecutive
+small segments. If options ask for it, offsets that are not stored are read from the broker.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from spark_tools.stored_partition import StoredPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentPiece:
-    """Offsets to be read from one segment; `stored` is what of it may be read at all."""
+    """Offsets to read from one segment; `stored` is its readable part."""
 
     stored: StoredRange
     offsets: OffsetRange
@@ -40,14 +40,14 @@ class SegmentPiece:
 
     @property
     def size_bytes(self) -> int:
-        """About how much of the segment that is: as if its bytes were spread over its offsets."""
+        """The approximate bytes of the piece: the segment's, spread evenly over its offsets."""
         metadata = self.stored.metadata
         return metadata.segment_size_bytes * len(self.offsets) // len(metadata.offsets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerPiece:
-    """Offsets to be read from the broker that has them."""
+    """Offsets to read from the broker that has them."""
 
     topic_id_partition: TopicIdPartition
     offsets: OffsetRange
@@ -55,13 +55,13 @@ class BrokerPiece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hole:
-    """Offsets between stored ones that nothing answers for."""
+    """Offsets between readable ones that are neither stored nor in the broker's log."""
 
     topic_id_partition: TopicIdPartition
     offsets: OffsetRange
 
     def error(self) -> NotFoundError:
-        """This as an error, for whoever may not step over it."""
+        """Return the error for a reader that must not skip these offsets."""
         return NotFoundError(
             "nothing is stored of some offsets",
             partition=self.topic_id_partition,
@@ -71,19 +71,18 @@ class Hole:
 
 Piece = SegmentPiece | BrokerPiece | Hole
 Task = tuple[Piece, ...]
-"""Pieces of one partition that follow each other, which Spark makes one of its partitions of."""
+"""Consecutive pieces of one partition that become one partition of Spark."""
 
 
 def plan(
     partition: StoredPartition, options: ReadOptions, local: OffsetRange | None = None
 ) -> list[Piece]:
-    """What to read of a partition, in order of offset, a piece for each segment.
+    """Return what to read of a partition, in order of offset, a piece for each segment.
 
-    `local`: what the broker had before the metadata was read, so that none of it can have been
-    trimmed without being known to be stored; None: nothing is read from there.
+    `local` is the broker's log from before the metadata was read, so that any trimmed part of it is
+    known to be stored. None: nothing is read from the broker.
 
-    Raises NotFoundError for a hole if the mode is failfast, and for a bound given as an
-    offset that lies outside of what is stored.
+    Raises NotFoundError for missing offsets in failfast mode, and for a bound outside the log.
     """
     ranges = readable_ranges(partition)
     local = readable_local(partition, local)
@@ -101,7 +100,7 @@ def plan(
 
 
 def split(pieces: Sequence[Piece], split_bytes: int) -> Iterator[Piece]:
-    """Divide each piece of a segment into parts of about `split_bytes`, of as many offsets each."""
+    """Divide segments' pieces into parts of about `split_bytes` and equal numbers of offsets."""
     for piece in pieces:
         if isinstance(piece, SegmentPiece):
             yield from _parts(piece, split_bytes)
@@ -110,11 +109,11 @@ def split(pieces: Sequence[Piece], split_bytes: int) -> Iterator[Piece]:
 
 
 def joined(pieces: Iterable[Piece], task_bytes: int) -> list[Task]:
-    """As tasks of at most that size. A larger piece is one alone; so is what is of no segment."""
+    """Join pieces into tasks of at most `task_bytes`; a larger or other piece is a task alone."""
     tasks: list[list[Piece]] = []
     room_bytes = 0
     for piece in pieces:
-        # What is of no segment has no room for others, and fits in none.
+        # A piece without a segment counts as too large, so that it is a task alone.
         size_bytes = piece.size_bytes if isinstance(piece, SegmentPiece) else task_bytes + 1
         follows = bool(tasks) and piece.topic_id_partition == tasks[-1][0].topic_id_partition
         if follows and size_bytes <= room_bytes:
@@ -127,7 +126,7 @@ def joined(pieces: Iterable[Piece], task_bytes: int) -> list[Task]:
 
 
 def readable_ranges(partition: StoredPartition) -> list[StoredRange]:
-    """What is stored in the log's lineage and not below its start, ascending by start."""
+    """Return the stored ranges of the lineage at or above the log start, ascending."""
     state = partition.state
     start_offset = state.first_readable_offset or 0
     return [
@@ -138,7 +137,7 @@ def readable_ranges(partition: StoredPartition) -> list[StoredRange]:
 
 
 def readable_local(partition: StoredPartition, local: OffsetRange | None) -> OffsetRange | None:
-    """The broker's log; None if nothing of it is at or above the log's start."""
+    """Return the broker's log; None if no part of it is at or above the log start."""
     if local is None:
         return None
     log_start_offset = partition.state.first_readable_offset or 0
@@ -151,9 +150,9 @@ def wanted_offsets(
     options: ReadOptions,
     local: OffsetRange | None = None,
 ) -> OffsetRange:
-    """The offsets asked for, within those that there are. NotFoundError for one below or above.
+    """Return the requested offsets. Raises NotFoundError for a bound outside the log.
 
-    They begin with the log, also where nothing is stored of its beginning.
+    The range begins at the log start, even if the first offsets are not stored.
     """
     tip = partition.topic_id_partition
     every = [*(each.offsets for each in ranges), *([] if local is None else [local])]
@@ -186,7 +185,7 @@ def cover(
     local: OffsetRange | None,
     wanted: OffsetRange,
 ) -> Iterator[Piece]:
-    """The wanted offsets, each once, but for those of a recorded gap: what lay there is lost."""
+    """Yield pieces for the wanted offsets, each once, without those of recorded gaps."""
     gaps = [gap.offsets for gap in partition.state.gaps]
     starts = [each.offsets.start_offset for each in ranges]
     local_starts = [] if local is None else [local.start_offset]
@@ -220,13 +219,13 @@ def cover(
 
 
 def _may_match(piece: SegmentPiece, options: ReadOptions) -> bool:
-    """False where the segment's newest record is too old; -1 is no timestamp, thus no answer."""
+    """Return False if the newest record is too old; -1 is no timestamp and decides nothing."""
     newest_ms = piece.stored.metadata.max_timestamp_ms
     return options.from_ms is None or newest_ms < 0 or newest_ms >= options.from_ms
 
 
 def _parts(piece: SegmentPiece, split_bytes: int) -> Iterator[SegmentPiece]:
-    """Parts of about `split_bytes`, if offsets are spread evenly over the segment's bytes."""
+    """Yield parts of about `split_bytes`, if bytes are spread evenly over the offsets."""
     offsets = piece.offsets
     count = max(1, min(-(-piece.size_bytes // split_bytes), len(offsets)))
     edges = [offsets.start_offset + len(offsets) * number // count for number in range(count + 1)]

@@ -1,4 +1,4 @@
-"""Numbers as people read them: sizes, prices, durations, counts. Pure."""
+"""Formats sizes, prices, durations and counts for people. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _LEAST_SHOWN = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What the store asks for a GiB in a month."""
+    """The store's price of a GiB for a month."""
 
     per_gib_month: float
     currency: str
 
     def of(self, size_bytes: int) -> str:
-        """What a size costs in a month."""
+        """Format the price of a size for a month."""
         amount = size_bytes / _GIB * self.per_gib_month
         if 0 < amount < _LEAST_SHOWN:
             return f"< {_LEAST_SHOWN} {self.currency}"
@@ -27,12 +27,12 @@ class Price:
 
 
 def count(number: int, singular: str, plural: str = "") -> str:
-    """`1 range`, `1,234 ranges`."""
+    """Format a count with its noun: `1 range`, `1,234 ranges`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def size(size_bytes: int) -> str:
-    """`17 B`, `1.5 GiB`."""
+    """Format a size: `17 B`, `1.5 GiB`."""
     amount = float(size_bytes)
     for unit in _UNITS:
         if amount < _STEP or unit == _UNITS[-1]:
@@ -42,7 +42,7 @@ def size(size_bytes: int) -> str:
 
 
 def duration(milliseconds: int) -> str:
-    """Its two largest units: `1 d 2 h`, `3 min 4 s`; `0.4 s`."""
+    """Format a duration by its two largest units: `1 d 2 h`, `3 min 4 s`; `0.4 s`."""
     if milliseconds < _DURATIONS[-1][0]:
         return f"{milliseconds / 1000:g} s"
     parts: list[str] = []

@@ -1,6 +1,6 @@
-"""The page as a whole: one file of HTML that loads nothing and runs nothing. Pure.
+"""Renders the whole page: one HTML file that loads nothing and runs nothing. Pure.
 
-Memory and length: as many rows as are shown, whatever the number of findings.
+Memory and length: the rows shown, whatever the number of findings.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from spark_tools.audit.totals import TopicTotals
 def report_page(
     facts: AuditFacts, totals: Sequence[TopicTotals], findings: Sequence[Finding]
 ) -> str:
-    """What is lost, what there is to clean up, what each topic holds, and how that was found."""
+    """Render the losses, the housekeeping, each topic's stored data, and the audit's facts."""
     losses = losses_of(findings)
     sentence = summary_sentence(losses)
     parts = (
@@ -44,7 +44,7 @@ def report_page(
 
 
 def _header(facts: AuditFacts, sentence: str, *, is_loss: bool) -> Html:
-    """The verdict, and what limits it."""
+    """Render the summary sentence and the limits of the audit."""
     limits = [
         text(
             "The checksum of every object was computed from its bytes."

@@ -1,4 +1,4 @@
-"""What is stored of each topic, and how the audit was made. Pure."""
+"""Renders what is stored of each topic, and how the audit was made. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHOWN_POSITIONS = 100
 
 
 def topics_section(facts: AuditFacts, totals: Sequence[TopicTotals]) -> Html:
-    """What each topic holds and costs; `totals` begin with the largest."""
+    """Render the stored size and cost of each topic; `totals` begin with the largest."""
     if not totals:
         return section("Topics", paragraph(text("Nothing is stored.")))
     columns = (
@@ -71,7 +71,7 @@ def _topic_cells(facts: AuditFacts, each: TopicTotals, largest_bytes: int) -> tu
 
 
 def about_section(facts: AuditFacts) -> Html:
-    """What was audited, how, when, and for how long."""
+    """Render what was audited, how, when, and for how long."""
     price = facts.price
     rows = (
         ("Cluster id", code(facts.cluster_id)),
@@ -93,7 +93,7 @@ def about_section(facts: AuditFacts) -> Html:
 
 
 def _positions(positions: Mapping[int, int]) -> Html:
-    """Partition and next offset; partitions that hold nothing are counted."""
+    """Render partitions with their next offsets, and the number of empty partitions."""
     read = sorted((each, offset) for each, offset in positions.items() if offset > 0)
     shown = ", ".join(f"{each}: {offset}" for each, offset in read[:_SHOWN_POSITIONS])
     rest_count = len(read) - _SHOWN_POSITIONS

@@ -1,7 +1,7 @@
-"""How the page looks: on a wide screen, on a phone, on paper.
+"""Defines the style of the page on a wide screen, on a phone and on paper.
 
-Light only, with dark text on white and a contrast of 7 to 1 or more. On a phone each row of a table
-is a block whose cells are labelled; on paper all of a row stays on one sheet.
+Light only: dark text on white with a contrast of at least 7 to 1. On a phone each table row is a
+block with labelled cells; on paper a row stays on one sheet.
 """
 
 from __future__ import annotations
@@ -62,4 +62,4 @@ dd{margin:0;overflow-wrap:anywhere}
   *{-webkit-print-color-adjust:exact;print-color-adjust:exact}
 }
 """
-"""No address in it: the page loads nothing."""
+"""Contains no URL: the page loads nothing."""
