@@ -1,4 +1,4 @@
-"""From options to tasks: asks the cluster and the metadata topic, takes leases, plans."""
+"""Plans reads: asks the cluster and the metadata topic, takes leases, and makes tasks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PATTERN_ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PlannedRead:
-    """What was found, at the brokers too, and what is to be read of it."""
+    """The stored partitions, the brokers' logs, and the tasks."""
 
     stored: list[StoredPartition]
     local: Mapping[TopicIdPartition, OffsetRange]
@@ -45,9 +45,9 @@ class _PlannedRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanLeases:
-    """In whose name leases are taken, and who is given those that were.
+    """The holder name of leases, and the receiver of each lease that was taken.
 
-    `keeps` as in LeaseTerms: whether what was planned before is still read.
+    `keeps` as in LeaseTerms: whether ranges of earlier plans are still read.
     """
 
     holder: str
@@ -56,7 +56,7 @@ class PlanLeases:
 
 
 class Planner:
-    """Plans reads of some partitions by metadata that is open. One thread's."""
+    """Plans reads of some partitions by an open metadata snapshot. Not thread-safe."""
 
     def __init__(
         self,
@@ -71,23 +71,22 @@ class Planner:
         self._leases = leases
 
     def tasks(self, options: ReadOptions) -> list[Task]:
-        """All that is to be read, as of now; what it is in stays stored for `lease_ms`.
+        """Return all tasks, as of now; their segments stay stored for `lease_ms`.
 
-        Raises NotFoundError for offsets that are not stored, RetriableError if leases cannot be
-        taken.
+        Raises NotFoundError for offsets that are not stored, RetriableError if a lease is refused.
         """
         return self._plan(options).tasks
 
     def summary(self, options: ReadOptions) -> tuple[PartitionSummary, ...]:
-        """What `tasks` would give now, counted. Raises as it does."""
+        """Return the counts of what `tasks` would return now, with the same errors."""
         plan = self._plan(options)
         return summarized(plan.stored, plan.tasks, options, plan.local)
 
     def batch(self, options: ReadOptions) -> list[Task]:
-        """As `tasks`, of a query that reads once: it is logged in one line.
+        """Return `tasks` for a query that reads once, and log one line.
 
-        InvalidConfigError for a topic that was named and never tiered. A warning is logged for one
-        of which nothing is stored yet.
+        Raises InvalidConfigError for a named topic that was never tiered. Warns of a topic without
+        stored segments.
         """
         plan = self._plan(options)
         by_topic: dict[str, list[StoredPartition]] = {}
@@ -110,7 +109,7 @@ class Planner:
         return _PlannedRead(stored=stored, local=local, tasks=tasks)
 
     def _leased(self, options: ReadOptions) -> list[StoredPartition]:
-        """Lease the chosen partitions for `lease_ms` and return them as they are then."""
+        """Lease the selected partitions for `lease_ms`, then return their state."""
         terms = LeaseTerms(
             holder=self._leases.holder, duration_ms=options.lease_ms, keeps=self._leases.keeps
         )
@@ -124,10 +123,10 @@ class Planner:
         return found
 
     def _local(self, options: ReadOptions) -> Mapping[TopicIdPartition, OffsetRange]:
-        """What the brokers have of the partitions whose reading goes on there.
+        """Return the brokers' logs of the partitions that are read beyond the stored end.
 
-        The metadata is read on behind the brokers' answers: what is trimmed from then on does not
-        matter, and what was trimmed before is known to be stored.
+        The metadata is read after the brokers answer. So all that was trimmed before the answers is
+        known to be stored, and later trims do not matter.
         """
         continued = [
             tip
@@ -147,18 +146,18 @@ class Planner:
         return found
 
     def look_for_new(self, options: ReadOptions) -> None:
-        """Take in the partitions that were added; a topic that was created again stays the old one.
+        """Add new partitions; for a recreated topic, the old topic id stays.
 
-        InvalidConfigError for a cluster or topic that there is not any more.
+        Raises InvalidConfigError if the cluster or a topic does not exist any more.
         """
         self.partitions = _with_added(self.partitions, _find_chosen(self._client, options))
 
     def partition(self, tip: TopicIdPartition) -> StoredPartition:
-        """What is stored of one, as far as the metadata was read."""
+        """Return what is stored of a partition, as far as the metadata was read."""
         return self._metadata.partition(tip)
 
     def stored(self) -> list[StoredPartition]:
-        """What is stored of each partition now. RetriableError if that cannot be known in time."""
+        """Return what is stored of each partition now. Raises RetriableError on a timeout."""
         self._metadata.catch_up(self.partitions)
         return [self._metadata.partition(tip) for tip in self.partitions]
 
@@ -171,9 +170,9 @@ def open_planner(
     *,
     keeps_leases: bool = True,
 ) -> Iterator[Planner]:
-    """Open the metadata for plans. Without `leases`, those are renewed until the block is left.
+    """Open the metadata for plans. Without `leases`, renew the leases until the block ends.
 
-    InvalidConfigError for a cluster, topic or partition that there is not.
+    Raises InvalidConfigError if the cluster, a topic or a partition does not exist.
     """
     chosen = _find_chosen(connection.client, options)
     with (
@@ -194,16 +193,13 @@ def open_planner(
 def plan_tasks(
     connection: ClusterConnection, options: ReadOptions, leases: LeaseHolder
 ) -> list[Task]:
-    """As `Planner.batch`; `leases` has the leases from then on."""
+    """Return `Planner.batch`; from then on `leases` renews the leases."""
     with open_planner(connection, options, leases) as planner:
         return planner.batch(options)
 
 
 def require_readable(connection: ClusterConnection, options: ReadOptions) -> None:
-    """Look for the topics, the metadata topic and the store.
-
-    InvalidConfigError names what there is not, or what does not answer.
-    """
+    """Raise InvalidConfigError if a topic, the metadata topic or the store does not answer."""
     _find_chosen(connection.client, options)
     metadata_topic = connection.metadata_topic
     try:
@@ -216,7 +212,7 @@ def require_readable(connection: ClusterConnection, options: ReadOptions) -> Non
 
 
 def _find_chosen(client: Mapping[str, str], options: ReadOptions) -> list[TopicIdPartition]:
-    """InvalidConfigError for a cluster, topic or partition that there is not."""
+    """Return the selected partitions. Raises InvalidConfigError if one does not exist."""
     if options.pattern is None:
         found = find_partitions(client, options.topics, timeout_ms=options.timeout_ms)
         return _choose(found, options)
@@ -234,7 +230,7 @@ def _find_matching(
 
 
 def _require_tiered(stored: Sequence[StoredPartition], options: ReadOptions) -> None:
-    """Of one topic: that anything of it is stored, or may come to be."""
+    """Raise InvalidConfigError if the partitions' topic was never tiered; warn if it is empty."""
     if any(each.segments for each in stored):
         return
     topic = stored[0].topic_id_partition.topic
@@ -263,7 +259,7 @@ def _planned(
 def _choose(
     found: Mapping[str, Sequence[TopicIdPartition]], options: ReadOptions
 ) -> list[TopicIdPartition]:
-    """Return the chosen ones of each topic's partitions. InvalidConfigError if one is missing."""
+    """Return the selected partitions of each topic. Raises InvalidConfigError if one is missing."""
     _require_assigned(found, options)
     every = (tip for tips in found.values() for tip in tips)
     return [tip for tip in every if options.chooses(tip.topic, tip.partition)]
@@ -286,7 +282,7 @@ def _require_assigned(
 
 
 def _to_be_leased(tip: TopicIdPartition, options: ReadOptions) -> OffsetRange:
-    """What may be read of a partition, as far as the options tell before it is looked at."""
+    """Return the offsets that the options may select, without knowing the partition's log."""
     start_offset = max(0, options.starting.of(tip.topic, tip.partition))
     end_offset = options.ending.of(tip.topic, tip.partition)
     end_offset = end_offset if end_offset >= 0 else _MAX_OFFSET

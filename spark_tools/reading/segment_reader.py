@@ -1,6 +1,6 @@
-"""Reads a piece of a stored segment as rows: index, bytes ahead of their use, checked batches.
+"""Reads a piece of a stored segment as rows: index lookup, prefetch, checked batches.
 
-Memory: (ahead + 1) fetches of FETCH_BYTES, and what rows.row_batches needs.
+Memory: two fetches of FETCH_BYTES, and the memory of rows.row_batches.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ FETCH_BYTES = 8 << 20
 def read_piece(
     piece: SegmentPiece | Hole, storage: RemoteStorageManager, options: ReadOptions
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a piece, in order of offset.
+    """Yield the rows of a piece, in order of offset.
 
-    What cannot be read raises an error that names segment, objects and offset, or is left out, as
-    the mode is. Rows that came before are right in each case.
+    For unreadable offsets, raise an error with segment, objects and offset, or omit them, by the
+    mode. All rows before the error are correct.
     """
     if isinstance(piece, Hole):
         tip = piece.topic_id_partition
@@ -53,7 +53,7 @@ def read_piece(
 
 
 class SegmentReader:
-    """One pass over one piece; one thread's."""
+    """One pass over one piece. Not thread-safe."""
 
     def __init__(
         self, piece: SegmentPiece, storage: RemoteStorageManager, options: ReadOptions
@@ -64,7 +64,7 @@ class SegmentReader:
         self.next_offset = piece.offsets.start_offset
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """Raises NotFoundError, CorruptError, RetriableError."""
+        """Yield the rows. Raises NotFoundError, CorruptError, RetriableError."""
         piece, metadata = self._piece, self._piece.stored.metadata
         tip = metadata.topic_id_partition
         rows = _rows(tip.topic, tip.partition, piece, self._options, self._aborted())
@@ -78,7 +78,7 @@ class SegmentReader:
                 return
 
     def located(self, error: TieredStorageError) -> TieredStorageError:
-        """The error, with what could not be read."""
+        """Return the error with the segment, its objects and the offset."""
         metadata = self._piece.stored.metadata
         return type(error)(
             "a stored segment cannot be read",
@@ -114,7 +114,7 @@ def _rows(
 def _first_entry(
     storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata, from_offset: int
 ) -> OffsetIndexEntry:
-    """Where to begin in the log. CorruptError if the index leads out of it."""
+    """Return where to start in the log. Raises CorruptError for a position outside the log."""
     base_offset = metadata.offsets.start_offset
     if from_offset == base_offset:
         return OffsetIndexEntry(offset=base_offset, position=0)
@@ -130,7 +130,7 @@ def _first_entry(
 def _fetched(
     storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata, cursor: SegmentCursor
 ) -> Iterator[bytes]:
-    """The log's bytes from the cursor on, the next ones being fetched while these are used."""
+    """Yield the log's bytes from the cursor on, prefetching one fetch in a thread."""
     size = metadata.segment_size_bytes
     starts = iter(range(cursor.position, size, FETCH_BYTES))
 

@@ -1,8 +1,8 @@
-"""A stream's offsets, {topic: {partition: offset}} as Spark's Kafka source writes them. Pure.
+"""Computes a stream's offsets, as {topic: {partition: offset}} of Spark's Kafka source. Pure.
 
-A stream never steps over a hole: it waits before it until what is missing there is stored, for a
-segment may be told of after one that follows it. A partition that it does not know is new: it is
-read from its beginning, once anything of it is stored.
+A stream never skips missing offsets: it waits until they are stored, because segments may be
+recorded out of order. A partition that is not in the start offsets is new. The stream reads it from
+its log start once any of it is stored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NO_LIMITS = TriggerLimits()
 
 
 def initial_offsets(stored: Iterable[StoredPartition], options: ReadOptions) -> StreamOffsets:
-    """Where a new stream begins. NotFoundError for an offset outside of what is stored."""
+    """Return the start of a new stream. Raises NotFoundError for an offset outside the log."""
     found: StreamOffsets = {}
     for each in stored:
         tip, ranges = each.topic_id_partition, readable_ranges(each)
@@ -40,11 +40,11 @@ def latest_offsets(
     limits: TriggerLimits = NO_LIMITS,
     target: StreamOffsets | None = None,
 ) -> StreamOffsets:
-    """Up to where each partition can be read without a hole from `start` on, within the limits.
+    """Return each partition's end: contiguous from `start` on, and within the limits.
 
-    Where a partition's log begins above `start`, what was to be read has expired: then from where
-    it begins, so that the read is asked for, and fails. `target` is what a query that ends reads
-    to; nothing above it, and nothing of other partitions, is read.
+    If a partition's log start is above `start`, unread records have expired. The end is then at or
+    above the log start, so that the read fails. `target` is the end of a query that terminates;
+    nothing above it, and no other partition, is read.
     """
     found: StreamOffsets = {}
     backlogs: dict[tuple[str, str], Backlog] = {}
@@ -59,7 +59,7 @@ def latest_offsets(
 
 
 def stored_offsets(stored: Iterable[StoredPartition]) -> StreamOffsets:
-    """Up to where each partition is stored, over holes too."""
+    """Return the stored end of each partition, whatever is missing below it."""
     found: StreamOffsets = {}
     for each in stored:
         end_offset = stored_end(readable_ranges(each))
@@ -74,7 +74,7 @@ def _waiting(
     start: StreamOffsets,
     target: StreamOffsets | None,
 ) -> OffsetRange | None:
-    """What can be read of a partition from `start` on; None: it has nothing yet."""
+    """Return the readable range of a partition from `start` on; None if nothing is stored."""
     tip = stored.topic_id_partition
     started = start.get(tip.topic, {}).get(str(tip.partition))
     first = stored.state.first_readable_offset
@@ -108,9 +108,9 @@ def _backlog(
 
 
 def between(options: ReadOptions, start: StreamOffsets, end: StreamOffsets) -> ReadOptions:
-    """The options of one micro-batch: what `end` does not name is not read in it.
+    """Return the options of one micro-batch, without partitions that `end` does not name.
 
-    UnsupportedError if it would go back.
+    Raises UnsupportedError if `end` is below `start`.
     """
     starts, ends = _named(start), _named(end)
     for (topic, partition), offset in ends.items():

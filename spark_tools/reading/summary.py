@@ -1,4 +1,4 @@
-"""What a plan reads and leaves out, partition by partition. Pure."""
+"""Counts what a plan reads and omits, for each partition. Pure."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionSummary:
-    """What is read of one partition.
+    """What a plan reads of one partition.
 
-    `pruned_by_offset` and `pruned_by_time` are segments that lie outside of the options' bounds;
-    `size_bytes` is what the read parts of segments take in the store, `broker_offsets` what is
-    read from the broker, `missing_offsets` what cannot be read.
+    `pruned_by_offset` and `pruned_by_time` count segments outside the options' bounds. `size_bytes`
+    is the stored size of the read parts. `broker_offsets` are read from the broker, and
+    `missing_offsets` cannot be read.
     """
 
     topic_id_partition: TopicIdPartition
@@ -51,7 +51,7 @@ def summarized(
     options: ReadOptions,
     local: Mapping[TopicIdPartition, OffsetRange],
 ) -> tuple[PartitionSummary, ...]:
-    """The plan of these partitions, in their order; `local` as it was given to `plan`."""
+    """Summarize the tasks of these partitions, in their order; `local` as passed to `plan`."""
     by_partition: dict[TopicIdPartition, list[Task]] = {}
     for task in tasks:
         by_partition.setdefault(task[0].topic_id_partition, []).append(task)
@@ -67,7 +67,7 @@ def summarized(
 
 
 def in_one_line(summaries: Collection[PartitionSummary]) -> str:
-    """For a log."""
+    """Format the totals for a log."""
     topics = ",".join(dict.fromkeys(each.topic_id_partition.topic for each in summaries))
     total = {name: sum(getattr(each, name) for each in summaries) for name in _COUNTED}
     parts = [
@@ -86,7 +86,7 @@ def in_one_line(summaries: Collection[PartitionSummary]) -> str:
 
 
 def readable_size(size_bytes: int) -> str:
-    """The size with a unit and with one decimal place at most."""
+    """Format the size with a unit and at most one decimal place."""
     size = float(size_bytes)
     for unit in _UNITS[:-1]:
         if size < _KIB:
@@ -139,7 +139,7 @@ def _summary(
 def _too_old(
     ranges: Sequence[StoredRange], outside: Mapping[UUID, bool], options: ReadOptions
 ) -> int:
-    """How many segments that are not read are so for their time, not for their offsets."""
+    """Return how many unread segments the timestamp excludes, though their offsets match."""
     return sum(
         options.from_ms is not None
         and 0 <= each.metadata.max_timestamp_ms < options.from_ms

@@ -1,4 +1,4 @@
-"""What becomes of what cannot be read, where the mode lets the task go on."""
+"""Handles unreadable offsets in modes that do not fail the task."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _log = logging.getLogger(__name__)
 
 
 def may_be_left_out(error: TieredStorageError, mode: Mode) -> bool:
-    """Whether the task goes on without what could not be read.
+    """Return whether the task continues without the unreadable offsets.
 
-    Without a word in the rows only what is gone or damaged for good is left out: what may be had
-    the next time is tried again by Spark.
+    DROPMALFORMED omits silently, and therefore only permanent losses: Spark retries a task after a
+    temporary error.
     """
     if mode is Mode.DROPMALFORMED:
         return isinstance(error, NotFoundError | CorruptError)
@@ -28,7 +28,7 @@ def may_be_left_out(error: TieredStorageError, mode: Mode) -> bool:
 def left_out(
     rows: PartitionRows, mode: Mode, *, from_offset: int, reason: object
 ) -> Iterator[pa.RecordBatch]:
-    """List it in a row of its own, or log a warning."""
+    """Yield a row with the reason, or log a warning."""
     if mode is Mode.PERMISSIVE:
         yield rows.unreadable(from_offset, str(reason))
     else:

@@ -1,1 +1,1 @@
-"""Finishing deletions that failed: letters of the dead-letter topic, proof, deletion, outcome."""
+"""Finishes failed deletions: reads dead letters, requires proof, deletes, writes the outcome."""

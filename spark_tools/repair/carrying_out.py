@@ -1,12 +1,11 @@
-"""Carries rulings out: letters as Arrow rows, objects deleted, records about it, counts back.
+"""Carries rulings out on executors: deletes objects, writes records, and returns counts.
 
-Runs on executors. Must not know Spark. All of a task's effects are its own: objects go, then what
-became of them is written to Kafka, and only when that is acknowledged does the task end. A task
-that fails, or is run twice, is done again whole: what is absent already counts as deleted, an end
-of a deletion that is published twice is refused the second time, and of letters that went back
-twice the last has the say. So nothing is lost, and what comes twice does no harm.
+Must not import Spark. A task deletes objects, then writes the outcomes to Kafka, and ends only when
+Kafka has acknowledged them. A task that fails or runs twice repeats all of its work. An absent
+object counts as deleted. The fold rejects a second end of the same deletion. Of duplicate dead
+letters the last one counts. So repetition neither loses nor harms anything.
 
-Stores take their time for each request: some parts of a task are under way at once.
+Several parts of a task run concurrently, because of the latency of each request to the store.
 """
 
 from __future__ import annotations
@@ -57,17 +56,17 @@ OUTCOMES = pa.schema(
     ]
 )
 OUTCOMES_DDL = "outcome string, dead_letters long, segment string, reason string"
-"""How many letters came to the outcome; of a single one, what it is about and why."""
+"""The dead letters per outcome; for a single one also its subject and the reason."""
 
 WriteRecords = Callable[[Iterable[OutgoingRecord]], None]
-"""Returns when all are written for good; raises if that is not certain."""
+"""Returns when all records are acknowledged; raises if that is not certain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairTerms:
-    """What executors are told of the job: where objects are, where outcomes go.
+    """The store and the topics of the job, for executors.
 
-    `itemized`: each letter's outcome is a row, not only each outcome's count.
+    `itemized`: return a row for each dead letter, not only a count for each outcome.
     """
 
     store: StoreConnection
@@ -82,7 +81,7 @@ def carry_out(
     clock: Clock,
     write: WriteRecords,
 ) -> Iterator[pa.RecordBatch]:
-    """From DEAD_LETTER_COLUMNS to OUTCOMES, which come when all is done; see above for order."""
+    """Carry out DEAD_LETTER_COLUMNS; yield OUTCOMES after all records are acknowledged."""
     counts: Counter[str] = Counter()
     items: list[Outcome] = []
     with (
@@ -110,10 +109,10 @@ def carry_out(
 
 @contextmanager
 def _collecting_little() -> Iterator[None]:
-    """Garbage is looked for less often, and not among what is there already.
+    """Collect garbage less often, and not among the objects that exist already.
 
-    That is the store's client above all, hundreds of thousands of objects that stay; letters come
-    and go in great numbers, and never make cycles.
+    Those are hundreds of thousands of permanent objects, above all of the store's client. Dead
+    letters are short-lived and never form cycles.
     """
     threshold = gc.get_threshold()[0]
     gc.freeze()
@@ -126,7 +125,7 @@ def _collecting_little() -> Iterator[None]:
 
 
 def rehearse(batches: Iterable[pa.RecordBatch], rulings: Rulings) -> Iterator[pa.RecordBatch]:
-    """From and to the same, if the store refused nothing; nothing is changed."""
+    """Yield the expected OUTCOMES of a store without failures; change nothing."""
     counts: Counter[str] = Counter()
     for part in _parts(batches):
         for each in _received(part):
@@ -153,7 +152,7 @@ def _in_order(
     act: Callable[[pa.RecordBatch], list[Outcome]],
     parts: Iterable[pa.RecordBatch],
 ) -> Iterator[Outcome]:
-    """The outcomes of all parts, so many of which are under way or waiting to be taken."""
+    """Yield the outcomes of all parts in order; limits the parts running and waiting."""
     running: deque[Future[list[Outcome]]] = deque()
     for part in parts:
         running.append(pool.submit(act, part))
@@ -189,8 +188,8 @@ def _carry_out_part(
 
 
 def _received(part: pa.RecordBatch) -> Iterator[ReceivedDeadLetter]:
-    """Records without a value are no letters."""
-    # By columns: rows as dictionaries would take longer than reading the letters.
+    """Yield the dead letters; records without a value are none."""
+    # By columns: dictionaries per row take longer than decoding the dead letters.
     columns = [part.column(name).to_pylist() for name in DEAD_LETTER_COLUMNS]
     for partition, offset, key, value in zip(*columns, strict=True):
         if value is not None:

@@ -1,8 +1,8 @@
-"""Whether a checkpoint is that of the topic which the job is to go on with.
+"""Checks whether a checkpoint belongs to the topic that the job continues with.
 
-Spark's own notes name the topic alone. A topic that was made again, or another cluster's, may have
-the same name: its letters below the noted offsets would never be read. So the topic's id is kept
-beside them, in a file of its own.
+Spark records only the topic's name. **Data left undeleted:** a recreated topic, or one of another
+cluster, may have the same name. The job would never read its dead letters below the recorded
+offsets. So a separate file in the checkpoint records the topic's id.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _ID_FILE = "letter-topic-id"
 
 
 def require_checkpoint_of(spark: SparkSession, checkpoint: str, topic: str, topic_id: UUID) -> None:
-    """InvalidConfigError if the checkpoint is that of another topic; none is as good.
+    """Raise InvalidConfigError for a checkpoint of another topic; it need not exist.
 
-    One that does not say the topic's id yet does so afterwards.
+    Records the topic's id if the checkpoint does not have one.
     """
     _require_offsets_of(spark, checkpoint, topic)
     files = HadoopFiles(spark, checkpoint)
@@ -32,7 +32,7 @@ def require_checkpoint_of(spark: SparkSession, checkpoint: str, topic: str, topi
 
 
 def require_noted_id(files: Files, topic_id: UUID, *, checkpoint: str, topic: str) -> None:
-    """InvalidConfigError if the id of another topic is in a checkpoint; if none is, it gets this.
+    """Raise InvalidConfigError if a checkpoint has another topic's id; record the id if none.
 
     `files` are those of the checkpoint.
     """
@@ -66,7 +66,7 @@ def _require_offsets_of(spark: SparkSession, checkpoint: str, topic: str) -> Non
 
 
 def _topics(line: str) -> set[str]:
-    """The topics of a line that says offsets, {topic: {partition: offset}}."""
+    """Return the topics of a line of offsets, {topic: {partition: offset}}."""
     try:
         found = json.loads(line)
     except ValueError:

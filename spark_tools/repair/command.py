@@ -1,4 +1,4 @@
-"""`rlm-repair`: finish the deletions that went to the dead-letter topic."""
+"""Runs `rlm-repair`, which finishes the deletions in the dead letter topic."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ _REHEARSED = {
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script."""
     arguments = command_parser().parse_args()
     run_job(_NAME, lambda: repair(arguments), summary=arguments.summary)
 
 
 def repair(arguments: argparse.Namespace) -> int:
-    """Run the job as the command line says, print what became of the letters; the exit code."""
+    """Run the job, print the outcomes of the dead letters, and return the exit code."""
     options = given_options(arguments)
     require_known(options, passed_on=(PREFIX,))
     connection = ClusterConnection.of(options)
@@ -111,7 +111,7 @@ def _outcome(counts: Mapping[str, int]) -> JobOutcome:
 
 
 def _require_arguments(arguments: argparse.Namespace) -> None:
-    """InvalidConfigError for what is missing, and for what would be without effect."""
+    """Raise InvalidConfigError for a missing option, and for one without effect."""
     if not arguments.dry_run and arguments.checkpoint is None:
         raise InvalidConfigError("a checkpoint is needed", option="--checkpoint")
     if arguments.dry_run:
@@ -121,7 +121,7 @@ def _require_arguments(arguments: argparse.Namespace) -> None:
 
 
 def _parking_topic(connection: ClusterConnection, arguments: argparse.Namespace) -> str:
-    """InvalidConfigError unless letters, parked ones and metadata are topics of their own."""
+    """Raise InvalidConfigError unless dead letters, parked ones and metadata have three topics."""
     dead_letter_topic, metadata_topic = connection.dead_letter_topic, connection.metadata_topic
     parking_topic: str = arguments.parking_topic or f"{dead_letter_topic}.parked"
     if dead_letter_topic == metadata_topic:
@@ -142,7 +142,7 @@ def _parking_topic(connection: ClusterConnection, arguments: argparse.Namespace)
 def _dead_letter_partitions(
     connection: ClusterConnection, arguments: argparse.Namespace
 ) -> tuple[TopicIdPartition, ...]:
-    """None of a default topic that is not there yet, unless letters that are to come are wanted."""
+    """Return no partition for a missing default topic, unless the job waits for dead letters."""
     topic, timeout_ms = connection.dead_letter_topic, arguments.timeout * 1000
     try:
         return find_partitions(connection.client, [topic], timeout_ms=timeout_ms)[topic]
@@ -153,7 +153,7 @@ def _dead_letter_partitions(
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     parser = shared_arguments(_NAME, "Finish deletions of segments that failed.")
     parser.add_argument("--checkpoint", metavar="DIR", help="where the job notes how far it is")
     parser.add_argument(

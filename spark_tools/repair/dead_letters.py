@@ -1,4 +1,4 @@
-"""The two kinds of letters as one: failed deletions of segments, and orphans. Pure."""
+"""Handles both kinds of dead letters alike: failed deletions of segments, and orphans. Pure."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rsm.layout.keys import ObjectKeys, segment_prefix
 from rsm.segment.errors import CorruptError, UnsupportedError
 
 DEAD_LETTER_MAX_BYTES = 900_000
-"""Key and value of a record: a larger one is no letter, which has a KiB or so.
+"""The limit for a record's key and value; a dead letter has about a KiB.
 
-With a reason and what Kafka adds it fits into topics and producers by their defaults (1 MB).
+With a reason and Kafka's overhead, it fits the default limits of topics and producers (1 MB).
 """
 
 AnyDeadLetter = DeadLetter | OrphanDeadLetter
@@ -24,14 +24,14 @@ AnyDeadLetter = DeadLetter | OrphanDeadLetter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableDeadLetter:
-    """Why a letter cannot be read. `is_newer`: a newer version of the job can."""
+    """Why a dead letter is unreadable. `is_newer`: a newer version of the job can read it."""
 
     reason: str
     is_newer: bool
 
 
 def read_dead_letter(key: bytes | None, value: bytes) -> AnyDeadLetter | UnreadableDeadLetter:
-    """The letter, or why it cannot be read: broken, too large, or of a newer version or kind."""
+    """Decode a dead letter, or return why not: corrupt, too large, or a newer version or kind."""
     size_bytes = len(key or b"") + len(value)
     if size_bytes > DEAD_LETTER_MAX_BYTES:
         return UnreadableDeadLetter(
@@ -52,19 +52,19 @@ def _decode(value: bytes) -> AnyDeadLetter:
 
 
 def write_dead_letter(item: AnyDeadLetter) -> EncodedRecord:
-    """A record of the letter topic."""
+    """Encode a record of the dead letter topic."""
     if isinstance(item, OrphanDeadLetter):
         return orphan_dead_letter.encode(item)
     return dead_letter.encode(item)
 
 
 def repair_attempts(item: AnyDeadLetter) -> int:
-    """How often the repair job has failed; managers count theirs in the same letters."""
+    """Return the job's failed attempts; a segment's `attempts` include the managers'."""
     return item.attempts if isinstance(item, OrphanDeadLetter) else item.repair_attempts
 
 
 def tried_again(item: AnyDeadLetter, failure: str, now_ms: int) -> AnyDeadLetter:
-    """The letter after one more attempt of the repair job that failed."""
+    """Return the dead letter after one more failed attempt of the job."""
     again = replace(item, attempts=item.attempts + 1, reason=failure, last_attempt_ms=now_ms)
     if isinstance(again, OrphanDeadLetter):
         return again
@@ -72,10 +72,10 @@ def tried_again(item: AnyDeadLetter, failure: str, now_ms: int) -> AnyDeadLetter
 
 
 def why_not_its_own(item: DeadLetter, keys: ObjectKeys, listed: Collection[str]) -> str:
-    """What a letter names that is not shown to be its segment's; empty if there is nothing.
+    """Return why a dead letter may name objects of others; empty if all are its segment's.
 
-    A name says whose it is, if it is one of `keys`. One that says nothing, as below another prefix,
-    must be in `listed`: what the metadata has of the segment.
+    Most names contain their segment (`keys`). Any other name, such as one below another prefix,
+    must be in `listed`: the segment's objects in the metadata.
     """
     metadata = item.metadata
     own = segment_prefix(
@@ -85,7 +85,7 @@ def why_not_its_own(item: DeadLetter, keys: ObjectKeys, listed: Collection[str])
     )
     for stored in metadata.objects:
         if stored.key.startswith(own):
-            continue  # nearly all; names are slow to take apart
+            continue  # nearly all names; parsing is slow
         name = keys.parse(stored.key)
         if name is None:
             if stored.key not in listed:
@@ -96,7 +96,7 @@ def why_not_its_own(item: DeadLetter, keys: ObjectKeys, listed: Collection[str])
 
 
 def subject_of(item: AnyDeadLetter) -> str:
-    """What it is about: a segment's id, or an object's name. One letter per subject counts."""
+    """Return the segment's id or the object's name; one dead letter per subject counts."""
     if isinstance(item, OrphanDeadLetter):
         return item.object_key
     return str(item.metadata.segment_id)

@@ -1,6 +1,6 @@
 """Deletes the objects of many segments in bulk, each segment's companion last.
 
-As long as anything of a segment is there, its companion is, which tells what the rest is.
+The companion describes the other objects, so it exists as long as any of them does.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.storage.chunk_storage import ChunkStorage
 
 DeletionResult = str
-"""Empty if nothing of the segment is there any more; else why not, with the first object left."""
+"""Empty if no object of the segment exists any more; else the first failure, with its object."""
 
 
 def delete_segments(
     storage: ChunkStorage, segments: Sequence[RemoteLogSegmentMetadata]
 ) -> list[DeletionResult]:
-    """One result per segment, in order; what is absent already counts as deleted. Never raises."""
+    """Return a result per segment, in order; an absent object counts as deleted. Never raises."""
     keys = [[stored.key for stored in segment.objects] for segment in segments]
     failures = _delete(storage, [key for each in keys for key in each[:-1]])
     results = [_first_failure(each[:-1], failures) for each in keys]
@@ -32,7 +32,7 @@ def delete_segments(
 
 
 def _delete(storage: ChunkStorage, keys: Sequence[str]) -> dict[str, str]:
-    """What could not be deleted, and why."""
+    """Return the objects that could not be deleted, with the reasons."""
     if not keys:
         return {}
     try:

@@ -1,16 +1,16 @@
-"""The repair job: letters by Spark's Kafka connector, a micro-batch at a time.
+"""Runs the repair job: reads dead letters by Spark's Kafka connector, in micro-batches.
 
-The order of effects of one batch, here and nowhere else:
+The order of one batch's effects, here and nowhere else:
 
-    metadata read to its end -> rulings -> objects deleted -> outcomes written
-    -> a pause, if most letters go back (waiting.py) -> checkpoint
+    read metadata to its end -> rule -> delete objects -> write outcomes
+    -> pause if most dead letters go back (waiting.py) -> checkpoint
 
-Each batch is read twice: by the driver, the keys alone, and by the executors, who do the rest and
-hand back counts; where a key comes more than once, they first look which of its records are letters
-in order (misplaced.py). Killed anywhere, the batch is done again, which does no harm
-(carrying_out.py).
-Memory of the driver: the metadata, the keys of one batch's letters, and of their objects the names
-that are not of our form.
+Each batch is read twice. The driver reads the keys. The executors read all, act, and return counts.
+If several records have one key, executors first find the valid dead letters (misplaced.py). After
+an interruption at any point, the batch runs again without harm (carrying_out.py).
+
+Driver memory: the metadata, the keys of one batch, and the object names that are not derived from
+segments.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from spark_tools.repair.waiting import pause_after
 from spark_tools.snapshot import MetadataSnapshot
 
 DEFAULT_BATCH_DEAD_LETTER_COUNT = 200_000
-"""A batch takes Spark a second or so, however small; each letter a fraction of a KiB."""
+"""A batch takes Spark about a second, however small; each dead letter a fraction of a KiB."""
 
 _WRITE_TIMEOUT_MS = 120_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairSettings:
-    """What the job was told. `interval_s` None: all letters that there are now, then the end."""
+    """The settings of the job. `interval_s` None: finish the dead letters that exist, then end."""
 
     dead_letter_topic: str
     parking_topic: str
@@ -63,7 +63,7 @@ class RepairSettings:
 
 
 class RepairJob:
-    """Works through the dead letters. `kafka` are the connector's options."""
+    """Repairs the dead letters, once. `kafka` are the options of Spark's connector."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class RepairJob:
         self._query: StreamingQuery | None = None
 
     def run(self) -> None:
-        """Returns when all letters that there were are done; never, with an interval."""
+        """Run until all existing dead letters are done, or without end if there is an interval."""
         interval_s = self._settings.interval_s
         writer = self._dead_letters().option("checkpointLocation", self._settings.checkpoint)
         writer = writer.foreachBatch(self._repair_batch)
@@ -105,21 +105,21 @@ class RepairJob:
         self._query.awaitTermination()
 
     def rehearse(self) -> None:
-        """Count what would become of each letter of the topic; nothing is changed."""
+        """Count the outcome that each dead letter would have; change nothing."""
         writer = self._dead_letters().foreachBatch(
             self._rehearse_batch
-        )  # Spark's own checkpoint goes
+        )  # Spark removes its temporary checkpoint
         writer.trigger(availableNow=True).start().awaitTermination()
 
     def _dead_letters(self) -> DataStreamWriter:
-        """All of the topic, so many at a time."""
+        """Return a stream of the whole topic, limited per batch."""
         dead_letters = (
             self._spark.readStream.format("kafka")
             .options(**self._kafka)
             .option("subscribe", self._settings.dead_letter_topic)
             .option("startingOffsets", "earliest")
             .option("maxOffsetsPerTrigger", self._settings.batch_dead_letter_count)
-            # However few partitions the topic has, all cores delete.
+            # All cores delete, even if the topic has few partitions.
             .option("minPartitions", self._spark.sparkContext.defaultParallelism)
             .load()
         )
@@ -145,7 +145,7 @@ class RepairJob:
         return self._query is not None and not self._query.isActive
 
     def _carry_out(self, dead_letters: DataFrame, rulings: Rulings) -> Counter[str]:
-        """How many letters came to each outcome."""
+        """Delete objects and write outcomes; return the number of dead letters per outcome."""
         act = partial(
             carry_out,
             terms=self._terms,
@@ -156,7 +156,7 @@ class RepairJob:
         outcomes = dead_letters.select(*DEAD_LETTER_COLUMNS).mapInArrow(act, OUTCOMES_DDL)
         if self._settings.report is None:
             return self._count(outcomes)
-        outcomes = outcomes.persist()  # what is reported and counted is one carrying out
+        outcomes = outcomes.persist()  # report and counts must come from one execution
         try:
             report = outcomes.select("segment", "outcome", "reason")
             report.write.mode("append").parquet(self._settings.report)
@@ -165,7 +165,7 @@ class RepairJob:
             outcomes.unpersist()
 
     def _rule(self, dead_letters: DataFrame) -> Rulings | None:
-        """None if there are none."""
+        """Return the rulings on a batch; None for an empty batch."""
         asked = dead_letters.selectExpr(*ASKED_COLUMNS).toArrow()
         if not asked.num_rows:
             return None

@@ -1,4 +1,4 @@
-"""Rules on the letters of a batch by the metadata, read to its end first. On the driver."""
+"""Rules on a batch's dead letters by the metadata, on the driver."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ ASKED_COLUMNS = (
     "partition",
     "offset",
     "key",
-    # The key of a segment's letter says enough; any other letter is read here.
+    # A segment's key is sufficient; any other dead letter is decoded on the driver.
     f"CASE WHEN {_HAS_SEGMENTS_KEY} THEN NULL ELSE value END AS value",
 )
-"""What the driver needs of the letters, as SQL over the columns of Spark's Kafka source."""
+"""The driver's columns, as SQL over the columns of Spark's Kafka source."""
 
 FindMisplaced = Callable[[Rulings, Collection[bytes]], Collection[DeadLetterLocation]]
-"""Where records are that have one of these keys and are no letters of that segment, or refused."""
+"""Finds records with one of these keys that are not valid dead letters of that segment."""
 
 
 def rule(
@@ -50,11 +50,11 @@ def rule(
     orphans: OrphanTerms,
     find_misplaced: FindMisplaced,
 ) -> Rulings:
-    """On letters with ASKED_COLUMNS. Of a subject's letters the last has the say.
+    """Rule on dead letters with ASKED_COLUMNS; the last one of each subject counts.
 
-    Of a segment's, the last that is in order: `find_misplaced` is asked where there are several.
-    RetriableError if the metadata cannot be read to its end in time. Memory and work: the keys, and
-    letters about orphans.
+    For a segment, the last valid one counts; `find_misplaced` finds invalid ones if there are
+    several. Raises RetriableError if the metadata cannot be read to its end in time. Memory and
+    work: the keys, and the dead letters about orphans.
     """
     first: dict[bytes, DeadLetterLocation] = {}
     repeated: dict[bytes, list[DeadLetterLocation]] = {}
@@ -106,7 +106,7 @@ def rule(
 def _superseded(
     repeated: Iterable[Sequence[DeadLetterLocation]], misplaced: Collection[DeadLetterLocation]
 ) -> dict[DeadLetterLocation, Judgement]:
-    """Of letters about the same those in order but the last: none of the others has a say."""
+    """Return the valid dead letters that a later one of the same subject supersedes."""
     found: dict[DeadLetterLocation, Judgement] = {}
     for locations in repeated:
         in_order = sorted(location for location in locations if location not in misplaced)
@@ -117,9 +117,9 @@ def _superseded(
 def _objects_of(
     metadata: MetadataSnapshot, states: Mapping[bytes, SegmentState | None], keys: ObjectKeys
 ) -> tuple[dict[bytes, frozenset[str]], dict[bytes, int]]:
-    """Of segments whose objects may go what they name and `keys` does not tell whose it is.
+    """Return the deleted segments' object names that do not contain the segment.
 
-    And how many objects each names.
+    Also returns the number of objects of each deleted segment.
     """
     prefixes: dict[bytes, str] = {}
     found: dict[bytes, frozenset[str]] = {}
@@ -142,7 +142,7 @@ def _objects_of(
 def _received(
     dead_letters: Iterable[pa.RecordBatch],
 ) -> Iterator[tuple[DeadLetterLocation, bytes, OrphanDeadLetter | None]]:
-    """Each letter's place and subject, and the letter if it is about an orphan."""
+    """Yield each dead letter's location and subject, and an orphan's dead letter itself."""
     names = ("partition", "offset", "key", "value")
     for batch in dead_letters:
         columns = [batch.column(name).to_pylist() for name in names]
@@ -158,6 +158,6 @@ def _received(
 
 
 def _partition(subject: bytes) -> TopicIdPartition:
-    """By its subject, which does not tell the topic's name."""
+    """Return a subject's partition; the topic's name is not known."""
     topic_id, number = UUID(bytes=subject[:16]), subject_partition_number(subject)
     return TopicIdPartition(topic_id=topic_id, topic="-", partition=number)

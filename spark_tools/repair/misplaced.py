@@ -1,6 +1,6 @@
-"""Finds records that have no say of what their keys name: only letters in order supersede others.
+"""Finds records that are not valid dead letters of their keys, and so supersede no other.
 
-Runs on executors, for keys that several records of a batch have. Must not know Spark.
+Runs on executors, for keys that several records of a batch have. Must not import Spark.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOCATIONS_DDL = "partition int, offset long"
 def find_misplaced(
     batches: Iterable[pa.RecordBatch], rulings: Rulings, keys: Collection[bytes]
 ) -> Iterator[pa.RecordBatch]:
-    """From letters to PLACES: of records with one of `keys`, segments', those not in order."""
+    """Return the LOCATIONS of records with one of the segments' `keys` that are not valid."""
     names = ("partition", "offset", "key", "value")
     for batch in batches:
         columns = [batch.column(name).to_pylist() for name in names]
@@ -35,7 +35,7 @@ def find_misplaced(
 
 
 def _is_in_order(location: DeadLetterLocation, key: bytes, value: bytes, rulings: Rulings) -> bool:
-    """A letter of its key's segment, which is not to be parked."""
+    """Return whether it is a dead letter of its key's segment that is not to be parked."""
     dead_letter = read_dead_letter(key, value)
     return (
         isinstance(dead_letter, DeadLetter)

@@ -1,8 +1,8 @@
-"""Judges letters about orphans, by the metadata as read to its end. Pure but for the reading.
+"""Judges dead letters about orphans by the metadata, read to its end.
 
-What the letter says is checked against what is known now: the object must be old, seen twice and
-lately, and named by no segment; the metadata must be whole, the letter's own, and read at least as
-far.
+Checks a dead letter against the current state. The object must be old, seen twice, seen recently,
+and named by no segment. The metadata must be complete, from the same topic, and read at least as
+far as the audit read it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from spark_tools.repair.proof import Decision, Judgement, MetadataSource
 from spark_tools.snapshot import MetadataSnapshot
 
 SIGHTING_MAX_AGE_MS = 7 * 86_400_000
-"""Of the segments that stand for an orphan only the audit knows that none is lost or damaged."""
+"""Only an audit knows whether segments with an orphan's offsets are lost or damaged."""
 
 _REMEMBERED_PARTITIONS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanTerms:
-    """How objects are named, and by the wall clock how old and how lately seen they must be.
+    """The names of objects, and the limits of their age and of the audit's age.
 
-    `cut_off_ms`: before when they must have been written; `seen_since_ms`: since when seen last.
+    Wall clock: objects must be older than `cut_off_ms`, and seen at `seen_since_ms` or later.
     """
 
     keys: ObjectKeys
@@ -37,13 +37,13 @@ class OrphanTerms:
     seen_since_ms: int
 
     def partition_of(self, dead_letter: OrphanDeadLetter) -> TopicIdPartition | None:
-        """Whose object it is, by its name; None if that is not ours."""
+        """Return the partition in an object's name; None for a foreign name."""
         name = parse_either(self.keys, dead_letter.object_key)
         return None if name is None else name.segment_id.topic_id_partition
 
 
 class OrphanJudge:
-    """One batch's: what is known of a partition is looked up once."""
+    """Judges one batch. Caches recent partitions. Not thread-safe."""
 
     def __init__(
         self, metadata: MetadataSnapshot, source: MetadataSource, terms: OrphanTerms
@@ -55,7 +55,7 @@ class OrphanJudge:
         self._knowledge = lru_cache(_REMEMBERED_PARTITIONS)(metadata.knowledge)
 
     def judge(self, dead_letter: OrphanDeadLetter) -> Judgement:
-        """SWEEP or REFUSE; WAIT for what an upgrade or time may show."""
+        """Return SWEEP or REFUSE; WAIT for what an upgrade or time may resolve."""
         name = parse_either(self._terms.keys, dead_letter.object_key)
         if name is None:
             return Judgement(decision=Decision.REFUSE, reason="not a name of ours")

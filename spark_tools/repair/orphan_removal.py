@@ -1,6 +1,6 @@
-"""Removes orphans from the store: deletes them, or moves them into quarantine. On executors.
+"""Deletes orphans or moves them into quarantine, on executors.
 
-Right before, each object is looked at once more: one that is not as the letter says is left alone.
+Directly before that, it looks at each object again and skips one that has changed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _READ_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """What became of what one letter is about: all are empty if it is not there any more.
+    """The result for one dead letter's objects; all fields are empty if they do not exist any more.
 
-    `refusal`: it is another object than the one that was seen. `failure`: the store refused.
-    `outage`: why not for any letter's sake.
+    `refusal`: the object is not the one that was seen. `failure`: the store's error. `outage`: the
+    store does not answer at all.
     """
 
     refusal: str = ""
@@ -42,7 +42,7 @@ REMOVED = Removal()
 def remove_orphans(
     storage: ChunkStorage, dead_letters: Sequence[OrphanDeadLetter], keys: ObjectKeys
 ) -> list[Removal]:
-    """One result per letter, in order; what is absent already is done. Never raises."""
+    """Return a result per dead letter, in order; an absent object is done. Never raises."""
     prepared = {
         dead_letter.object_key: _prepared(storage, dead_letter, keys)
         for dead_letter in dead_letters
@@ -56,7 +56,7 @@ def remove_orphans(
 def _prepared(
     storage: ChunkStorage, dead_letter: OrphanDeadLetter, keys: ObjectKeys
 ) -> Removal | None:
-    """None if the object may be deleted now."""
+    """Return None if the object may be deleted now."""
     try:
         found = storage.info(dead_letter.object_key)
         seen = (dead_letter.length_bytes, dead_letter.last_modified_ms)
@@ -72,12 +72,12 @@ def _prepared(
 
 
 def _copy(storage: ChunkStorage, found: ChunkInfo, target: str) -> None:
-    """With its attributes: a ledger's object is none without."""
+    """Copy an object with its attributes, which a ledger's object needs."""
     source = _StoredSource(storage=storage, name=found.name, length_bytes=found.length_bytes)
     try:
         storage.create_with_content(target, source, attributes=found.attributes)
     except AlreadyExistsError as error:
-        # By an earlier attempt, which was whole: chunks are, or are not there.
+        # An earlier attempt created it completely: chunks are created atomically.
         there = storage.info(target)
         if (there.length_bytes, there.attributes) != (found.length_bytes, found.attributes):
             raise RetriableError("another object is in quarantine", name=target) from error
@@ -98,7 +98,7 @@ def _deleted(storage: ChunkStorage, names: Sequence[str]) -> dict[str, Removal]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _StoredSource:
-    """An object of the store as content for another. Memory: _READ_BYTES."""
+    """A stored object as the content of another one. Memory: _READ_BYTES."""
 
     storage: ChunkStorage
     name: str

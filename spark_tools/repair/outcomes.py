@@ -1,4 +1,4 @@
-"""What becomes of a letter: the name of its outcome, and the record that tells of it. Pure."""
+"""Maps a dead letter's judgement and removal to its outcome and its record. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from spark_tools.repair.rulings import DeadLetterLocation
 _REASON_MAX_CHARS = 1_000
 
 WAITING = "waiting"
-"""The outcome of letters that nothing became of yet."""
+"""The outcome of dead letters that nothing was done about yet."""
 FAILED = "failed"
 _REPAIRED = "repaired"
 _REFUSED = "refused"
@@ -42,7 +42,7 @@ _OF_DECISION = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeTopics:
-    """Where records about outcomes go, and after how many attempts of repair a letter is parked."""
+    """The topics of outcome records, and the failed attempts that park a dead letter."""
 
     metadata_topic: str
     metadata_partition_count: int
@@ -53,7 +53,7 @@ class OutcomeTopics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedDeadLetter:
-    """A record of the letter topic, and what it says."""
+    """A record of the dead letter topic, and its decoded content."""
 
     location: DeadLetterLocation
     key: bytes | None
@@ -63,7 +63,7 @@ class ReceivedDeadLetter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Its name, the letter (None: it cannot be read), why, and a record if any."""
+    """The outcome of a dead letter (None: unreadable), the reason, and a record if any."""
 
     name: str
     dead_letter: AnyDeadLetter | None
@@ -74,7 +74,7 @@ class Outcome:
 def unreadable(
     received: ReceivedDeadLetter, problem: UnreadableDeadLetter, topics: OutcomeTopics
 ) -> Outcome:
-    """Parked as it is, unless a newer version can read it: that finds it where it was."""
+    """Park the record, unless a newer version of the job can read it: then write it back."""
     if problem.is_newer:
         return _waiting(received, problem.reason, topics)
     return _parked(received, _UNREADABLE, problem.reason, topics)
@@ -83,7 +83,7 @@ def unreadable(
 def expected_outcome(
     dead_letter: AnyDeadLetter | UnreadableDeadLetter, judge: Callable[[AnyDeadLetter], Judgement]
 ) -> str:
-    """The name of the outcome if the store does as it is told."""
+    """Return the outcome if the store has no failures."""
     if isinstance(dead_letter, UnreadableDeadLetter):
         return WAITING if dead_letter.is_newer else _UNREADABLE
     return _OF_DECISION[judge(dead_letter).decision]
@@ -97,7 +97,7 @@ def outcome_of(
     topics: OutcomeTopics,
     now_ms: int,
 ) -> Outcome:
-    """`removal` is what became of the objects, None if they were to stay."""
+    """Return the outcome; `removal` is that of the objects, None if they were not to be deleted."""
     if judgement.decision is Decision.SUPERSEDED:
         return Outcome(name=_SUPERSEDED, dead_letter=dead_letter)
     if judgement.decision is Decision.WAIT:
@@ -136,7 +136,7 @@ def _failed(
     topics: OutcomeTopics,
     now_ms: int,
 ) -> Outcome:
-    """Back to the letters with one attempt more, or parked after too many."""
+    """Write it back with one more attempt, or park it after `max_attempts`."""
     again = tried_again(dead_letter, failure[:_REASON_MAX_CHARS], now_ms)
     if repair_attempts(again) >= topics.max_attempts:
         reason = f"failed {repair_attempts(again)} times: {failure}"
@@ -147,7 +147,7 @@ def _failed(
 
 
 def _waiting(received: ReceivedDeadLetter, reason: str, topics: OutcomeTopics) -> Outcome:
-    """The record as it was: a newer version may have written more into it than is known here."""
+    """Write the record back unchanged: a newer version may have written more fields."""
     record = OutgoingRecord(topic=topics.dead_letter_topic, key=received.key, value=received.value)
     return Outcome(name=WAITING, dead_letter=_known(received), reason=reason, record=record)
 
@@ -158,9 +158,9 @@ def _back(dead_letter: AnyDeadLetter, topics: OutcomeTopics) -> OutgoingRecord:
 
 
 def _parked(received: ReceivedDeadLetter, name: str, reason: str, topics: OutcomeTopics) -> Outcome:
-    """The record as it was, with the reason and the place it comes from.
+    """Park the unchanged record, with the reason and its original location.
 
-    One that is too large is cut off, and the reason says so: it is whole where it comes from.
+    A record that is too large is truncated, and the reason has the location of the whole record.
     """
     partition, offset = received.location
     location = f"{topics.dead_letter_topic}-{partition}@{offset}"

@@ -1,8 +1,8 @@
-"""Whether what a dead letter names may be deleted: by the metadata, never by the letter. Pure.
+"""Decides whether a dead letter's objects may be deleted: only the metadata is proof. Pure.
 
-A letter may be old, replayed or forged. Its objects go only if the metadata itself says that the
-segment is being deleted or was; or if the metadata does not know the segment any more, and that is
-proof: read whole, from the topic that the letter speaks of, to behind its DELETE_SEGMENT_STARTED.
+A dead letter may be old, replayed or forged. Its objects are deleted if the metadata records the
+segment's deletion as started or finished. If the metadata does not know the segment, it must prove
+a purge: read completely, from the dead letter's topic, beyond its DELETE_SEGMENT_STARTED.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from rsm.segment.metadata import SegmentState
 
 
 class Decision(Enum):
-    """What is to be done with a letter."""
+    """What to do with a dead letter."""
 
     DELETE = "delete"
-    """The objects go, and the end of the deletion is published."""
+    """Delete the objects and publish the end of the deletion."""
     SWEEP = "sweep"
-    """The objects go; the metadata needs no word of it."""
+    """Delete the objects; the metadata needs no record."""
     REFUSE = "refuse"
-    """Nothing is deleted; the letter is parked."""
+    """Delete nothing; park the dead letter."""
     WAIT = "wait"
-    """Nothing is deleted yet; what hinders it passes, so the letter goes back as it is."""
+    """Delete nothing yet; write the unchanged dead letter back, because the reason is temporary."""
     SUPERSEDED = "superseded"
-    """A later letter of the same segment is at hand."""
+    """Do nothing: the batch has a later dead letter of the same segment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A verdict and why."""
+    """A decision with its reason."""
 
     decision: Decision
     reason: str = ""
@@ -42,10 +42,9 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataSource:
-    """What was read of the metadata: which topic, and the next offset of each of its partitions.
+    """Which metadata topic was read, and the next offset of each of its partitions.
 
-    `partition_count`: how many it has. `unread`: how many records say what is not known here, by
-    reason.
+    `partition_count` is that of the topic. `unread` counts unreadable records, by reason.
     """
 
     topic_id: str
@@ -54,7 +53,7 @@ class MetadataSource:
     unread: Mapping[str, int]
 
     def holds(self, position: MetadataPosition) -> bool:
-        """Whether the record at a position has been applied."""
+        """Return whether the record at a position has been applied."""
         return self.positions.get(position.partition, 0) > position.offset
 
 
@@ -66,10 +65,10 @@ def judge(
     metadata_topic_id: str,
     source: MetadataSource,
 ) -> Judgement:
-    """By the state that the metadata has the segment in, None if it knows none.
+    """Judge by the segment's state in the metadata, None if it is unknown.
 
-    `partition` is the segment's; `delete_started` and `metadata_topic_id` are the letter's: where
-    its deletion's start stands.
+    `partition` is the segment's. `delete_started` and `metadata_topic_id` are the dead letter's:
+    the position of the deletion's first record.
     """
     match state:
         case SegmentState.DELETE_SEGMENT_STARTED:

@@ -1,7 +1,7 @@
-"""Removes what letters were judged to be about, segments and orphans in bulk. On executors.
+"""Removes the judged segments and orphans in bulk, on executors.
 
-Where something could not be removed, the store is asked whether it can be reached at all: if not,
-no letter is to blame, and what the outage lasts is no attempt of theirs.
+After a failure it checks the access to the store. If the store does not answer, the failures are an
+outage, which does not count as an attempt of the dead letters.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def remove(
     judged: Mapping[DeadLetterLocation, tuple[AnyDeadLetter, Judgement]],
     keys: ObjectKeys,
 ) -> dict[DeadLetterLocation, Removal]:
-    """What became of those that may be deleted. Never raises."""
+    """Remove what may be deleted; return the results. Never raises."""
     segments: dict[DeadLetterLocation, DeadLetter] = {}
     orphans: dict[DeadLetterLocation, OrphanDeadLetter] = {}
     for location, (dead_letter, judgement) in judged.items():

@@ -1,8 +1,8 @@
-"""What the driver decides of a batch's letters, in a form that is little to send. Pure.
+"""Represents the driver's decisions on a batch in a small form to send to executors. Pure.
 
-Of nearly all letters the driver reads the key alone, which names the segment, and executors are
-told what state the metadata has it in; who reads the letter itself judges it by that. Letters about
-orphans are judged where the metadata is, one by one.
+For nearly all dead letters the driver reads only the key, the segment. It sends the segment's state
+in the metadata, and the executor judges the dead letter by that. The driver judges dead letters
+about orphans one by one.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from spark_tools.repair.dead_letters import AnyDeadLetter, why_not_its_own
 from spark_tools.repair.proof import Decision, Judgement, MetadataSource, judge
 
 DeadLetterLocation = tuple[int, int]
-"""Partition and offset of a letter in its topic."""
+"""The partition and offset of a dead letter in its topic."""
 
 _NOT_JUDGED = Judgement(decision=Decision.REFUSE, reason="not judged: its key is not its own")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rulings:
-    """One batch's, as of one position of the metadata.
+    """The rulings of one batch, as of one position of the metadata. Immutable.
 
-    `states`: by its subject each segment that letters are about, None if it is unknown. `newer`: by
-    their subjects the partitions of which a record needs newer rules, with the version of these.
-    `leases`: by their subjects the partitions that somebody reads. `listed`: by its subject what
-    the metadata names of a segment that is not named by `keys`, of few or none. `objects_count`: by
-    its subject how many objects the metadata names of a segment that is being deleted or was.
-    `judged`: letters about orphans, and all that have no say. `keys`: how objects are named.
+    By the segment's subject: `states` (None if unknown), `listed` and `objects_count`. `listed` has
+    the object names of a deleted segment that do not contain it; few segments have any.
+    `objects_count` is the number of objects of a deleted segment.
+
+    By the partition's subject: `newer`, the fold version that a record needs, and `leases`.
+
+    By location: `judged`, the dead letters about orphans and the superseded ones.
     """
 
     keys: ObjectKeys
@@ -46,7 +47,7 @@ class Rulings:
     judged: Mapping[DeadLetterLocation, Judgement]
 
     def judgement(self, location: DeadLetterLocation, dead_letter: AnyDeadLetter) -> Judgement:
-        """What is to be done with a letter; REFUSE for one that the driver has not seen."""
+        """Return what to do with a dead letter; REFUSE if the driver has not seen it."""
         judged = self.judged.get(location)
         if judged is not None:
             return judged
@@ -68,7 +69,7 @@ class Rulings:
         )
         if judgement.decision not in (Decision.DELETE, Decision.SWEEP):
             return judgement
-        # That a segment is being deleted proves nothing of what is another's.
+        # The deletion of this segment proves nothing about objects of other segments.
         reason = why_not_its_own(dead_letter, self.keys, self.listed.get(subject, ()))
         reason = reason or self._why_not_all(dead_letter, subject)
         if reason:
@@ -79,9 +80,9 @@ class Rulings:
         return judgement
 
     def _why_not_all(self, dead_letter: DeadLetter, subject: bytes) -> str:
-        """Why a segment would not be gone without the objects that a letter names, or empty."""
+        """Return which objects of the segment the dead letter lacks; empty if it names them all."""
         named_count = len(set(dead_letter.object_keys))
-        count = self.objects_count.get(subject, 1)  # there is no segment without objects
+        count = self.objects_count.get(subject, 1)  # every segment has an object
         if named_count >= count:
             return ""
         return f"the letter names {named_count} objects, the segment has {count} or more"

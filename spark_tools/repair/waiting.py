@@ -1,8 +1,8 @@
-"""Puts the next batch off where nearly all letters only went round. Must not know Spark.
+"""Delays the next batch if most dead letters of a batch go back. Must not import Spark.
 
-Letters that wait or failed go back into a topic that is kept for ever. So that is no more of them
-than of others that something became of, or those that go back, once in PAUSE_MS. By that a letter's
-attempts are as far apart, too.
+Dead letters that wait or fail are written back to a topic without retention. The pause limits this
+growth: at most once per PAUSE_MS, apart from batches with at least as many other outcomes. It also
+separates the attempts of a dead letter.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _STEP_MS = 1_000
 
 
 def pause_after(outcomes: Mapping[str, int], clock: Clock, is_stopped: Callable[[], bool]) -> None:
-    """Return at once after a batch of which most came to something; else PAUSE_MS later.
+    """Return at once if most dead letters are done; else after PAUSE_MS.
 
-    Within a second once `is_stopped`.
+    Returns within a second after `is_stopped`.
     """
     back = outcomes.get(WAITING, 0) + outcomes.get(FAILED, 0)
     if back <= sum(outcomes.values()) - back:

@@ -1,1 +1,1 @@
-"""Stored record batches as Arrow rows. Must not know Spark, stores or metadata events."""
+"""Converts record batches to Arrow rows. Must not import Spark, stores or metadata events."""

@@ -1,6 +1,6 @@
-"""Record batches of magic 2 as a table: their headers, and their records' plain bytes.
+"""Represents record batches of magic 2 as a table of headers, and decompresses them. Pure.
 
-A row for each batch, where an object for each would take most of the time. Pure.
+One array per header field: a Python object per batch would take most of the time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HEADER = np.dtype(
         ("record_count", ">i4"),
     ]
 )
-"""The header as rsm.segment.batches.batch describes it."""
+"""The header as in rsm.segment.batches.batch."""
 
 _COMPRESSION, _TIMESTAMP_TYPE, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 _PART_BYTES = 8 << 20
@@ -44,7 +44,7 @@ _PART_RECORDS = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchTable:
-    """The headers of batches at these positions of `data`, which holds them whole and checked."""
+    """The headers of batches at `positions` of `data`, which has them whole and checked."""
 
     data: memoryview
     positions: Ints
@@ -52,7 +52,7 @@ class BatchTable:
 
     @classmethod
     def of(cls, data: memoryview, positions: Sequence[int]) -> BatchTable:
-        """Read the headers."""
+        """Read the headers at these positions."""
         where = np.array(positions, dtype=np.int64)
         raw = np.frombuffer(data, dtype=np.uint8)[where[:, None] + np.arange(HEADER_BYTES)]
         return cls(data=data, positions=where, headers=raw.view(HEADER)[:, 0])
@@ -61,11 +61,11 @@ class BatchTable:
         return len(self.positions)
 
     def rows(self, chosen: Bools | slice) -> BatchTable:
-        """Those batches alone."""
+        """Return only the chosen batches."""
         return replace(self, positions=self.positions[chosen], headers=self.headers[chosen])
 
     def numbers(self, name: str) -> Ints:
-        """A field of the headers."""
+        """Return a field of all headers."""
         return self.headers[name].astype(np.int64)
 
     @property
@@ -84,7 +84,7 @@ class BatchTable:
         return control
 
     def plain(self) -> Iterator[PlainBatches]:
-        """In parts of some MiB; decompresses. Raises CorruptError, UnsupportedError."""
+        """Yield parts of some MiB, decompressed. Raises CorruptError, UnsupportedError."""
         if (self.headers["attributes"] & _COMPRESSION).any():
             yield from self._decompressed()
             return
@@ -106,7 +106,7 @@ class BatchTable:
         first = part_bytes = part_records = 0
         for row, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
             piece: bytes | memoryview = self.data[start:end]
-            # A compacted batch may be empty, and then holds nothing to decompress either.
+            # A compacted batch may be empty and then has nothing to decompress.
             if piece and codecs[row] != CompressionType.NONE:
                 piece = decompress(codecs[row], piece)
             pieces.append(piece)
@@ -119,14 +119,14 @@ class BatchTable:
             yield PlainBatches.of(self.rows(slice(first, None)), pieces)
 
     def _payloads(self) -> tuple[Ints, Ints]:
-        """Where the records of each batch begin and end."""
+        """Return where the records of each batch start and end."""
         ends = self.positions + self.numbers("length") + LOG_OVERHEAD_BYTES
         return self.positions + HEADER_BYTES, ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainBatches:
-    """Batches, and `data`, less than 2 GiB, with the records of each at [starts, ends)."""
+    """Batches with less than 2 GiB of plain `data`; [starts, ends) are each one's records."""
 
     table: BatchTable
     data: Bytes
@@ -135,7 +135,7 @@ class PlainBatches:
 
     @classmethod
     def of(cls, table: BatchTable, pieces: Sequence[bytes | memoryview]) -> PlainBatches:
-        """With a piece of plain bytes for each batch."""
+        """Combine the batches with one piece of plain bytes each."""
         edges = np.zeros(len(pieces) + 1, dtype=np.int64)
         np.cumsum([len(each) for each in pieces], out=edges[1:])
         data = np.frombuffer(b"".join(pieces), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""The compiled code that finds records, which loads when the first ones are decoded."""
+"""Loads the compiled code that finds records, when the first ones are decoded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 @cache
 def open_record_kernel() -> ModuleType | None:
-    """`record_kernel`, or None, with one warning, where numba cannot be loaded."""
+    """Return `record_kernel`; None, with one warning, if numba cannot be loaded."""
     try:
         from spark_tools.rows import record_kernel  # noqa: PLC0415
     except (ImportError, OSError) as error:  # OSError: numba's own library does not load

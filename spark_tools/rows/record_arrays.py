@@ -1,9 +1,9 @@
-"""The records of many batches v2 as arrays, without a Python object per record.
+"""Decodes many batches of magic 2 into arrays, without a Python object per record. Pure.
 
-Where numba is installed, which the extra `spark` brings, compiled code finds the records and Arrow
-gets their bytes; elsewhere they are decoded one by one, with the same result. Pure.
+With numba (the extra `spark`), compiled code finds the records and copies their bytes for Arrow.
+Without numba, records are decoded one by one, with the same result.
 
-Memory: three times the plain bytes of the batches given at once, and some 100 bytes per record.
+Memory: three times the plain bytes of the batches, and about 100 bytes per record.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from spark_tools.rows.schema import arrow_schema
 Int32s = NDArray[np.int32]
 
 _MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1
-_MIN_RECORD_BYTES = 7  # a byte for each of its numbers
+_MIN_RECORD_BYTES = 7  # one byte for each of its numbers
 _HEADERS_TYPE = arrow_schema(["headers"]).field("headers").type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowBounds:
-    """Which records are wanted: offsets, and timestamps [from_ms, until_ms); None: no bound."""
+    """The wanted offsets, and timestamps [from_ms, until_ms); None: no bound."""
 
     offsets: OffsetRange
     from_ms: int | None = None
     until_ms: int | None = None
 
     def as_numbers(self) -> Ints:
-        """First and end offset, first and last timestamp."""
+        """Return the first and end offset, and the first and last timestamp."""
         first_ms = _MIN_INT64 if self.from_ms is None else self.from_ms
         last_ms = _MAX_INT64 if self.until_ms is None else self.until_ms - 1
         offsets = self.offsets
         return np.array([offsets.start_offset, offsets.end_offset, first_ms, last_ms], np.int64)
 
     def chosen(self, offsets: Ints, timestamps_ms: Ints) -> Ints:
-        """The indexes of the wanted ones, ascending."""
+        """Return the indexes of the records within the bounds, ascending."""
         first_offset, end_offset, first_ms, last_ms = self.as_numbers()
         wanted = (offsets >= first_offset) & (offsets < end_offset)
         wanted &= (timestamps_ms >= first_ms) & (timestamps_ms <= last_ms)
@@ -55,10 +55,10 @@ class RowBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordArrays:
-    """Records in order of offset, one array per field, all of one length.
+    """Records in order of offset, with one array of equal length per field.
 
-    `keys` and `values` are binary, `headers` a list of (key, value) or null where there is none;
-    each is null in all rows if it was not asked for.
+    `keys` and `values` are binary. `headers` are lists of (key, value), null for a record without
+    headers. A field that was not requested is null in all rows.
     """
 
     offsets: Ints
@@ -73,11 +73,10 @@ class RecordArrays:
 def decode_batches(
     batches: PlainBatches, bounds: RowBounds, fields: Collection[str]
 ) -> RecordArrays | None:
-    """The records of these batches that are wanted, in order; of `fields` as columns are named.
+    """Decode the records within the bounds, in order; `fields` are names of columns.
 
-    CRCs were checked. None if the records are to be decoded one by one: a batch's bytes are not
-    what its header says, which rsm.segment.batches.records reports best, or there is no compiled
-    code.
+    CRCs were checked. Returns None if the caller is to decode one by one. Either there is no
+    compiled code, or a batch contradicts its header: rsm.segment.batches.records reports that best.
     """
     kernel = open_record_kernel()
     if kernel is None:
@@ -107,7 +106,7 @@ def decode_batches(
 
 
 def arrays_of(header: BatchHeader, records: Sequence[Record], bounds: RowBounds) -> RecordArrays:
-    """The wanted ones of a batch's records that were decoded one by one."""
+    """Return the records within the bounds of a batch that was decoded one by one."""
     offsets = np.array([each.offset for each in records], dtype=np.int64)
     timestamps_ms = np.array([each.timestamp_ms for each in records], dtype=np.int64)
     rows = bounds.chosen(offsets, timestamps_ms)
@@ -125,7 +124,7 @@ def arrays_of(header: BatchHeader, records: Sequence[Record], bounds: RowBounds)
 
 
 def _facts(batches: PlainBatches) -> Ints:
-    """What the headers say, as `record_kernel.BATCH_FIELDS` has it."""
+    """Return the header fields, in the order of `record_kernel.BATCH_FIELDS`."""
     table = batches.table
     columns = (
         batches.starts,
@@ -141,7 +140,7 @@ def _facts(batches: PlainBatches) -> Ints:
 
 
 def _gathered(kernel: ModuleType, data: Bytes, starts: Int32s, lengths: Int32s) -> pa.Array:
-    """The bytes of each span as binary; null where the length is -1."""
+    """Return the bytes of each span as binary; null where the length is -1."""
     count = len(starts)
     size = int(np.maximum(lengths, 0).sum())
     edges, gathered = np.empty(count + 1, dtype=np.int32), np.empty(size, dtype=np.uint8)
@@ -154,7 +153,7 @@ def _gathered(kernel: ModuleType, data: Bytes, starts: Int32s, lengths: Int32s) 
 
 
 def _headers(kernel: ModuleType, data: Bytes, starts: Int32s, counts: Int32s) -> pa.Array:
-    """A list of (key, value) per record, null for none, as Spark's Kafka source has them."""
+    """Return a list of (key, value) per record, null for none, as Spark's Kafka source does."""
     total = int(counts.sum())
     if total == 0:
         return pa.nulls(len(counts), _HEADERS_TYPE)
@@ -172,7 +171,7 @@ def _headers(kernel: ModuleType, data: Bytes, starts: Int32s, counts: Int32s) ->
 
 
 def _as_text(names: pa.Array) -> pa.Array:
-    """Names are UTF-8 that no broker checks; what isn't is shown as Java clients show it."""
+    """Convert names to text; invalid UTF-8, which brokers accept, becomes U+FFFD as in Java."""
     try:
         return names.cast(pa.string())
     except pa.ArrowInvalid:

@@ -1,13 +1,13 @@
-"""The records of many batches v2 as spans of their bytes, by compiled code. Pure.
+"""Finds the records of many batches of magic 2 as spans of bytes, by compiled code. Pure.
 
-Numba compiles these functions when they are first called, for some seconds, and keeps what it made
-in NUMBA_CACHE_DIR or in this directory; where it may not write, each process compiles its own. They
-don't hold the interpreter's lock.
+Numba compiles these functions at their first call, in some seconds, and caches the code in
+NUMBA_CACHE_DIR or in this directory. If it cannot write there, each process compiles again. The
+functions release the GIL.
 
-What rsm.segment.batches.records takes for a record is one here, and nothing else; which batch is
-wrong, and how, is for that to tell.
+They accept exactly the records that rsm.segment.batches.records accepts. That module reports which
+batch is wrong, and how.
 
-ImportError where numba is not installed.
+Raises ImportError if numba is not installed.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ BATCH_FIELDS = 8
 """The columns of `batches`: start and end in the data, number of records, base offset, last offset
 delta, base timestamp, maximum timestamp, 1 if the broker set the timestamps."""
 SPAN_FIELDS = 6
-"""Of `spans`: start and length of the key, of the value, start and number of the headers.
+"""The rows of `spans`: start and length of the key, of the value, start and number of headers.
 
 `bounds` are first and end offset, first and last timestamp."""
 _START, _END, _COUNT, _BASE_OFFSET, _LAST_DELTA, _BASE_MS, _MAX_MS, _BY_BROKER = range(BATCH_FIELDS)
 _FIELDS = 6  # numbers of a record: length, two deltas, length of key and value, headers
-_SHORT_BITS = 28  # a number of 28 bits is within the bounds of each field
+_SHORT_BITS = 28  # a number of 28 bits is within the bounds of every field
 _VARINT_BITS = 32
 _VARLONG_BITS = 64
 NOT_ONE = -1
-"""In place of a position: what was to be read is not there."""
+"""Returned instead of a position if the bytes there are invalid."""
 
 
 def _keeps_code() -> bool:
-    """Whether there is a directory for compiled code; of modules in a zip there is none."""
+    """Return whether numba can cache compiled code; for modules in a zip file it cannot."""
     if not Path(__file__).exists():
         return False
     directory = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent)
@@ -57,15 +57,15 @@ _KEEPS_CODE = _keeps_code()
 
 
 def compiled(function: Function) -> Function:
-    """Have numba compile a function when it is first called."""
+    """Have numba compile a function at its first call."""
     return cast("Function", numba.njit(cache=_KEEPS_CODE, nogil=True)(function))
 
 
 @compiled
 def read_number(data: Bytes, position: int, end: int, bits: int) -> tuple[int, int]:
-    """The zigzag number of that width, and where what follows begins; NOT_ONE if it is none.
+    """Return the zigzag number of that width and the next position; NOT_ONE if it is invalid.
 
-    A position that is NOT_ONE gives that again.
+    For a position of NOT_ONE, returns NOT_ONE again.
     """
     raw = np.uint64(0)
     shift = 0
@@ -77,7 +77,7 @@ def read_number(data: Bytes, position: int, end: int, bits: int) -> tuple[int, i
             break
         raw |= part << np.uint64(shift)
         if byte < 0x80:
-            # int() would leave it unsigned.
+            # int() would keep it unsigned.
             value = np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1))
             return value, position  # type: ignore[return-value]  # an int, to numba
         shift += 7
@@ -86,7 +86,7 @@ def read_number(data: Bytes, position: int, end: int, bits: int) -> tuple[int, i
 
 @compiled
 def _read_span(data: Bytes, position: int, end: int) -> tuple[int, int, int]:
-    """Start and length (-1: null) of length-prefixed bytes, and the next position or NOT_ONE."""
+    """Return start and length (-1: null) of length-prefixed bytes, and the next position."""
     length, start = read_number(data, position, end, _VARINT_BITS)
     if start == NOT_ONE or length < -1 or length > end - start:
         return 0, 0, NOT_ONE
@@ -95,7 +95,7 @@ def _read_span(data: Bytes, position: int, end: int) -> tuple[int, int, int]:
 
 @compiled
 def _after_headers(data: Bytes, position: int, end: int, count: int) -> int:
-    """The position after `count` headers, or NOT_ONE."""
+    """Return the position after `count` headers, or NOT_ONE."""
     for _ in range(count):
         _, length, position = _read_span(data, position, end)
         if position == NOT_ONE or length < 0:
@@ -110,9 +110,9 @@ def _after_headers(data: Bytes, position: int, end: int, count: int) -> int:
 def _read_record(
     data: Bytes, position: int, batch_end: int, spans: Int32s, row: int
 ) -> tuple[int, int, int]:
-    """Write what is found of the record there to a row of `spans`.
+    """Write the spans of the record at `position` to a row of `spans`.
 
-    Returns timestamp delta, offset delta, and where the next begins, or NOT_ONE.
+    Returns timestamp delta, offset delta, and the next position or NOT_ONE.
     """
     length, start = read_number(data, position, batch_end, _VARINT_BITS)
     if start == NOT_ONE or length <= 0 or length > batch_end - start:
@@ -133,11 +133,12 @@ def _read_record(
 def _find_in_batch(  # noqa: C901, PLR0912 - a call per number would take ten times as long
     data: Bytes, batch: Int64s, bounds: Int64s, times: Int64s, spans: Int32s, row: int
 ) -> int:
-    """As `find_records`, of one batch, from `row` on; offsets and timestamps are in `times`."""
+    """Do the work of `find_records` for one batch, from `row` on."""
     first_offset, end_offset, first_ms, last_ms = bounds[0], bounds[1], bounds[2], bounds[3]
     position = batch[_START]
     for _ in range(batch[_COUNT]):
-        # A record as nearly all are, of short numbers and without headers. Written out: a call
+        # Fast path for nearly all records: short numbers, no headers. Inlined, because one call
+        # with an array as argument takes longer than all six numbers.
         # that is given an array takes longer than the six numbers.
         cursor, end, time_delta, delta, field = position, batch[_END], 0, 0, 0
         while field < _FIELDS and cursor < end:
@@ -185,12 +186,12 @@ def _find_in_batch(  # noqa: C901, PLR0912 - a call per number would take ten ti
 def find_records(
     data: Bytes, batches: Int64s, bounds: Int64s, times: Int64s, owners: Int64s, spans: Int32s
 ) -> int:
-    """Write what is found of each record within the bounds, in order; return how many these are.
+    """Write the spans of each record within the bounds, in order; return their number.
 
     The rows of `times` are offsets and timestamps; `owners` are rows of `batches`. The rows of
     `spans` are start and length of the key, of the value (-1 for null), and start and number of the
     headers. All need a column for each record of the batches. Returns NOT_ONE if a batch's bytes
-    are not its records.
+    are not valid records.
     """
     row = 0
     for number in range(batches.shape[0]):
@@ -204,7 +205,7 @@ def find_records(
 
 @compiled
 def find_headers(data: Bytes, starts: Int32s, counts: Int32s, spans: Int32s) -> None:
-    """Write start and length of each header's name and of its value, of records that were found."""
+    """Write start and length of the name and the value of each header of found records."""
     number = 0
     for row in range(len(starts)):
         position = int(starts[row])
@@ -220,8 +221,8 @@ def find_headers(data: Bytes, starts: Int32s, counts: Int32s, spans: Int32s) -> 
 
 @compiled
 def gather(data: Bytes, starts: Int32s, lengths: Int32s, edges: Int32s, gathered: Bytes) -> None:
-    """Write the bytes of each span one after the other, and where each begins and the last ends."""
-    # Unsigned: an index that may be negative keeps the copy from being vectorized.
+    """Copy the spans one after the other; write each start and the last end to `edges`."""
+    # Unsigned: a possibly negative index prevents vectorization of the copy.
     position = np.uint64(0)
     for row in range(len(starts)):
         edges[row] = position

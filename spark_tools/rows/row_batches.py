@@ -1,10 +1,9 @@
-"""Checked batches of one partition as Arrow record batches of the wanted columns.
+"""Converts checked batches of one partition to Arrow record batches of the wanted columns.
 
-Leaves out control batches and, for readers of committed records, those of aborted transactions.
-Batches of magic 2 are decoded many at once; older messages, which still lie in old logs, one by
-one.
+Omits control batches and, for read_committed, the batches of aborted transactions. Batches of magic
+2 are decoded many at once; older messages of old logs one by one.
 
-Memory: what rows.record_arrays needs for 8 MiB and one batch.
+Memory: that of rows.record_arrays for 8 MiB and one batch.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _FURTHEST_MS = ((1 << 63) - 1) // 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRows:
-    """Makes rows of one partition's batches. `aborted` empty: of aborted transactions too."""
+    """Makes rows of one partition's batches. An empty `aborted` keeps aborted transactions."""
 
     topic: str
     partition: int
@@ -37,7 +36,7 @@ class PartitionRows:
     aborted: AbortedTransactions
 
     def of_run(self, run: StoredBatches) -> Iterator[pa.RecordBatch]:
-        """The rows of a run of whole, checked batches, in order. CorruptError."""
+        """Yield the rows of a run of whole, checked batches, in order. Raises CorruptError."""
         data, position = run.data, 0
         positions: list[int] = []
         while (size := batch_length_bytes(data, position)) is not None:
@@ -51,7 +50,7 @@ class PartitionRows:
         yield from self._of_batches(data, positions)
 
     def unreadable(self, offset: int, reason: str) -> pa.RecordBatch:
-        """One row that says what could not be read, and from which offset on."""
+        """Return one row with the reason, and with the first unreadable offset."""
         cells: dict[str, object] = {
             "topic": self.topic,
             "partition": self.partition,
@@ -62,7 +61,7 @@ class PartitionRows:
         return pa.RecordBatch.from_pydict(row, schema=arrow_schema(self.columns))
 
     def _of_batches(self, data: memoryview, positions: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """The rows of batches of magic 2."""
+        """Yield the rows of batches of magic 2."""
         table = BatchTable.of(data, positions)
         for batches in table.rows(self._are_wanted(table)).plain():
             arrays = decode_batches(batches, self.bounds, self.columns)
@@ -73,7 +72,7 @@ class PartitionRows:
                 yield self.of_arrays(arrays)
 
     def _are_wanted(self, table: BatchTable) -> Bools:
-        """Whether any record of a batch may be: by its header alone. CorruptError."""
+        """Return by the headers which batches may have wanted records. Raises CorruptError."""
         counts, base_offsets = table.headers["record_count"], table.numbers("base_offset")
         for row in np.flatnonzero(counts < 0):
             parse_header(table.data, int(table.positions[row]))  # raises
@@ -90,7 +89,7 @@ class PartitionRows:
         return wanted
 
     def _one_by_one(self, data: memoryview, position: int) -> Iterator[pa.RecordBatch]:
-        """The rows of the batch there, of any magic."""
+        """Yield the rows of the batch at `position`, of any magic."""
         header = parse_header(data, position)
         if header.next_offset <= self.bounds.offsets.start_offset:
             return
@@ -100,7 +99,7 @@ class PartitionRows:
             yield self.of_arrays(arrays)
 
     def of_arrays(self, arrays: RecordArrays) -> pa.RecordBatch:
-        """Records that were chosen already, as rows of the wanted columns."""
+        """Return selected records as rows of the wanted columns."""
         count = len(arrays.offsets)
         schema = arrow_schema(self.columns)
         makers: Mapping[str, Callable[[], pa.Array]] = {
@@ -120,5 +119,5 @@ class PartitionRows:
 
 
 def _microseconds(timestamps_ms: Ints) -> Ints:
-    """Of a time that is too far for microseconds, the furthest one: producers may set any."""
+    """Convert to microseconds; clip times beyond their range, which producers may set."""
     return np.clip(timestamps_ms, -_FURTHEST_MS, _FURTHEST_MS) * 1000

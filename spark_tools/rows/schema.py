@@ -1,7 +1,7 @@
-"""The columns of the data source: those of Spark's Kafka source with headers, and the leader epoch.
+"""Defines the columns: those of Spark's Kafka source with headers, and the leader epoch.
 
-Owns names, Spark's types as DDL and Arrow's types, which must agree. Source: Spark's "Structured
-Streaming + Kafka Integration Guide", the schema of the source with includeHeaders.
+Owns the names, Spark's types as DDL and Arrow's types, which must agree. Source: Spark's
+"Structured Streaming + Kafka Integration Guide", the schema with includeHeaders.
 """
 
 from __future__ import annotations
@@ -47,14 +47,13 @@ _SPARK_TYPES: Mapping[str, str] = MappingProxyType(
 )
 NOT_DECODED: Mapping[str, str] = MappingProxyType({})
 COLUMNS = tuple(name for name in _ARROW_TYPES if name != UNREADABLE)
-"""All columns of a record; UNREADABLE is there besides where what cannot be read is listed."""
+"""All columns of a record; UNREADABLE is an additional one in permissive mode."""
 
 
 def chosen_columns(text: str | None) -> tuple[str, ...]:
-    """The columns of a comma-separated list, all for none, in the order given.
+    """Parse a comma-separated list of columns in the given order; None selects all.
 
-    Names are matched as Spark matches them, whatever their case. InvalidConfigError for a name that
-    is no column or stands twice.
+    Names match in any case, as in Spark. Raises InvalidConfigError for an unknown or repeated name.
     """
     if text is None:
         return COLUMNS
@@ -68,15 +67,15 @@ def chosen_columns(text: str | None) -> tuple[str, ...]:
 
 
 def spark_types(columns: Sequence[str]) -> Mapping[str, str]:
-    """Spark's type of each column, as its simple string."""
+    """Return Spark's type of each column, as its simple string."""
     return {name: _SPARK_TYPES[name] for name in columns}
 
 
 def spark_ddl(columns: Sequence[str], decoded: Mapping[str, str] = NOT_DECODED) -> str:
-    """The columns as Spark's DDL; `decoded` has the types of those that are not records' own."""
+    """Return the columns as Spark's DDL; `decoded` has the types of decoded columns."""
     return ", ".join(f"`{name}` {decoded.get(name) or _SPARK_TYPES[name]}" for name in columns)
 
 
 def arrow_schema(columns: Sequence[str]) -> pa.Schema:
-    """The columns as Spark expects them in Arrow batches."""
+    """Return the columns as Spark expects them in Arrow batches."""
     return pa.schema([pa.field(name, _ARROW_TYPES[name]) for name in columns])

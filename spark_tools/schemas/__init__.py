@@ -1,1 +1,1 @@
-"""Keys and values as typed columns: Avro, Protobuf and JSON, by a registry or a given schema."""
+"""Decodes keys and values to typed columns: Avro, Protobuf, JSON; registry or given schema."""

@@ -1,4 +1,4 @@
-"""What opens a registry, and columns of each format. Their packages load when they are chosen."""
+"""Opens registries and column decoders, whose packages load when they are selected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spark_tools.schemas.settings import RegistrySettings
 
 
 def open_registry(settings: RegistrySettings) -> SchemaSource:
-    """The registry that the settings name. InvalidConfigError for what its client does not take."""
+    """Open a registry. Raises InvalidConfigError for settings that its client rejects."""
     try:
         from spark_tools.schemas.registry import SchemaRegistry  # noqa: PLC0415
     except ImportError as error:
@@ -18,9 +18,9 @@ def open_registry(settings: RegistrySettings) -> SchemaSource:
 
 
 def open_column(schema: SchemaText, message: str | None = None) -> ColumnSchema:
-    """What decodes by a schema; `message` is Protobuf's.
+    """Return what decodes by a schema; `message` is the name of Protobuf's message.
 
-    Raises UnsupportedError for a schema that columns cannot have, InvalidConfigError for a package
+    Raises UnsupportedError for a schema without a column type, InvalidConfigError for a package
     that is not installed.
     """
     try:
@@ -29,7 +29,7 @@ def open_column(schema: SchemaText, message: str | None = None) -> ColumnSchema:
         raise _not_installed(error) from error
     except (TieredStorageError, OSError):
         raise
-    except Exception as error:  # of any kind, for a hostile schema
+    except Exception as error:  # a hostile schema can raise any error
         raise UnsupportedError(
             "a schema cannot be read", reason=f"{type(error).__name__}: {error}"[:200]
         ) from error

@@ -1,6 +1,6 @@
-"""Decoded Python values as Arrow arrays, and Arrow's types by Spark's names. Pure.
+"""Converts decoded Python values to Arrow arrays, and Arrow's types to Spark's. Pure.
 
-Arrays are built field by field: Arrow's own conversion of dictionaries takes ten times as long.
+Builds arrays field by field: Arrow's own conversion of dictionaries takes ten times as long.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Values = Sequence[object]
 
 
 def arrow_array(values: Values, kind: pa.DataType) -> pa.Array:
-    """Dictionaries for structs and maps, lists for lists. Raises for a value that does not fit."""
+    """Convert dictionaries to structs, lists to lists. Raises if a value does not fit the type."""
     if pa.types.is_struct(kind):
         return struct_array(
             values, kind, [arrow_array(_of_field(values, each.name), each.type) for each in kind]
@@ -34,7 +34,7 @@ def arrow_array(values: Values, kind: pa.DataType) -> pa.Array:
 
 
 def struct_array(values: Values, kind: pa.DataType, fields: list[pa.Array]) -> pa.Array:
-    """The fields of values, those of None among them, as structs."""
+    """Combine the fields of values into structs, null for None."""
     if not fields:
         return pa.array([None if each is None else {} for each in values], kind)
     mask = pa.array([each is None for each in values], pa.bool_())
@@ -42,17 +42,17 @@ def struct_array(values: Values, kind: pa.DataType, fields: list[pa.Array]) -> p
 
 
 def list_array(values: Values, kind: pa.DataType, items: pa.Array) -> pa.Array:
-    """The items of all values, one after the other, as lists."""
+    """Split the concatenated items of all values into lists."""
     return pa.ListArray.from_arrays(_offsets(values), items, type=kind)
 
 
 def map_array(values: Values, kind: pa.DataType, keys: pa.Array, items: pa.Array) -> pa.Array:
-    """The entries of all values, one after the other, as maps."""
+    """Split the concatenated entries of all values into maps."""
     return pa.MapArray.from_arrays(_offsets(values), keys, items, type=kind)
 
 
 def require_fields(kind: pa.DataType, path: str = "") -> None:
-    """UnsupportedError for a struct without fields, or with names that Spark takes for one."""
+    """Raise UnsupportedError for a struct without fields, or with names equal but for case."""
     if pa.types.is_map(kind):
         require_fields(kind.item_type, path)
     elif pa.types.is_list(kind):
@@ -75,7 +75,7 @@ def require_fields(kind: pa.DataType, path: str = "") -> None:
 
 
 def spark_type(kind: pa.DataType, *, quoted: bool) -> str:
-    """Spark's name of a type: as DDL if names are quoted, else as its simple string."""
+    """Return Spark's name of a type: as DDL if `quoted`, else as its simple string."""
     if pa.types.is_struct(kind):
         fields = (f"{_name(f.name, quoted)}:{spark_type(f.type, quoted=quoted)}" for f in kind)
         return f"struct<{','.join(fields)}>"
@@ -120,7 +120,7 @@ def _flat(values: Values) -> list[object]:
 
 
 def _offsets(values: Values) -> pa.Array:
-    """Where each value begins, None for None, and the end of the last."""
+    """Return where each value starts, None for None, and the end of the last."""
     lengths = [0 if each is None else len(each) for each in values]  # type: ignore[arg-type]  # sized
     starts = list(accumulate(lengths, initial=0))
     nulls = [None if each is None else at for each, at in zip(values, starts, strict=False)]

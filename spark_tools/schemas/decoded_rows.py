@@ -1,7 +1,7 @@
-"""Columns of record batches decoded, on executors.
+"""Decodes columns of record batches, on executors.
 
-The writer's schema of each record is looked up by its id, at most MAX_SCHEMA_IDS of them per task.
-Memory: the decoded values of one batch as Python objects.
+Looks up each record's writer schema by its id, at most MAX_SCHEMA_IDS per task. Memory: the decoded
+values of one batch as Python objects.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from spark_tools.schemas.wire_format import HEADER_BYTES, schema_id_of
 from spark_tools.schemas.writer_schemas import MAX_SCHEMA_IDS, WriterSchemas
 
 POSITION_COLUMNS = ("topic", "partition", "offset")
-"""What errors name: the batches that are decoded have these columns."""
+"""The columns that errors name; batches to decode must have them."""
 
 _MAX_REASON = 300
 _MAX_HEADERS = 16
-"""Of one batch: schema ids that are looked up before its rows, which hostile bytes have many of."""
+"""The limit per batch of schema ids looked up early, because hostile bytes have many."""
 
 
 class ColumnDecoder:
-    """Decodes one column's payloads. `writers` None: they have no header. One thread's."""
+    """Decodes one column's payloads. `writers` None: without header. Not thread-safe."""
 
     def __init__(
         self, schema: ColumnSchema, reader: SchemaText, writers: WriterSchemas | None
     ) -> None:
-        """`schema` is that of `reader`."""
+        """`schema` is opened from `reader`."""
         self._schema = schema
         self._reader = reader
         self._writers = writers
         self._bare = schema.decoder(None) if writers is None else None
         self._decoders: dict[bytes, Decode | str] = {}
         self._own: set[bytes] = set()
-        """Headers with the id of the reader's own schema."""
+        """The headers with the id of the reader's own schema."""
 
     def decode(self, payloads: pa.Array) -> tuple[pa.Array, dict[int, str]]:
-        """The values, null where there is none, and why by position of what was not decoded.
+        """Return the values, null for none, and the errors by position.
 
-        Raises RetriableError, InvalidConfigError if the registry does not answer.
+        Raises RetriableError or InvalidConfigError if the registry does not answer.
         """
         compiled = self._compiled(payloads)
         if compiled is None:
@@ -67,7 +67,7 @@ class ColumnDecoder:
         return pa.concat_arrays([array, others]).take(pa.array(locations)), errors
 
     def _compiled(self, payloads: pa.Array) -> tuple[pa.Array, NDArray[np.int64]] | None:
-        """What compiled code reads, and the other rows; None if it reads none."""
+        """Return the values that compiled code reads and the other rows; None if it reads none."""
         rows = self._schema.rows
         if rows is None or not len(payloads):
             return None
@@ -79,12 +79,12 @@ class ColumnDecoder:
             wanted = wanted & self._is_own(payloads)
         try:
             array, is_read = rows.read(payloads, start, wanted)
-        except pa.ArrowInvalid:  # of which row, the decoder finds
+        except pa.ArrowInvalid:  # the decoder finds the row
             return None
         return array, np.flatnonzero(~(is_read | is_null))
 
     def _is_own(self, payloads: pa.Array) -> Bools:
-        """Whether the header has the id of the reader's own schema."""
+        """Return which headers have the id of the reader's own schema."""
         headers = pc.dictionary_encode(pc.binary_slice(payloads, 0, HEADER_BYTES))
         values = headers.dictionary.to_pylist()
         for each in values[:_MAX_HEADERS]:
@@ -97,7 +97,7 @@ class ColumnDecoder:
     def _decoded(
         self, payloads: pa.Array, positions: Sequence[int]
     ) -> tuple[pa.Array, dict[int, str]]:
-        """By decoders; `positions` are those of the payloads, for errors."""
+        """Decode without compiled code; `positions` are those of the payloads, for errors."""
         values: list[object] = []
         errors: dict[int, str] = {}
         for row, payload in zip(positions, payloads.to_pylist(), strict=True):
@@ -110,12 +110,12 @@ class ColumnDecoder:
                     start = 0 if self._bare else HEADER_BYTES
                     try:
                         decoded = decode(payload[start:])
-                    except Exception as error:  # noqa: BLE001 - of any kind, for hostile bytes
+                    except Exception as error:  # noqa: BLE001 - hostile bytes can raise any error
                         errors[row] = _reason(error)
             values.append(decoded)
         try:
             return self._schema.array(values), errors
-        except Exception:  # noqa: BLE001 - a value that does not fit; which is found below
+        except Exception:  # noqa: BLE001 - a value does not fit; `_one_by_one` finds it
             return self._one_by_one(values, positions, errors), errors
 
     def _one_by_one(
@@ -124,13 +124,13 @@ class ColumnDecoder:
         for row, value in enumerate(values):
             try:
                 self._schema.array([value])
-            except Exception as error:  # noqa: BLE001 - the same
+            except Exception as error:  # noqa: BLE001 - as above
                 errors[positions[row]] = _reason(error)
                 values[row] = None
         return self._schema.array(values)
 
     def _decoder_of(self, payload: bytes) -> Decode | str:
-        """What decodes a payload, or why nothing does."""
+        """Return the decoder of a payload, or why there is none."""
         header = payload[:HEADER_BYTES]
         found = self._decoders.get(header)
         if found is None:
@@ -155,7 +155,7 @@ class ColumnDecoder:
             return self._schema.decoder(writer)
         except (TieredStorageError, OSError):
             raise
-        except Exception as error:  # of any kind, for a hostile schema
+        except Exception as error:  # a hostile schema can raise any error
             raise UnsupportedError(
                 "a schema cannot be read", schema_id=schema_id, reason=_reason(error)
             ) from error
@@ -164,10 +164,10 @@ class ColumnDecoder:
 def decoded_rows(
     batches: Iterator[pa.RecordBatch], decoding: Decoding, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """The batches with `columns` alone, decoded ones among them, and columns of errors.
+    """Yield the batches with only `columns`, among them decoded columns and their errors.
 
-    Batches have the position's columns too. Raises CorruptError for the first record that cannot be
-    decoded if the mode is failfast; RetriableError if the registry does not answer.
+    Batches must have POSITION_COLUMNS. Raises CorruptError for the first undecodable record in
+    failfast mode, RetriableError if the registry does not answer.
     """
     wanted = [
         each
@@ -187,7 +187,7 @@ def decoded_rows(
 
 
 def count_undecodable(batch: pa.RecordBatch, decoding: Decoding) -> int:
-    """How many rows have the reason why a column was not decoded."""
+    """Return the number of rows with an error in a decoded column."""
     names = [error_column(each.column) for each in decoding.readers]
     errors = [batch.column(name).is_valid() for name in names if name in batch.schema.names]
     return pc.sum(reduce(pc.or_, errors)).as_py() or 0 if errors else 0
@@ -233,7 +233,7 @@ def _located(
 
 
 def _reason(error: Exception) -> str:
-    """In one line, without what a record may have at length."""
+    """Return the error in one line, without long excerpts of the record."""
     text = str(error)
     if isinstance(error, EOFError):
         text = "the bytes end within a value"
