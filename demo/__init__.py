@@ -1,1 +1,1 @@
-"""`make demo`: a real broker's topic tiered, trimmed and read back, checked record by record."""
+"""Runs `make demo`: tiers, trims and reads back a real broker's topic, checking each record."""

@@ -30,7 +30,7 @@ def main() -> int:
     """Run the demo of this command line."""
     options = _options()
     sizes = DemoSizes(total_bytes=options.megabytes * _MB)
-    # After SIGTERM the demo clears up as after Ctrl-C.
+    # After SIGTERM the demo cleans up as after Ctrl-C.
     interrupt = Interrupt(signal.SIGTERM)
     narrator = Narrator(Console())
     try:
@@ -89,7 +89,7 @@ def _wait_for_interrupt() -> None:
         while True:
             signal.pause()
     except KeyboardInterrupt:
-        # A second Ctrl-C must not leave half of it running; what follows takes some seconds.
+        # A second Ctrl-C must not interrupt the cleanup, which takes some seconds.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
 

@@ -1,4 +1,4 @@
-"""Reads a partition with a plain consumer that knows nothing but the gateway's address."""
+"""Reads a partition with a plain consumer that knows only the gateway's address."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _POLL_S = 0.2
 def consume(bootstrap_servers: str, topic: str, partition: int) -> Iterator[LoggedRecord]:
     """Yield all records from offset 0 to the partition's end.
 
-    Raises DemoFailedError for what the consumer says is an error, a reset of its position included,
-    and where nothing comes for a minute.
+    Raises DemoFailedError for an error of the consumer, also a reset of its position, and after a
+    minute without records.
     """
     consumer = Consumer(
         {

@@ -1,4 +1,4 @@
-"""What lies on the disk: the broker's log of a partition, and the objects in the store."""
+"""Reads the sizes of the broker's log segments of a partition, and of the stored segments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SUFFIX = ".log"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalLogFiles:
-    """One partition's log files, ascending, and the bytes of those that wait for their deletion."""
+    """One partition's log segments, ascending, and the bytes of segments pending deletion."""
 
     base_offsets: tuple[int, ...]
     segment_bytes: tuple[int, ...]
@@ -18,22 +18,22 @@ class LocalLogFiles:
 
     @property
     def log_bytes(self) -> int:
-        """All bytes that lie on the disk."""
+        """All bytes on the disk."""
         return sum(self.segment_bytes) + self.deleted_bytes
 
     @property
     def rolled_count(self) -> int:
-        """Segments that the broker appends to no more."""
+        """The number of rolled segments."""
         return len(self.base_offsets) - 1
 
     @property
     def newest_rolled_offset(self) -> int:
-        """Base offset of the newest of them."""
+        """The base offset of the newest rolled segment."""
         return self.base_offsets[-2]
 
 
 def local_files(directory: Path) -> LocalLogFiles:
-    """List a partition's directory as it is now."""
+    """List a partition's directory."""
     sizes = _sizes(directory, "*.log*")
     names = sorted(name for name in sizes if name.endswith(_SUFFIX))
     return LocalLogFiles(
@@ -44,7 +44,7 @@ def local_files(directory: Path) -> LocalLogFiles:
 
 
 def stored_log_sizes(store: Path) -> tuple[int, ...]:
-    """The sizes of all stored segments."""
+    """Return the sizes of all stored segments."""
     return tuple(_sizes(store, "*/*/*.log").values())
 
 
@@ -53,6 +53,6 @@ def _sizes(directory: Path, pattern: str) -> dict[str, int]:
     for path in directory.glob(pattern):
         try:
             found[path.name] = path.stat().st_size
-        except FileNotFoundError:  # deleted since it was listed
+        except FileNotFoundError:  # deleted after it was listed
             continue
     return found

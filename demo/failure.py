@@ -1,7 +1,7 @@
-"""Why a demo ends with exit code 1."""
+"""Defines the error that ends a demo with exit code 1."""
 
 from __future__ import annotations
 
 
 class DemoFailedError(Exception):
-    """Something is not as it has to be; the message is a plain reason for the user."""
+    """A check or a service failed; the message is the reason for the user."""

@@ -1,8 +1,8 @@
-"""What was produced, record by record, and how it compares with what is read.
+"""Records what was produced, and compares it with what is read.
 
-A record's fingerprint covers its partition, offset, timestamp, key, value and headers. The digest
-of a partition hashes its fingerprints in the order of their offsets, so it tells loss, duplication,
-reordering and any change of content. Memory: one fingerprint per record.
+A fingerprint covers a record's partition, offset, timestamp, key, value and headers. A partition's
+digest hashes its fingerprints in the order of offsets, so it detects loss, duplicates, reordering
+and changed content. Memory: one fingerprint per record.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LENGTH = struct.Struct(">i")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedRecord:
-    """A record where it lies in the log."""
+    """A record with its partition and offset in the log."""
 
     partition: int
     offset: int
@@ -32,49 +32,49 @@ class LoggedRecord:
     headers: Headers
 
     def fingerprint(self) -> bytes:
-        """16 bytes that differ wherever the record does; null and empty are different too."""
+        """Return 16 bytes that differ if any field differs; null and empty differ, too."""
         parts = [_LOCATION.pack(self.partition, self.offset, self.timestamp_ms)]
         for name, value in self.headers:
             parts += _framed(name.encode())
             parts += _framed(value)
-        # Behind the headers, whose count the number of frames tells.
+        # After the headers: the number of frames determines the number of headers.
         parts += _framed(self.key)
         parts += _framed(self.value)
         return blake2b(b"".join(parts), digest_size=_FINGERPRINT_BYTES).digest()
 
 
 class RecordLedger:
-    """The records of a topic that were acknowledged. Not thread-safe."""
+    """The acknowledged records of a topic. Not thread-safe."""
 
     def __init__(self, partitions: int) -> None:
         self._fingerprints: list[dict[int, bytes]] = [{} for _ in range(partitions)]
 
     def enter(self, record: LoggedRecord) -> None:
-        """Note an acknowledged record. DemoFailedError if its offset was given twice."""
+        """Add an acknowledged record. Raises DemoFailedError for a repeated offset."""
         noted = self._fingerprints[record.partition]
         if record.offset in noted:
             raise DemoFailedError(f"partition {record.partition} gave offset {record.offset} twice")
         noted[record.offset] = record.fingerprint()
 
     def count(self, partition: int | None = None) -> int:
-        """Records of one partition, or of all."""
+        """Return the number of records of one partition, or of all."""
         if partition is not None:
             return len(self._fingerprints[partition])
         return sum(map(len, self._fingerprints))
 
     def count_below(self, partition: int, offset: int) -> int:
-        """Records of one partition that lie below an offset."""
+        """Return the number of records of one partition below an offset."""
         return sum(each < offset for each in self._fingerprints[partition])
 
     def digest(self, partition: int) -> str:
-        """The digest of what was produced to a partition."""
+        """Return the digest of the records produced to a partition."""
         noted = self._fingerprints[partition]
         return _digest(noted[offset] for offset in sorted(noted))
 
     def compare(self, partition: int, records: Iterable[LoggedRecord]) -> str:
-        """Check that `records` are all of a partition's, in order; returns their own digest.
+        """Require that `records` are all of a partition's, in order; return their own digest.
 
-        Raises DemoFailedError that names the first record that is not the one that was produced.
+        Raises DemoFailedError with the first record that differs from the produced one.
         """
         noted = self._fingerprints[partition]
         wanted = iter(sorted(noted))

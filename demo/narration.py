@@ -1,4 +1,4 @@
-"""What the demo says while it works: progress bars on a terminal, plain lines elsewhere."""
+"""Prints the demo's progress: bars on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Report = Callable[[float, str], None]
 
 
 class Narrator:
-    """Tells a user what happens. Not thread-safe."""
+    """Prints messages and progress for a user. Not thread-safe."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
 
     def say(self, text: str) -> None:
-        """One line."""
+        """Print one line."""
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     @contextmanager
     def step(self, title: str) -> Iterator[Report]:
-        """A step that takes its time: call what is yielded with the share done and a remark."""
+        """Show a phase's progress: call the yielded function with the done share and a remark."""
         if self.console.is_terminal:
             with self._bar(title) as report:
                 yield report
@@ -64,5 +64,5 @@ class Narrator:
 
 
 def megabytes(count_bytes: float) -> str:
-    """Bytes as people read them."""
+    """Format bytes for people."""
     return f"{count_bytes / _MB:,.1f} MB"

@@ -1,4 +1,4 @@
-"""What a demo has shown: the table, and the last line that scripts read."""
+"""Represents the outcome of a demo: the table, and the last line, which scripts read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from demo.producing import ProducedTotals
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadBackSummary:
-    """What was read of a partition: records from the store, from the broker, and their digest."""
+    """The records read of a partition from store and broker, and their digest."""
 
     remote: int
     local: int
@@ -22,13 +22,13 @@ class ReadBackSummary:
 
     @property
     def records(self) -> int:
-        """From both."""
+        """The records of both tiers."""
         return self.remote + self.local
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionOutcome:
-    """One partition; what was read equals what was produced."""
+    """The outcome of one partition: the read records equal the produced ones."""
 
     partition: int
     produced: int
@@ -42,13 +42,13 @@ class PartitionOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoOutcome:
-    """All partitions of a demo that went well."""
+    """The outcome of a successful demo."""
 
     produced: ProducedTotals
     partitions: tuple[PartitionOutcome, ...]
 
     def print_table(self, console: Console) -> None:
-        """One column per partition, so that it fits a terminal of 80 characters."""
+        """Print one column per partition, within 80 characters for two partitions."""
         table = Table("")
         for each in self.partitions:
             table.add_column(f"partition {each.partition}", justify="right")
@@ -57,7 +57,7 @@ class DemoOutcome:
         console.print(table)
 
     def last_line(self, seconds: float) -> str:
-        """What `make demo` ends with; scripts rely on its form."""
+        """Return the last line of `make demo`; scripts rely on its form."""
         starts = ",".join(str(each.local_start_offset) for each in self.partitions)
         return (
             f"demo: ok produced={self.produced.records}"

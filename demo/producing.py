@@ -1,8 +1,7 @@
-"""Produces the demo's records with one producer per compression setting, and keeps the ledger.
+"""Produces the demo's records with one producer per compression codec, and fills the ledger.
 
-The producers take turns in short stretches, so that batches of all codecs lie side by side in every
-partition. What is entered in the ledger is what was handed over, at the offset and with the
-timestamp that the broker acknowledged.
+The producers alternate after a few records, so that each partition has a mix of batches of all
+codecs. The ledger gets the produced record with the acknowledged offset and timestamp.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _FLUSH_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducedTotals:
-    """How much was produced: records, and bytes of their keys, values and headers."""
+    """The number of produced records, and the bytes of their keys, values and headers."""
 
     records: int
     record_bytes: int
@@ -40,9 +39,9 @@ def produce(
     ledger: RecordLedger,
     on_progress: Callable[[int], None],
 ) -> ProducedTotals:
-    """Produce `records` until their bytes are at least `total_bytes`; all are acknowledged.
+    """Produce `records` until their bytes reach `total_bytes`; wait for all acknowledgements.
 
-    `on_progress` is told the bytes so far. Raises DemoFailedError if a record is not acknowledged.
+    Calls `on_progress` with the bytes so far. Raises DemoFailedError for an unacknowledged record.
     """
     producers = [_producer(bootstrap_servers, codec) for codec in CODECS]
     count, size_bytes = 0, 0
@@ -67,9 +66,9 @@ def _producer(bootstrap_servers: str, codec: str) -> Producer:
         {
             "bootstrap.servers": bootstrap_servers,
             "compression.type": codec,
-            "enable.idempotence": True,  # or a retry could put a record into the log twice
+            "enable.idempotence": True,  # otherwise a retry can write a record twice
             "linger.ms": 20,
-            "log_level": 3,  # a coordinator that loads at first is no news
+            "log_level": 3,  # hides the warning about a coordinator that is still loading
             "batch.size": 131_072,
         }
     )

@@ -1,6 +1,6 @@
-"""The records that the demo produces: as varied as users' are, and hard to compress.
+"""Generates the demo's records: varied and mostly incompressible.
 
-Pure: a seed decides all of them.
+Pure: a seed determines all of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from random import Random
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
-_MEAN_VALUE_BYTES = 1014  # with keys and headers 1 KiB a record
+_MEAN_VALUE_BYTES = 1014  # 1 KiB per record with key and headers
 _MAX_VALUE_BYTES = 16_384
 _COMPRESSIBLE_SHARE = 0.06
 _NULL_SHARE = 0.01
@@ -24,7 +24,7 @@ _LINE = b"the same line again and again; "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoRecord:
-    """What is handed to a producer; None is Kafka's null."""
+    """A record to produce; None is Kafka's null."""
 
     partition: int
     timestamp_ms: int
@@ -34,19 +34,19 @@ class DemoRecord:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of key, value and headers."""
+        """The bytes of key, value and headers."""
         own = len(self.key or b"") + len(self.value or b"")
         return own + sum(len(name) + len(value or b"") for name, value in self.headers)
 
 
 def varied_records(*, seed: int, partitions: int, start_ms: int) -> Iterator[DemoRecord]:
-    """Yield records without end: null, empty, keyed, out of order in time, of all sizes."""
+    """Yield records without end: null, empty, keyed, out of timestamp order, of all sizes."""
     random = Random(seed)
     number = 0
     while True:
         yield DemoRecord(
             partition=random.randrange(partitions),
-            # Ten a millisecond, and late or early by up to a second, as events of many sources.
+            # Ten per millisecond, up to a second late or early, like events of many sources.
             timestamp_ms=start_ms + number // 10 + random.randrange(-1000, 1001),
             key=b"key-%d" % random.randrange(10_000) if random.random() < _KEYED_SHARE else None,
             value=_value(random),

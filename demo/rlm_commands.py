@@ -1,4 +1,4 @@
-"""The product's commands as a user calls them: `rlm topic set`, `rlm status`."""
+"""Runs `rlm topic set` and `rlm status` as a user does."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _TIMEOUT_S = 90.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RlmCommands:
-    """Commands with one configuration file; DemoFailedError where one ends with an error."""
+    """Commands with one configuration file. An exit code other than 0 raises DemoFailedError."""
 
     configuration: Path
 
     def set_topic(self, topic: str, *flags: str) -> None:
-        """Tier a topic, or change how."""
+        """Tier a topic, or change its policy."""
         self._run("topic", "set", topic, *flags)
 
     def partitions(self, topic: str) -> dict[int, Mapping[str, Any]]:
-        """`rlm status --json` of a topic, by partition."""
+        """Return `rlm status --json` of a topic, by partition."""
         status = json.loads(self._run("status", topic, "--json"))
         return {each["partition"]: each for each in status["partitions"]}
 

@@ -1,8 +1,8 @@
-"""The demo's course: produce, store, trim, read back, and compare at every turn.
+"""Runs the demo's phases: produce, store, trim, read back, and compare after each.
 
-Local retention begins as the total one and is lowered when all is stored, so that the bytes on the
-broker's disk are seen to fall. Every figure is checked from two sides: what `rlm status` says, and
-what the files of the broker and of the store are.
+Local retention first equals total retention. The demo lowers it when all segments are stored, so
+that the broker's disk usage falls visibly. Every figure has two sources: `rlm status`, and the
+files of the broker and of the store.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _REPORT_EVERY = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoSizes:
-    """How much is produced, and into what."""
+    """The amount of data, and the topic's segment size and partitions."""
 
     total_bytes: int = 220_000_000
     segment_bytes: int = 4 << 20
@@ -44,7 +44,7 @@ class DemoSizes:
 
 
 class Scenario:
-    """One demo on a stage that is ready. Every step raises DemoFailedError."""
+    """One demo with running services. Every phase raises DemoFailedError."""
 
     def __init__(self, stage: DemoStage, sizes: DemoSizes, narrator: Narrator) -> None:
         self._stage = stage
@@ -54,7 +54,7 @@ class Scenario:
         self._ledger = RecordLedger(sizes.partitions)
 
     def run(self) -> DemoOutcome:
-        """Run all of it."""
+        """Run all phases."""
         self._create_topic()
         produced = self._produce()
         before = self._wait_stored()
@@ -117,7 +117,7 @@ class Scenario:
         return produced
 
     def _wait_stored(self) -> list[LocalLogFiles]:
-        """Wait until every rolled segment is stored; how the local log is then."""
+        """Wait until every rolled segment is stored; return the local log from before the wait."""
         local = self._local()
         rolled = [files.rolled_count for files in local]
         if min(rolled) < 2:
@@ -132,7 +132,7 @@ class Scenario:
         return local
 
     def _trim(self, before: list[LocalLogFiles]) -> list[LocalLogFiles]:
-        """Lower local retention; wait until all but the newest rolled segment is deleted."""
+        """Lower local retention; wait until all but the newest rolled segment are deleted."""
         self._commands.set_topic(TOPIC, "--local-retention-bytes", "1")
         most = sum(files.log_bytes for files in before)
         least = sum(_kept_bytes(files) for files in before)
@@ -150,7 +150,7 @@ class Scenario:
         return self._local()
 
     def _checked_status(self, after: list[LocalLogFiles]) -> Mapping[int, Mapping[str, Any]]:
-        """What `rlm status` says, held against the broker and the store."""
+        """Compare `rlm status` with the broker and the store, and return it."""
         status = self._commands.partitions(TOPIC)
         for partition, files in zip(self._partitions(), after, strict=True):
             reported = status[partition]["local_start_offset"]
@@ -164,7 +164,7 @@ class Scenario:
         return status
 
     def _read(self, partition: int, local_start_offset: int) -> ReadBackSummary:
-        """Read a partition through the gateway and compare record by record."""
+        """Read a partition through the gateway and compare it record by record."""
         total = self._ledger.count(partition)
         gateway = self._stage.rlm.gateway_address
         with self._narrator.step(f"a plain consumer reads {TOPIC}:{partition}") as report:
@@ -175,12 +175,12 @@ class Scenario:
         return ReadBackSummary(remote=remote, local=total - remote, digest=digest)
 
     def _remote_segments(self) -> list[int]:
-        """How many segments the manager says are stored, by partition."""
+        """Return the number of stored segments that the manager reports, by partition."""
         found = self._stage.rlm.remote_segments(TOPIC)
         return [found.get(partition, 0) for partition in self._partitions()]
 
     def _low(self, partition: int) -> int:
-        """Where the log begins that the broker itself serves."""
+        """Return the log start of the broker itself."""
         consumer = Consumer(
             {"bootstrap.servers": self._stage.cluster.bootstrap_servers, "group.id": "demo"}
         )
@@ -224,7 +224,7 @@ def _reported(
 
 
 def _kept_bytes(files: LocalLogFiles) -> int:
-    """What of a log a trim leaves: the newest rolled segment and the active one."""
+    """Return the bytes left after a trim: the newest rolled segment and the active one."""
     return sum(files.segment_bytes[-2:])
 
 

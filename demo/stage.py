@@ -1,7 +1,7 @@
-"""What the demo runs: a broker, `rlm run` with its gateway beside it, a directory as the store.
+"""Starts the demo's services: a broker, `rlm run` with its gateway, and a directory as the store.
 
-Everything lies in one directory. Stops in the order of use, and leaves no process behind whatever
-happens to the demo itself.
+All files are in one directory. The services stop in reverse order, and no process is left after
+any failure of the demo.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from tests.services.service import ServiceError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoStage:
-    """The services as they run, and the directory that holds all they write."""
+    """The running services, and the directory with all their files."""
 
     directory: Path
     cluster: KafkaCluster
     rlm: RlmRun
 
     def partition_directory(self, topic: str, partition: int) -> Path:
-        """Where the broker keeps the log of a partition."""
+        """Return the directory of the broker's log of a partition."""
         return self.cluster.broker.log_dirs[0] / f"{topic}-{partition}"
 
 
 @contextmanager
 def services(parent: Path, *, keep_files: bool = False) -> Iterator[DemoStage]:
-    """Start everything in a new directory of `parent`; at the end stop it and clear up.
+    """Start everything in a new directory of `parent`; in the end stop it and remove the files.
 
-    Raises DemoFailedError if something does not come up, or has ended when the block ends.
+    Raises DemoFailedError if a service does not start, or has ended before the block ends.
     """
     parent.mkdir(exist_ok=True)
     with ExitStack() as stack:

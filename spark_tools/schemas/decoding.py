@@ -1,4 +1,4 @@
-"""What is decoded and by which schemas, fixed on the driver for all executors."""
+"""Selects the columns to decode and their schemas, once on the driver for all executors."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from spark_tools.schemas.settings import DecodeMode, DecodeSettings, RegistrySet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnReader:
-    """The reader's schema of a column, for executors."""
+    """A column with the reader's schema, for executors."""
 
     column: str
     schema: SchemaText
     message: str | None
 
     def open(self) -> ColumnSchema:
-        """UnsupportedError for a schema that columns cannot have; InvalidConfigError."""
+        """Open it. Raises UnsupportedError without a column type; InvalidConfigError."""
         return open_column(self.schema, self.message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoding:
-    """What is decoded and how; executors are handed this.
+    """The columns to decode and how. Spark sends it to executors.
 
-    `output` are the columns of rows, in their order; empty: those of the options, then errors'.
+    `output` are the columns of rows, in order; empty: those of the options, then error columns.
     """
 
     readers: tuple[ColumnReader, ...] = ()
@@ -43,7 +43,7 @@ class Decoding:
     output: tuple[str, ...] = ()
 
     def columns(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """The columns of rows with these columns of records."""
+        """Return the columns of rows, given the columns of records."""
         if self.output:
             return self.output
         added: list[str] = []
@@ -54,13 +54,13 @@ class Decoding:
         return (*columns, *added)
 
     def needed(self, columns: Sequence[str], output: Sequence[str]) -> tuple[str, ...]:
-        """Which of the records' columns rows with the columns `output` are made of."""
+        """Return the record columns that rows with the columns `output` require."""
         return tuple(
             name for name in columns if {name, error_column(name), raw_column(name)} & set(output)
         )
 
     def spark_types(self, columns: Sequence[str], *, quoted: bool) -> Mapping[str, str]:
-        """Spark's types of the decoded ones of these columns, and of those of errors."""
+        """Return Spark's types of the decoded columns among these, and of their error columns."""
         types: dict[str, str] = {}
         for each in self.readers:
             if each.column in columns:
@@ -72,30 +72,30 @@ class Decoding:
 
 
 NOT_DECODING = Decoding()
-"""All columns stay binary."""
+"""Keeps all columns binary."""
 
 
 def decoded_ddl(columns: Sequence[str], decoding: Decoding) -> str:
-    """Rows with these columns of records as Spark's DDL."""
+    """Return the columns of rows as Spark's DDL, given the columns of records."""
     types = decoding.spark_types(columns, quoted=True)
     return spark_ddl(decoding.columns(columns), types)
 
 
 def error_column(column: str) -> str:
-    """Has why a record could not be decoded."""
+    """Return the name of the column with the reason why a record is undecodable."""
     return f"{column}_error"
 
 
 def raw_column(column: str) -> str:
-    """Has the bytes of a record that could not be decoded."""
+    """Return the name of the column with the bytes of an undecodable record."""
     return f"{column}_raw"
 
 
 def resolve(settings: DecodeSettings, topics: Sequence[str]) -> Decoding:
-    """Fix the reader's schemas. On the driver.
+    """Select the reader's schemas, on the driver.
 
-    Raises InvalidConfigError for a schema that columns cannot have and for a subject that is not
-    there; RetriableError if the registry does not answer.
+    Raises InvalidConfigError for a schema without a column type and for a missing subject,
+    RetriableError if the registry does not answer.
     """
     if not settings.columns:
         return Decoding()
@@ -129,7 +129,7 @@ def _require_format(schema: SchemaText, expected: SchemaFormat) -> None:
 
 
 def _subject(column: str, topics: Sequence[str]) -> str:
-    """By Confluent's TopicNameStrategy. InvalidConfigError where there is not one topic."""
+    """Return the subject by Confluent's TopicNameStrategy. Raises InvalidConfigError."""
     if len(topics) != 1:
         raise InvalidConfigError(
             "no subject for a column", column=column, expected=f"{column}Subject, or one topic"

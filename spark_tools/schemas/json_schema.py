@@ -1,7 +1,7 @@
-"""JSON by JSON Schema: objects as structs, and values checked to be of the column's type.
+"""Decodes JSON by JSON Schema: objects become structs, and values must have the column's type.
 
-What a schema says of values beyond their types (patterns, bounds, what is required) is not checked.
-A value whose type is not one alone is a column of JSON text.
+Other constraints of a schema (patterns, bounds, required fields) are not checked. A value that may
+have several types becomes a column of JSON text.
 
 Source: JSON Schema, drafts 4 to 2020-12.
 """
@@ -26,7 +26,7 @@ from spark_tools.schemas.schema_text import (
 )
 
 Conform = Callable[[object], object]
-"""A value of JSON to one of the column's type. CorruptError for a value of another type."""
+"""Converts a JSON value to the column's type. Raises CorruptError for another type."""
 
 _SCALARS: Mapping[str, pa.DataType] = {
     "string": pa.string(),
@@ -37,10 +37,10 @@ _SCALARS: Mapping[str, pa.DataType] = {
 
 
 class JsonColumn(ColumnSchema):
-    """Objects of JSON as structs; fields that an object lacks are null."""
+    """JSON objects as structs; missing fields are null."""
 
     def __init__(self, reader: SchemaText) -> None:
-        """UnsupportedError for a schema that is none, or that columns cannot have."""
+        """Raise UnsupportedError for an invalid schema, or one without a column type."""
         documents = {name: _document(each) for name, each in reader.all_references()}
         self._types = _JsonTypes(_document(reader), documents)
         self._type, self._conform = self._types.of(self._types.root, self._types.root)
@@ -50,7 +50,7 @@ class JsonColumn(ColumnSchema):
         return self._type
 
     def decoder(self, writer: SchemaText | None) -> Decode:
-        """JSON says by itself what its fields are: the writer's schema is not needed."""
+        """Return a decoder; JSON names its fields, so it ignores the writer's schema."""
         conform = self._conform
         return lambda payload: conform(json.loads(payload, parse_constant=_refuse_constant))
 
@@ -70,7 +70,7 @@ def _document(schema: SchemaText) -> object:
 
 
 class _JsonTypes:
-    """Types of one schema; `documents` are those that it refers to by name."""
+    """Converts the types of one schema; `documents` are those that it refers to by name."""
 
     def __init__(self, root: object, documents: Mapping[str, object]) -> None:
         self.root = root
@@ -78,7 +78,7 @@ class _JsonTypes:
         self._budget = NestingBudget()
 
     def of(self, schema: object, document: object) -> tuple[pa.DataType, Conform]:
-        """The type of a part of a document, and what makes values of it."""
+        """Return the type of a part of a document, and what converts values to it."""
         if not isinstance(schema, dict):  # true: anything
             return pa.string(), _as_text
         reference = schema.get("$ref")
@@ -117,7 +117,7 @@ class _JsonTypes:
     def _of_members(
         self, members: Sequence[object], document: object
     ) -> tuple[pa.DataType, Conform]:
-        """One type that may be null is that type; a choice between types is JSON text."""
+        """Return the only type besides null; JSON text if there are several."""
         others = [
             each for each in members if not (isinstance(each, dict) and each.get("type") == "null")
         ]
@@ -138,7 +138,7 @@ class _JsonTypes:
         return pa.string(), _as_text
 
     def _found(self, reference: str, document: object) -> tuple[object, object]:
-        """What a reference names, and the document that it is in. UnsupportedError."""
+        """Return what a reference names, with its document. Raises UnsupportedError."""
         name, _, pointer = reference.partition("#")
         found = document
         if name:
@@ -154,7 +154,7 @@ class _JsonTypes:
 
 
 def _others(kinds: Sequence[object]) -> Sequence[object]:
-    """The names of types but null. UnsupportedError for what is not a name."""
+    """Return the types except null. Raises UnsupportedError for a type that is not a name."""
     if not all(isinstance(each, str) for each in kinds):
         raise UnsupportedError("not a JSON Schema", reason="a type that is not a name")
     others = [each for each in kinds if each != "null"]
@@ -162,7 +162,7 @@ def _others(kinds: Sequence[object]) -> Sequence[object]:
 
 
 def _refuse_constant(name: str) -> object:
-    """Python reads NaN, Infinity and -Infinity, which JSON does not have."""
+    """Raise CorruptError for NaN, Infinity and -Infinity, which only Python accepts."""
     raise CorruptError("not JSON", found=name)
 
 
@@ -188,7 +188,7 @@ def _boolean(value: object) -> object:
 
 def _integer(value: object) -> object:
     if isinstance(value, float) and value.is_integer():
-        return int(value)  # 1.0 is an integer of JSON Schema
+        return int(value)  # JSON Schema accepts 1.0 as an integer
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
     raise _wrong(value, "integer")
@@ -197,7 +197,7 @@ def _integer(value: object) -> object:
 def _number(value: object) -> object:
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if value is None or (isinstance(value, float) and isfinite(value)):  # 1e999 is not
+    if value is None or (isinstance(value, float) and isfinite(value)):  # 1e999 is infinite
         return value
     raise _wrong(value, "number")
 

@@ -1,6 +1,6 @@
-"""Schemas of Protobuf as descriptors: text is compiled by protoc, base64 is a descriptor already.
+"""Converts Protobuf schemas to descriptors: protoc compiles text; base64 is a descriptor.
 
-Protoc runs in a process of its own: a schema of a registry is text from outside.
+Protoc runs in a separate process, because the schema of a registry is untrusted text.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _WELL_KNOWN = {
 
 
 def file_descriptor(schema: SchemaText) -> FileDescriptor:
-    """The schema's file in a pool of its own. UnsupportedError for one that is not Protobuf."""
+    """Return the schema's file in its own pool. Raises UnsupportedError if it is not Protobuf."""
     texts = {**dict(schema.all_references()), _MAIN: schema}
     given = {name: _serialized(each.text, name) for name, each in texts.items()}
     files = {name: each for name, each in given.items() if each is not None}
@@ -63,7 +63,7 @@ def file_descriptor(schema: SchemaText) -> FileDescriptor:
 
 
 def _serialized(text: str, name: str) -> FileDescriptorProto | None:
-    """A descriptor in base64, as Confluent's serializer of Python registers it; None for text."""
+    """Decode a base64 descriptor, as Confluent's Python serializer registers it; None for text."""
     try:
         found = FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError, DecodeError):
@@ -102,11 +102,11 @@ def _compiled(texts: Mapping[str, str]) -> dict[str, FileDescriptorProto]:
 
 
 def _require_file_names(names: Iterable[str]) -> None:
-    """UnsupportedError for names that are not of files within one directory."""
+    """Raise UnsupportedError for names that are not files within one directory."""
     paths: dict[PurePosixPath, str] = {}
     for each in names:
         path = PurePosixPath(each)
-        is_printable = each.isprintable()  # neither NUL nor half a character
+        is_printable = each.isprintable()  # neither NUL nor a lone surrogate
         if not is_printable or not path.parts or path.is_absolute() or ".." in path.parts:
             raise UnsupportedError("not a name of a file to import", name=repr(each)[:200])
         if len(each.encode()) > _MAX_NAME_BYTES:
@@ -125,7 +125,7 @@ def _require_file_names(names: Iterable[str]) -> None:
 def _add(
     pool: DescriptorPool, name: str, files: Mapping[str, FileDescriptorProto], added: set[str]
 ) -> None:
-    """Add a file after those that it imports. KeyError for one that is not there."""
+    """Add a file after those that it imports. Raises KeyError for a missing import."""
     if name in added:
         return
     added.add(name)

@@ -1,7 +1,7 @@
-"""Protobuf: messages as structs, built column by column from parsed messages.
+"""Decodes Protobuf messages to structs, built column by column from parsed messages.
 
-An absent field is null if Protobuf knows that it is absent, else it has its default. Fields that
-only the writer's schema has are skipped, those that only the reader's has are absent.
+An absent field is null if Protobuf tracks its presence; otherwise it has its default. Fields of
+only the writer's schema are skipped, and those of only the reader's schema are absent.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _SCALARS = {
 
 
 class ProtobufColumn(ColumnSchema):
-    """One message of a file: the first, or the one that is named."""
+    """One message of a file: the named one, or the first."""
 
     def __init__(self, reader: SchemaText, message: str | None = None) -> None:
-        """UnsupportedError for a schema that is none, or that columns cannot have."""
+        """Raise UnsupportedError for an invalid schema, or one without a column type."""
         self._text = reader
         self._descriptor = _message(reader, message)
         self._class = GetMessageClass(self._descriptor)
@@ -102,7 +102,7 @@ def _message(reader: SchemaText, name: str | None) -> Descriptor:
 
 
 def _at(messages: Sequence[Descriptor], indexes: Sequence[int]) -> Descriptor:
-    """The message at these indexes. CorruptError."""
+    """Return the message at these indexes. Raises CorruptError."""
     found: Descriptor | None = None
     for index in indexes:
         if index >= len(messages):
@@ -114,13 +114,13 @@ def _at(messages: Sequence[Descriptor], indexes: Sequence[int]) -> Descriptor:
 
 
 class _Columns:
-    """Makes what makes columns, for one reader's schema."""
+    """Makes the column builders for one reader's schema."""
 
     def __init__(self) -> None:
         self._budget = NestingBudget()
 
     def of_message(self, descriptor: Descriptor) -> tuple[pa.DataType, _Column]:
-        """The type of a message, and what makes a column of messages, or None."""
+        """Return the type of a message, and what builds a column of messages or None."""
         if descriptor.full_name in (_TIMESTAMP, _DURATION):
             is_time = descriptor.full_name == _TIMESTAMP
             kind = pa.timestamp("us", tz="UTC") if is_time else pa.duration("us")
@@ -139,7 +139,7 @@ class _Columns:
         return struct, column
 
     def _of_field(self, field: FieldDescriptor) -> tuple[pa.DataType, _Column]:
-        """Of the messages that have the field."""
+        """Return the type of a field, and what builds its column from messages."""
         name = field.name
         if not field.is_repeated:
             kind, column = self._of_values(field)
@@ -179,7 +179,7 @@ class _Columns:
         return listed, list_column
 
     def _of_values(self, field: FieldDescriptor) -> tuple[pa.DataType, _Column]:
-        """Of single values, or None."""
+        """Return the type of single values, and what builds a column of values or None."""
         if field.message_type is not None:
             return self.of_message(field.message_type)
         self._budget.enter("")

@@ -1,6 +1,6 @@
-"""Schemas of a registry that speaks Confluent's REST API, by Confluent's client.
+"""Reads schemas from a registry with Confluent's REST API, by Confluent's client.
 
-Bounded: each request by time and number of attempts, a schema by its size and its references.
+Limits: the time and attempts of each request, and the size and references of a schema.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _DENIED = (401, 403)
 
 
 class SchemaRegistry(SchemaSource):
-    """A registry by HTTP. Schemas are kept until it is closed."""
+    """A registry by HTTP. The client caches schemas until `close`. Not thread-safe."""
 
     def __init__(self, settings: RegistrySettings) -> None:
-        """InvalidConfigError for settings that the client does not take."""
+        """Raise InvalidConfigError for settings that the client rejects."""
         self._url = settings.url
         try:
             self._client = SchemaRegistryClient(dict(settings.client))
         except (ValueError, TypeError, OSError) as error:
-            # The text of an OSError or a ValueError of the client names files, never secrets.
+            # The client's OSError and ValueError texts name files, never secrets.
             raise InvalidConfigError(
                 "the schema registry's client cannot be configured", url=self._url, reason=error
             ) from None
@@ -102,7 +102,7 @@ class SchemaRegistry(SchemaSource):
                     "the schema registry denies access", url=self._url, reason=error.error_message
                 ) from error
             raise self._unreachable(error) from error
-        except Exception as error:  # of the client's HTTP library, which has many
+        except Exception as error:  # the client's HTTP library has many error classes
             raise self._unreachable(error) from error
 
     def _unreachable(self, error: Exception) -> RetriableError:

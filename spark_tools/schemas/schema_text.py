@@ -1,4 +1,4 @@
-"""A schema as its author wrote it, and what decodes columns by it. Pure."""
+"""Represents a schema as written, and defines the interface of decoders and registries. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rsm.segment.errors import UnsupportedError
 MAX_SCHEMA_BYTES = 1 << 20
 MAX_DEPTH = 32
 MAX_FIELDS = 10_000
-"""Bounds of one schema: its text, how deep types are nested, types once names are expanded."""
+"""The limits of one schema: its text, the nesting of types, and types after expansion."""
 
 
 class SchemaFormat(Enum):
-    """How keys or values are encoded; BINARY: nothing is decoded."""
+    """The encoding of keys or values; BINARY: not decoded."""
 
     BINARY = "binary"
     AVRO = "avro"
@@ -30,21 +30,21 @@ class SchemaFormat(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaText:
-    """A schema, and those that it refers to by name; executors are handed it."""
+    """A schema, with those that it refers to by name. Spark sends it to executors."""
 
     format: SchemaFormat
     text: str
     references: tuple[tuple[str, SchemaText], ...] = ()
 
     def __post_init__(self) -> None:
-        """UnsupportedError for one that is too large."""
+        """Raise UnsupportedError for a text that is too large."""
         if len(self.text) > MAX_SCHEMA_BYTES:
             raise UnsupportedError(
                 "a schema is too large", size_bytes=len(self.text), most=MAX_SCHEMA_BYTES
             )
 
     def all_references(self) -> Iterator[tuple[str, SchemaText]]:
-        """Those of references too; what another refers to comes before it, each name once."""
+        """Yield all direct and indirect references, each name once, dependencies first."""
         found: dict[str, SchemaText] = {}
         for name, reference in self.references:
             found.update(reference.all_references())
@@ -53,7 +53,7 @@ class SchemaText:
 
 
 Decode = Callable[[bytes], object]
-"""A payload to a value of the reader's schema. Raises an Exception of any kind for bad bytes."""
+"""Decodes a payload to a value of the reader's schema. Invalid bytes can raise any Exception."""
 
 
 Bools = NDArray[np.bool_]
@@ -64,68 +64,68 @@ class RowsReader(ABC):
 
     @abstractmethod
     def read(self, payloads: pa.Array, header_bytes: int, wanted: Bools) -> tuple[pa.Array, Bools]:
-        """The wanted rows as a column, null for others; and which of them were read.
+        """Return the wanted rows as a column, null for others; and which of them were read.
 
-        A row that was not read is for a decoder to judge. Raises pa.ArrowInvalid if one of the rows
-        has a value that does not fit, which a decoder finds, too.
+        A decoder must decide on wanted rows that were not read. Raises pa.ArrowInvalid if a row has
+        an unsuitable value; a decoder finds that row.
         """
 
 
 class ColumnSchema(ABC):
-    """The reader's schema of one column. Thread-safe once made."""
+    """The reader's schema of one column. Thread-safe after its construction."""
 
     @property
     @abstractmethod
     def arrow_type(self) -> pa.DataType:
-        """The column's type; Spark reads it as it is."""
+        """The column's type, which Spark reads unchanged."""
 
     @abstractmethod
     def decoder(self, writer: SchemaText | None) -> Decode:
-        """What decodes payloads of a writer's schema, after the wire format's header.
+        """Return the decoder for payloads of a writer's schema, after the wire format's header.
 
-        None: payloads of the reader's schema, without any header. Raises UnsupportedError for a
-        writer's schema that cannot be read by the reader's.
+        None: payloads have the reader's schema and no header. Raises UnsupportedError if the
+        reader's schema cannot read the writer's.
         """
 
     @property
     @abstractmethod
     def rows(self) -> RowsReader | None:
-        """What reads payloads of this schema much faster than a decoder; None if nothing does."""
+        """A much faster reader of this schema's payloads than a decoder; None without one."""
 
     @abstractmethod
     def array(self, values: Sequence[object]) -> pa.Array:
-        """Decoded values, or None, as a column. Raises an Exception if one of them does not fit."""
+        """Build a column of decoded values or None. An unsuitable value can raise any Exception."""
 
 
 class SchemaSource(ABC):
-    """Where schemas are by id and by subject. One thread's."""
+    """Provides schemas by id and by subject. Not thread-safe."""
 
     @abstractmethod
     def by_id(self, schema_id: int) -> SchemaText:
-        """The schema that records name.
+        """Return the schema with the id that records have.
 
-        Raises NotFoundError; UnsupportedError for a schema of an unknown format or with too many
-        references; InvalidConfigError if access is denied; RetriableError if there is no answer.
+        Raises NotFoundError; UnsupportedError for an unknown format or too many references;
+        InvalidConfigError if access is denied; RetriableError if there is no answer.
         """
 
     @abstractmethod
     def of_subject(self, subject: str, version: int | None) -> SchemaText:
-        """A version of a subject, the latest for None. Raises what `by_id` does."""
+        """Return a version of a subject, the latest for None. Raises the errors of `by_id`."""
 
     @abstractmethod
     def close(self) -> None:
-        """Release connections."""
+        """Close the connections."""
 
 
 class NestingBudget:
-    """Counts types while a schema is expanded, so that none grows without bound."""
+    """Limits the number and nesting of types while a schema is expanded. Not thread-safe."""
 
     def __init__(self) -> None:
         self._count = 0
         self._open: list[str] = []
 
     def enter(self, name: str) -> None:
-        """Begin a type. UnsupportedError if it is within itself, or there are too many."""
+        """Start a type. Raises UnsupportedError if it contains itself, or at a limit."""
         self._count += 1
         if self._count > MAX_FIELDS:
             raise UnsupportedError("a schema has too many fields", most=MAX_FIELDS)
@@ -136,5 +136,5 @@ class NestingBudget:
         self._open.append(name)
 
     def leave(self) -> None:
-        """End the type that began last."""
+        """End the type that started last."""
         self._open.pop()

@@ -1,7 +1,7 @@
-"""What is to be decoded and by which schema, from the data source's options. Pure but for files.
+"""Parses from the data source's options what to decode and by which schema; reads files.
 
-The registry's keys are those of Confluent's clients, after `schema.registry.`. They may be in a
-file that `schema.registry.config` names and only the driver reads; an option wins over the file.
+The registry's keys are those of Confluent's clients, after `schema.registry.`. A file that
+`schema.registry.config` names can have them; only the driver reads it. An option overrides it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _KEYS = frozenset(
 
 
 class DecodeMode(Enum):
-    """A record that cannot be decoded fails its task, or a column has the reason."""
+    """Whether an undecodable record fails its task, or has the reason in a column."""
 
     FAILFAST = "failfast"
     PERMISSIVE = "permissive"
@@ -57,14 +57,14 @@ class DecodeMode(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrySettings:
-    """How a schema registry is reached; `client` is the configuration of Confluent's client."""
+    """The address of a schema registry; `client` is the configuration of Confluent's client."""
 
     url: str
     client: Mapping[str, str | int | float] = field(repr=False)
 
     @classmethod
     def of(cls, given: OptionValues) -> RegistrySettings | None:
-        """None without a URL. InvalidConfigError."""
+        """Parse the options; None without a URL. Raises InvalidConfigError."""
         values = _registry_values(given)
         for key in values.names():
             if key not in _KEYS:
@@ -95,7 +95,7 @@ class RegistrySettings:
 class ColumnSettings:
     """How one column is decoded.
 
-    `schema` is text that is given; `version` None: the subject's latest.
+    `schema` is the text of an option or a file. `version` None: the subject's latest.
     """
 
     column: str
@@ -107,7 +107,7 @@ class ColumnSettings:
 
     @classmethod
     def of(cls, given: OptionValues, column: str) -> ColumnSettings | None:
-        """None for one that stays binary. InvalidConfigError."""
+        """Parse a column's options; None if it stays binary. Raises InvalidConfigError."""
         chosen = given.choice(f"{column}Format", SchemaFormat, SchemaFormat.BINARY)
         names = ("Schema", "Subject", "SchemaVersion", "Message")
         unused = [f"{column}{name}" for name in names if given.has(f"{column}{name}")]
@@ -144,7 +144,7 @@ class ColumnSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodeSettings:
-    """Which columns are decoded; none by default."""
+    """The columns to decode; none by default."""
 
     columns: tuple[ColumnSettings, ...] = ()
     registry: RegistrySettings | None = None
@@ -152,7 +152,7 @@ class DecodeSettings:
 
     @classmethod
     def of(cls, given: OptionValues) -> DecodeSettings:
-        """InvalidConfigError names the option, what was found, and what is expected."""
+        """Parse the options. Raises InvalidConfigError with the found and the expected value."""
         found = (ColumnSettings.of(given, column) for column in DECODED_COLUMNS)
         columns = tuple(each for each in found if each is not None)
         registry = RegistrySettings.of(given)
@@ -171,7 +171,7 @@ class DecodeSettings:
 
 
 def _registry_values(given: OptionValues) -> OptionValues:
-    """Without the prefix, those of the file among them."""
+    """Return the registry's keys without the prefix, including those of the file."""
     path = given.text(f"{REGISTRY_PREFIX}config")
     of_file = {} if path is None else _file_values(path)
     options = {name: given.text(name) for name in given.names()}
@@ -196,7 +196,7 @@ def _file_values(path: str) -> Mapping[str, str]:
 
 
 def _require_urls(text: str) -> None:
-    """InvalidConfigError for what is no URL of HTTP, and for one with credentials: it is logged."""
+    """Raise InvalidConfigError for an invalid URL, and for credentials, because URLs are logged."""
     option = f"{REGISTRY_PREFIX}url"
     for url in text.split(","):
         try:
@@ -219,7 +219,7 @@ def _ms(values: OptionValues, name: str, default: int) -> int:
 
 
 def _schema(given: OptionValues, name: str) -> str | None:
-    """The option's text, or that of the file which it names."""
+    """Return the option's text, or the text of the file that it names."""
     text = given.text(name)
     if text is None or any(sign in text for sign in '{};\n"'):
         return text

@@ -1,4 +1,4 @@
-"""The Confluent wire format: which schema a payload was written by. Pure.
+"""Parses the Confluent wire format, which names the writer's schema of a payload. Pure.
 
     bytes 0      magic, 0
     bytes 1–4    schema id, big endian
@@ -21,7 +21,7 @@ _MAX_VARINT_BYTES = 5
 
 
 def schema_id_of(payload: bytes) -> int:
-    """The id in the header. CorruptError for no header, UnsupportedError for one with a GUID."""
+    """Return the header's id. Raises CorruptError without a header, UnsupportedError for a GUID."""
     if len(payload) < HEADER_BYTES:
         raise CorruptError("too short for the wire format", size_bytes=len(payload))
     if payload[0] == _GUID_MAGIC:
@@ -32,7 +32,7 @@ def schema_id_of(payload: bytes) -> int:
 
 
 def message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
-    """The indexes, and the position after them; `payload` begins after the header. CorruptError."""
+    """Return the indexes and the next position; `payload` has no header. Raises CorruptError."""
     count, position = _varint(payload, 0)
     if count == 0:
         return (0,), position
@@ -48,7 +48,7 @@ def message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
 
 
 def _varint(payload: bytes, position: int) -> tuple[int, int]:
-    """A zigzag varint of 32 bits."""
+    """Return a zigzag varint of 32 bits and the next position."""
     value = 0
     for number in range(_MAX_VARINT_BYTES):
         if position >= len(payload):

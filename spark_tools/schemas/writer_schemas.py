@@ -1,4 +1,4 @@
-"""The schemas that records of one task name, looked up once each."""
+"""Looks up the schemas of one task's records, once each."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ MAX_SCHEMA_IDS = 1_000
 
 
 class WriterSchemas:
-    """Of one registry. One task's, which is one thread."""
+    """The writers' schemas of one registry, for one task. Not thread-safe."""
 
     def __init__(self, registry: SchemaSource) -> None:
-        """Closes the registry in the end."""
+        """`close` closes the registry."""
         self._registry = registry
         self._found: dict[int, SchemaText | TieredStorageError] = {}
 
     def by_id(self, schema_id: int) -> SchemaText:
-        """The schema. Ids that are not there, or cannot be read, are not asked for again.
+        """Return the schema; missing and unreadable ids are not requested again.
 
-        Raises NotFoundError, UnsupportedError, also for more than MAX_SCHEMA_IDS;
-        InvalidConfigError, RetriableError if the registry does not answer.
+        Raises NotFoundError; UnsupportedError, also for more than MAX_SCHEMA_IDS;
+        InvalidConfigError or RetriableError if the registry does not answer.
         """
         if schema_id not in self._found:
             if len(self._found) >= MAX_SCHEMA_IDS:
@@ -35,5 +35,5 @@ class WriterSchemas:
         return found
 
     def close(self) -> None:
-        """Release connections."""
+        """Close the registry."""
         self._registry.close()

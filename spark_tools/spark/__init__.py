@@ -1,1 +1,1 @@
-"""What Spark calls during a read, and what jobs need of Spark: sessions, files, errors."""
+"""Implements Spark's interfaces for reads, and wraps Spark for jobs: sessions, files, errors."""

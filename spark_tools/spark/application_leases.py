@@ -1,4 +1,4 @@
-"""The keeper of the leases of a Spark application: one in the driver's process for all sessions."""
+"""Provides the lease keeper of a Spark application, one per driver process for all sessions."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from spark_tools.leases.renewal import LeaseRenewal, new_holder
 _log = logging.getLogger(__name__)
 
 LEASE_IDLE_S = 60.0
-"""Between the jobs of one query nothing runs for a moment, as while Spark plans the next one."""
+"""Longer than the pauses between the jobs of one query, for example while Spark plans."""
 
 _keepers: dict[str, LeaseKeeper] = {}
 
 
 def application_keeper(spark: SparkSession, *, idle_s: float) -> LeaseKeeper | None:
-    """Make the keeper, or give it other terms if it is there.
+    """Return the application's keeper, created at the first call, with this `idle_s`.
 
-    None for a session of Spark Connect, whose jobs are not seen from here, and where there can be
-    no socket: then leases are not renewed.
+    None for a Spark Connect session, whose jobs are not visible here, and if no socket can be
+    created: then leases are not renewed.
     """
     try:
         context = spark.sparkContext

@@ -1,6 +1,6 @@
-"""Files of whatever file system Spark writes to, for the driver alone.
+"""Accesses files of any file system of Spark's, from the driver.
 
-Source: Hadoop's FileSystem, to which Spark has no public way that needs no executor.
+Source: Hadoop's FileSystem. Spark has no public API for it that works without an executor.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _RECURSIVE = True
 
 
 class HadoopFiles(Files):
-    """Of any file system that Spark knows."""
+    """Files in any file system that Spark supports. Not thread-safe."""
 
     def __init__(self, spark: SparkSession, directory: str) -> None:
         self._spark = spark
@@ -70,11 +70,11 @@ class HadoopFiles(Files):
         self._files.delete(self._path(path), _RECURSIVE)
 
     def full_path(self, path: str) -> str:
-        """A path as Spark takes it."""
+        """Return the path for Spark."""
         return f"{self._directory}/{path}"
 
     def local_path(self, path: str) -> str | None:
-        """A path for programs of a host; None if the file system is not the hosts' own."""
+        """Return the path on the host; None if the file system is not the host's."""
         if self._files.getScheme() != "file":
             return None
         return str(self._files.makeQualified(self._path(path)).toUri().getPath())

@@ -1,6 +1,6 @@
-"""The Spark session of a job, and what is checked of it before any work.
+"""Opens the Spark session of a job, and checks its requirements before any work.
 
-The master is the user's matter: `spark-submit --master`, or Spark's own default.
+The user selects the master: `spark-submit --master`, or Spark's default.
 """
 
 from __future__ import annotations
@@ -23,26 +23,25 @@ from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
 
 _CONNECTOR = "spark-sql-kafka-0-10"
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Is set by `spark-submit`: Spark's JVM is running before a job begins."""
+"""Set by `spark-submit`: Spark's JVM runs before the job starts."""
 _CONFIGURING = (_SUBMITTED, "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR")
 _PYTHON = "PYSPARK_PYTHON"
 _JVM_OPTIONS = "SPARK_SUBMIT_OPTS"
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 _PROBE = "_can_be_written"
-"""Spark reads no file whose name begins so."""
+"""Spark ignores files with this prefix."""
 
 
 @contextmanager
 def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
-    """A session of the job's own, or the one that there is; then it is not stopped.
+    """Yield a new session and stop it in the end, or an active session and leave it running.
 
-    Ctrl-C stays what it was before: Spark's own handler, which asks the JVM in the midst of its
-    answer, is not kept. What ends the program may have ended Spark, too.
+    Keeps the current handler of Ctrl-C. Spark's own handler would call the JVM during its response.
+    A signal that ends the program may have ended Spark, too.
 
-    Where the user has said nothing else, Spark's own Python processes run this interpreter, and
-    Spark logs errors only.
-
-    `jars` is a directory, all of whose jars are added. InvalidConfigError if it has none.
+    Unless the user configures otherwise, Spark's Python processes run this interpreter, and Spark
+    logs only errors. `jars` is a directory; Spark loads all of its jars. Raises InvalidConfigError
+    if it has none.
     """
     running = SparkSession.getActiveSession()
     builder = SparkSession.builder.appName(name).config("spark.ui.showConsoleProgress", "false")
@@ -58,7 +57,7 @@ def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
     except KeyboardInterrupt:
         if running is None:
             with suppress(*SPARK_ERRORS, OSError):
-                spark.sparkContext.setLogLevel("OFF")  # of tasks cut off it tells at length
+                spark.sparkContext.setLogLevel("OFF")  # interrupted tasks log long stack traces
         raise
     finally:
         if running is None:
@@ -68,7 +67,7 @@ def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
 
 @contextmanager
 def _handler_kept(number: int) -> Iterator[None]:
-    """A signal's handler, which only the main thread can set, is afterwards what it is now."""
+    """Restore a signal's handler in the end; only the main thread can set it."""
     handler = signal.getsignal(number)
     try:
         yield
@@ -79,7 +78,7 @@ def _handler_kept(number: int) -> Iterator[None]:
 
 @contextmanager
 def _environment() -> Iterator[None]:
-    """What Spark inherits when it starts here; afterwards the environment is what it is now."""
+    """Set the variables for a new Spark, and restore the environment in the end."""
     added = environment_of(os.environ)
     before = {name: os.environ.get(name) for name in added}
     os.environ.update(added)
@@ -94,10 +93,10 @@ def _environment() -> Iterator[None]:
 
 
 def environment_of(environ: Mapping[str, str]) -> dict[str, str]:
-    """Variables for a Spark that a job starts in that environment, where these don't say it.
+    """Return variables for a new Spark, without those that the environment has.
 
-    A cluster's Python is the user's matter. A log4j2 file in Spark's configuration directory and
-    options that the user gives to the JVM win over our log settings.
+    The user selects a cluster's Python. A log4j2 file in Spark's configuration directory and the
+    user's JVM options override these log settings.
     """
     added: dict[str, str] = {}
     if _PYTHON not in environ and not _is_configured(environ):
@@ -114,15 +113,15 @@ def _home(environ: Mapping[str, str]) -> Path:
 
 
 def _is_configured(environ: Mapping[str, str]) -> bool:
-    """Whether somebody else says what Spark runs on, and with which jars."""
+    """Return whether the user configures Spark's cluster and jars elsewhere."""
     is_named = any(name in environ for name in _CONFIGURING)
     return is_named or (_home(environ) / "conf" / "spark-defaults.conf").exists()
 
 
 def require_reachable(spark: SparkSession, store: StoreSettings) -> None:
-    """InvalidConfigError for a directory store where executors are other processes' matter.
+    """Raise InvalidConfigError for a directory store unless the master is local.
 
-    Each executor would see a directory of its own host.
+    Each executor would use a directory of its own host.
     """
     master = spark.conf.get("spark.master", "") or ""
     if isinstance(store, FilesystemSettings) and not master.startswith("local"):
@@ -132,9 +131,9 @@ def require_reachable(spark: SparkSession, store: StoreSettings) -> None:
 
 
 def require_writable(spark: SparkSession, directory: str) -> None:
-    """InvalidConfigError if no file can be made in a directory of any file system of Spark's.
+    """Raise InvalidConfigError if the driver cannot create a file in a directory.
 
-    The directory is made if it is not there. The driver alone looks.
+    Creates the directory if it is missing. The executors' access is not checked.
     """
     try:
         files = HadoopFiles(spark, directory)
@@ -147,9 +146,9 @@ def require_writable(spark: SparkSession, directory: str) -> None:
 
 
 def require_connector_jar(jars: str | None) -> None:
-    """InvalidConfigError if a session of the job's own will lack Spark's Kafka connector.
+    """Raise InvalidConfigError if a new session will lack Spark's Kafka connector.
 
-    Checked before Spark starts. `require_connector` checks where somebody else configures Spark.
+    Runs before Spark starts. `require_connector` checks a Spark that is configured elsewhere.
     """
     if _is_configured(os.environ):
         return
@@ -169,7 +168,7 @@ def require_connector_jar(jars: str | None) -> None:
 
 
 def require_connector(spark: SparkSession) -> None:
-    """InvalidConfigError if Spark's Kafka connector is missing, with the way to get it."""
+    """Raise InvalidConfigError if Spark's Kafka connector is missing, with the remedy."""
     try:
         spark.read.format("kafka").option("kafka.bootstrap.servers", "none:1").option(
             "subscribe", "none"

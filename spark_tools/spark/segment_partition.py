@@ -1,4 +1,4 @@
-"""What Spark hands to an executor: pieces of segments or of a broker's log; their rows there."""
+"""Represents what Spark sends to an executor, and yields its rows there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from spark_tools.schemas.decoding import Decoding
 
 
 class SegmentPartition(InputPartition):
-    """What one task reads: pieces of segments, or else one of a broker's log."""
+    """The pieces that one task reads: pieces of segments, or one piece of a broker's log."""
 
     def __init__(self, task: Task, planned_at: datetime) -> None:
         super().__init__(task)
@@ -36,10 +36,9 @@ def partition_rows(
     options: ReadOptions,
     decoding: Decoding | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one partition; none of Spark's own, which means "nothing is to be read".
+    """Yield the rows of a partition; none for Spark's own partition, which means an empty read.
 
-    With columns decoded where `decoding` says so: the rows have its columns for those of the
-    options.
+    With a `decoding`, rows have its columns instead of those of the options.
     """
     if not isinstance(partition, SegmentPartition):
         return
@@ -56,7 +55,7 @@ def partition_rows(
 def _rows(
     partition: SegmentPartition, connection: ClusterConnection, options: ReadOptions
 ) -> Iterator[pa.RecordBatch]:
-    """With the records' own columns."""
+    """Yield rows with the records' own columns."""
     first = partition.task[0]
     if isinstance(first, BrokerPiece):
         yield from read_from_broker(first, connection.client, options)

@@ -1,7 +1,7 @@
-"""What Spark raises, and the line of it that people are told.
+"""Lists Spark's errors, and extracts the line of an error for users.
 
-Failures that pyspark has classes for are those; others come as py4j's, a lost executor or classes
-that do not fit together among them.
+pyspark has classes for some failures. Others come as py4j's, for example a lost executor or
+incompatible classes.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _PYTHON_TRACE = "Traceback (most recent call last):\n"
 
 
 def cause_of(error: Exception) -> str:
-    """The line of Spark's report that names an error of ours, of Python, of Java, or the first."""
+    """Return the line with a TieredStorageError, else of a Python or Java error, else the first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith(_OURS)]
     if ours:
         return ours[-1].partition(": ")[2]
     _, _, trace = str(error).rpartition(_PYTHON_TRACE)
     if trace != str(error):
-        # Frames are indented; what follows the last of them is the error.
+        # Frames are indented; the error follows the last frame.
         raised = (line for line in trace.splitlines() if line[:1].strip())
         return next(raised, type(error).__name__)
     javas = (line.removeprefix(_JAVAS) for line in lines if line.startswith(_JAVAS))

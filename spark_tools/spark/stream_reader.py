@@ -1,7 +1,7 @@
-"""The data source as a stream: what is stored now, and what comes to be stored.
+"""Reads the data source as a stream: stored segments, and segments that are stored later.
 
-On the driver Spark keeps one reader, in a Python process of its own; the metadata stays open in it
-until the query stops. Executors read pieces as those of a batch do.
+Spark runs one reader in a Python process on the driver. The reader keeps the metadata open until
+the query stops. Executors read pieces as for a batch query.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ try:
         ReadMaxRows,
         SupportsTriggerAvailableNow,
     )
-except ImportError:  # before Spark 4.2 a source does not learn the start offset
+except ImportError:  # a source learns the start offset from Spark 4.2 on
     SupportsTriggerAvailableNow = None  # type: ignore[assignment,misc]  # a class or nothing
 
-_LOOK_INTERVAL_S = 30.0  # for partitions that were added
+_LOOK_INTERVAL_S = 30.0  # for new partitions
 
 
 class SegmentStreamReader(DataSourceStreamReader):
-    """One streaming query. Nothing is opened before Spark asks for offsets."""
+    """One streaming query. Opens nothing before Spark asks for offsets. Not thread-safe."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class SegmentStreamReader(DataSourceStreamReader):
         given: Mapping[str, str],
         decoding: Decoding,
     ) -> None:
-        """`given` are the user's options. The first use refuses those that streams do not have."""
+        """`given` are the user's options. The first use rejects options that streams lack."""
         self._given = dict(given)
         self._connection = connection
         self._options = options
@@ -77,7 +77,7 @@ class SegmentStreamReader(DataSourceStreamReader):
     def latestOffset(  # noqa: N802 - Spark's name
         self, start: StreamOffsets | None = None, limit: object = None
     ) -> StreamOffsets:
-        """Spark tells the start from 4.2 on; before, it is what was read or begun last."""
+        """Return the end of the next batch; before Spark 4.2, from the last start or end read."""
         is_limited = limit is not None and not isinstance(limit, ReadAllAvailable)
         limits = self._options.limits if is_limited else NO_LIMITS
         started = self._reached if start is None else start
@@ -85,29 +85,29 @@ class SegmentStreamReader(DataSourceStreamReader):
         self._stored_offsets = stored_offsets(stored)
         latest = latest_offsets(stored, started, limits, self._target)
         if latest == started and self._leases is not None:
-            self._leases.release()  # what was leased has been read, and nothing follows yet
+            self._leases.release()  # all leased segments have been read, and no newer ones exist
         return latest
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """Spark knows limits of one kind; this reader keeps both of its own."""
+        """Return one limit, because Spark takes one kind; this reader applies both of its own."""
         limits = self._options.limits
         if limits.max_offsets is not None:
             return ReadMaxRows(limits.max_offsets)
         return ReadAllAvailable() if limits.max_bytes is None else ReadMaxBytes(limits.max_bytes)
 
     def reportLatestOffset(self) -> StreamOffsets | None:  # noqa: N802 - Spark's name
-        """The end of what is stored at the last `latestOffset`, for the query's progress.
+        """Return the stored end at the last `latestOffset`, for the query's progress.
 
-        Asks nothing: a failure to report progress must not end a query.
+        Sends no request, because an error here would end the query.
         """
         return self._stored_offsets
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Read to what is stored now, in as many micro-batches as the limits make of it."""
+        """Read to the current stored end, in micro-batches within the limits."""
         self._target = stored_offsets(self._stored())
 
     def partitions(self, start: StreamOffsets, end: StreamOffsets) -> Sequence[InputPartition]:
-        """Raises NotFoundError where what is to be read has expired."""
+        """Return the batch's partitions. Raises NotFoundError if their offsets have expired."""
         self._reached = end
         tasks = self._opened().tasks(between(self._options, start, end))
         planned_at = datetime.now(UTC)
@@ -131,7 +131,7 @@ class SegmentStreamReader(DataSourceStreamReader):
         if self._planner is None:
             with in_one_sentence():
                 _require_possible(self._given, self._options)
-            # Spark is done with what it read before.
+            # Leases need not keep earlier ranges: Spark has read them.
             self._leases = self._open.enter_context(closing(LeaseRenewal(new_holder())))
             opened = open_planner(self._connection, self._options, self._leases, keeps_leases=False)
             self._planner = self._open.enter_context(opened)

@@ -1,1 +1,1 @@
-"""What `spark-submit` is given: it takes a program by a file whose name ends in `.py`."""
+"""Programs for `spark-submit`, which requires a file with a name that ends in `.py`."""

@@ -1,4 +1,4 @@
-"""`rlm-audit` for `spark-submit`: compare the store with the metadata."""
+"""Runs `rlm-audit` under `spark-submit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rlm-export` for `spark-submit`: write stored segments as Parquet."""
+"""Runs `rlm-export` under `spark-submit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rlm-repair` for `spark-submit`: finish deletions that failed."""
+"""Runs `rlm-repair` under `spark-submit`."""
 
 from __future__ import annotations
 

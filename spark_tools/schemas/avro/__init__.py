@@ -1,1 +1,1 @@
-"""Avro schemas, and their records as columns."""
+"""Decodes Avro records to columns."""

@@ -1,7 +1,7 @@
-"""Decimals of Avro, converted in time that grows with their length alone.
+"""Converts Avro decimals in time proportional to their length.
 
-Fastavro makes a number of bytes of any length, which takes 46 s for 400 kB: its own decimals are
-not used, but a logical type of another name, which it hands to `read_decimal`.
+Fastavro converts bytes of any length to a number, which takes 46 s for 400 kB. So schemas get
+another logical type instead of decimal, which fastavro passes to `read_decimal`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from rsm.segment.errors import CorruptError, UnsupportedError
 Schema = Any
 
 DECIMAL = "rlm-decimal"
-"""The logical type in place of Avro's."""
+"""The logical type instead of Avro's decimal."""
 
 _MAX_PRECISION = 38
-_MAX_BYTES = 17  # of 38 digits and a sign
+_MAX_BYTES = 17  # 38 digits and a sign
 _EXACT = Context(prec=60)
 
 
 def require_decimal(schema: Schema) -> None:
-    """UnsupportedError for one that is not a decimal of Spark."""
+    """Raise UnsupportedError for a decimal that Spark does not have."""
     precision, scale = schema.get("precision"), schema.get("scale", 0)
     is_whole = type(precision) is int and type(scale) is int
     if not is_whole or not 0 < precision <= _MAX_PRECISION or not 0 <= scale <= precision:
@@ -32,9 +32,9 @@ def require_decimal(schema: Schema) -> None:
 
 
 def read_decimal(data: bytes, schema: Schema, _: Schema = None) -> Decimal:
-    """Two's complement, big endian, as a decimal of the writer's scale. CorruptError if too long.
+    """Convert big-endian two's complement to a decimal of the writer's scale.
 
-    Bytes before the last 17 may only repeat the sign.
+    Raises CorruptError if bytes before the last 17 do more than repeat the sign.
     """
     if len(data) > _MAX_BYTES:
         sign = b"\xff" if data[-_MAX_BYTES] & 0x80 else b"\x00"

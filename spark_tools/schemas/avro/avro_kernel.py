@@ -1,8 +1,8 @@
-"""Flat records of Avro as columns of numbers and of spans of bytes, by compiled code. Pure.
+"""Reads flat Avro records as columns of numbers and of byte spans, by compiled code. Pure.
 
-Whatever a record has that is not as its schema says is for fastavro to judge: it is left out here.
+It omits each record that contradicts its schema, so that fastavro reports it.
 
-ImportError where numba is not installed.
+Raises ImportError if numba is not installed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from spark_tools.rows.record_kernel import (
 )
 
 BOOLEAN, INT, LONG, FLOAT, DOUBLE, BYTES, FIXED, ENUM = range(8)
-"""What a leaf is."""
+"""The kinds of leaves."""
 
 NOT_NULL = -1
-"""In place of the position of null in a leaf's union."""
+"""Instead of the position of null in a leaf's union."""
 
-__all__ = ["gather"]  # of the spans that are found here
+__all__ = ["gather"]  # for the spans of this module
 
 _INT_BITS = 32
 _LONG_BITS = 64
@@ -33,7 +33,7 @@ _LONG_BITS = 64
 
 @compiled
 def _read_bits(data: Bytes, position: int, count: int) -> int:
-    """That many bytes, the lowest first."""
+    """Return `count` bytes as a number, the lowest first."""
     bits = np.uint64(0)
     for number in range(count):
         bits |= np.uint64(data[position + number]) << np.uint64(8 * number)
@@ -42,7 +42,7 @@ def _read_bits(data: Bytes, position: int, count: int) -> int:
 
 @compiled
 def _read_leaf(data: Bytes, position: int, end: int, kind: int, size: int, leaf: Int64s) -> int:
-    """Write number, start and length there; return where the next leaf begins, or NOT_ONE."""
+    """Write number, start and length of a leaf; return the next position, or NOT_ONE."""
     leaf[1], leaf[2] = 0, 0
     if kind in (INT, LONG, ENUM):
         leaf[0], position = read_number(data, position, end, _LONG_BITS)
@@ -72,10 +72,10 @@ def read_leaves(
     starts: Int32s,
     lengths: Int32s,
 ) -> None:
-    """Write the leaves of each wanted row, a row of the results per leaf; -1 as length for null.
+    """Write the leaves of each wanted row, a result row per leaf; length -1 is null.
 
-    `leaves` has a kind, a size (of fixed bytes, or the number of an enum's symbols), and the
-    position of null in its union for each leaf. `wanted` becomes 0 for a row that cannot be read.
+    `leaves` has for each leaf its kind, its size and the position of null in its union. The size is
+    that of fixed bytes, or an enum's number of symbols. `wanted` becomes 0 for an unreadable row.
     """
     leaf = np.empty(3, dtype=np.int64)
     for row in range(len(wanted)):

@@ -1,4 +1,4 @@
-"""Many records of Avro at once as structs, where all leaves are plain values or nullable ones.
+"""Reads many Avro records at once as structs, if all leaves are plain or nullable values.
 
 Memory: 16 bytes per record and leaf, and the bytes of the columns.
 """
@@ -29,10 +29,10 @@ _SIZES = {"boolean": 1, "float": 4, "double": 8}
 
 
 class AvroRows(RowsReader):
-    """Reads records of one schema, which is writer's and reader's."""
+    """Reads records of one schema, both the writer's and the reader's. Thread-safe."""
 
     def __init__(self, leaves: NDArray[np.int64], column: _Column, kind: pa.DataType) -> None:
-        """By `rows_of`."""
+        """Only `rows_of` calls it."""
         self._leaves = leaves
         self._column = column
         self._type = kind
@@ -56,7 +56,7 @@ class AvroRows(RowsReader):
 
 
 class _Leaves:
-    """What was read, a row per leaf; columns take their leaves one after the other."""
+    """The values that were read, a row per leaf, for the columns."""
 
     def __init__(
         self,
@@ -74,9 +74,9 @@ class _Leaves:
 def rows_of(
     schema: Schema, named: Mapping[str, Schema], stored: pa.DataType, kind: pa.DataType
 ) -> AvroRows | None:
-    """None for a schema that has other leaves, and where there is no compiled code.
+    """Return the reader; None for a schema with other leaves, and without compiled code.
 
-    `stored` is the type with times as they are stored, `kind` the column's.
+    `stored` is the type with times as Avro stores them, `kind` the column's type.
     """
     if not _IS_COMPILED or not pa.types.is_struct(stored):
         return None

@@ -1,8 +1,8 @@
-"""Avro: schemas as Arrow's types, payloads by fastavro with the specification's resolution.
+"""Decodes Avro: schemas become Arrow types; fastavro decodes with Avro's schema resolution.
 
-Types are those of Spark's `from_avro`: a union with null is its other member, one of int and long a
-bigint, of float and double a double, any other a struct of `member0`, `member1`, …; what is no type
-of Spark's (times of day, nanoseconds, durations, UUIDs) keeps its underlying type.
+Types are those of Spark's `from_avro`. A union with null becomes its other member, one of int and
+long a bigint, one of float and double a double, and any other a struct of `member0`, `member1`, ….
+Types that Spark lacks (times of day, nanoseconds, durations, UUIDs) keep their underlying type.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from spark_tools.schemas.column_types import arrow_array
 from spark_tools.schemas.schema_text import ColumnSchema, Decode, RowsReader, SchemaText
 
 Schema = Any
-"""A schema as fastavro has it: JSON."""
+"""A schema as JSON, as fastavro takes it."""
 
 
 class AvroColumn(ColumnSchema):
-    """Records of Avro as structs, other types as themselves."""
+    """Avro records as structs, and other types as values."""
 
     def __init__(self, reader: SchemaText) -> None:
-        """UnsupportedError for a schema that is none, or that columns cannot have."""
+        """Raise UnsupportedError for an invalid schema, or one without a column type."""
         self._reader, named = parsed(reader)
         self._types = AvroTypes(self._reader, named)
         self._read_type, self._unions = self._types.of(self._reader)
@@ -73,7 +73,7 @@ class AvroColumn(ColumnSchema):
 
 
 def parsed(schema: SchemaText) -> tuple[Schema, dict[str, Schema]]:
-    """The schema, without logical types but decimal, and its named types. UnsupportedError."""
+    """Parse a schema without logical types but decimal, and its named types; UnsupportedError."""
     named: dict[str, Schema] = {}
     try:
         for _, reference in schema.all_references():
@@ -100,7 +100,7 @@ def _not_avro(error: Exception) -> UnsupportedError:
     return UnsupportedError("not a schema of Avro", reason=str(error)[:200])
 
 
-_ARROWS = frozenset(  # Arrow makes them of the numbers that are read
+_ARROWS = frozenset(  # Arrow converts the stored numbers to these types
     {
         ("int", "date"),
         ("long", "timestamp-millis"),
@@ -112,7 +112,7 @@ _ARROWS = frozenset(  # Arrow makes them of the numbers that are read
 
 
 def _physical(schema: Schema) -> Schema:
-    """With logical types under a name of our own, so that fastavro reads what is stored."""
+    """Rename logical types, so that fastavro returns the stored values."""
     if isinstance(schema, list):
         return [_physical(each) for each in schema]
     if not isinstance(schema, dict):
@@ -141,7 +141,7 @@ def _physical_field(field: Schema) -> Schema:
 
 
 def _for_spark(kind: pa.DataType) -> pa.DataType:
-    """With times in microseconds, the only ones that Spark reads."""
+    """Convert times to microseconds, the only ones that Spark reads."""
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(each.name, _for_spark(each.type)) for each in kind])
     if pa.types.is_map(kind):

@@ -1,4 +1,4 @@
-"""Types of Avro as Arrow's, unions as structs, and what bounds a schema. Pure."""
+"""Converts Avro types to Arrow types, unions to structs, and limits schemas. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark_tools.schemas.schema_text import NestingBudget
 
 Schema = Any
 Restructure = Callable[[Any], object]
-"""A value as fastavro reads it to one with unions as structs."""
+"""Converts a value of fastavro to one with unions as structs."""
 
 _MAX_FIXED_BYTES = (1 << 31) - 1
 _PRIMITIVES: Mapping[str, pa.DataType] = {
@@ -35,7 +35,7 @@ _LOGICAL: Mapping[str, pa.DataType] = {
     "local-timestamp-millis": pa.timestamp("ms"),
     "local-timestamp-micros": pa.timestamp("us"),
 }
-# What a value of a union is in Python; members of one kind cannot be distinguished.
+# The Python type of a union's member; members of one type cannot be distinguished.
 _PYTHON_KINDS: Mapping[str, str] = {
     "boolean": "bool", "int": "int", "long": "int", "float": "float", "double": "float",
     "bytes": "bytes", "fixed": "bytes", "string": "str", "enum": "str", "array": "list",
@@ -44,9 +44,9 @@ _PYTHON_KINDS: Mapping[str, str] = {
 
 
 class AvroTypes:
-    """Types of one parsed schema with these named types.
+    """The types of one parsed schema with these named types.
 
-    `names_records`: whether records in unions must be read with their names.
+    `names_records`: whether fastavro must return records of unions with their names.
     """
 
     def __init__(self, schema: Schema, named: Mapping[str, Schema]) -> None:
@@ -56,7 +56,7 @@ class AvroTypes:
         self.names_records = any(_has_union_of_records(each, named) for each in everything)
 
     def of(self, schema: Schema) -> tuple[pa.DataType, Restructure | None]:
-        """Arrow's type, and what makes a value of it where it is not what fastavro reads."""
+        """Return the Arrow type, and what converts a value to it if it differs from fastavro's."""
         if isinstance(schema, list):
             return self._of_union(schema)
         full = self._named.get(schema) if isinstance(schema, str) else schema
@@ -153,7 +153,7 @@ def _member(
     records: Mapping[str, int],
     fields: Mapping[frozenset[str], list[int]],
 ) -> tuple[int, object]:
-    """Which member of a union a value is of, and the value without a name."""
+    """Return which member of a union a value has, and the value without a name."""
     if isinstance(value, tuple):
         name, record = value
         return records[name], record
@@ -167,7 +167,7 @@ def _member(
 
 def _restructured_record(changed: Sequence[tuple[str, Restructure]]) -> Restructure:
     def restructure(value: Any) -> object:  # noqa: ANN401 - of any schema
-        if isinstance(value, tuple):  # a union of the writer's, none of the reader's
+        if isinstance(value, tuple):  # the writer's schema has a union, the reader's has none
             value = value[1]
         for name, change in changed:
             value[name] = change(value[name])
@@ -197,7 +197,7 @@ def _restructured_nullable(change: Restructure | None, *, is_named: bool) -> Res
 
 
 def _has_union_of_records(schema: Schema, named: Mapping[str, Schema]) -> bool:
-    """Whether two members of a union are records, which fastavro then reads with their names."""
+    """Return whether a union has several records, which fastavro then returns with names."""
     if isinstance(schema, dict):
         parts = [schema.get(key) for key in ("type", "items", "values")]
         parts += [each["type"] for each in schema.get("fields", ())]
@@ -210,7 +210,7 @@ def _has_union_of_records(schema: Schema, named: Mapping[str, Schema]) -> bool:
 
 
 def decoded_default(schema: Schema, default: object) -> object:
-    """A field's default as a value: JSON has bytes as text of as many characters."""
+    """Convert a field's default: JSON has each byte as a character."""
     first = schema[0] if isinstance(schema, list) and schema else schema
     kind = first["type"] if isinstance(first, dict) else first
     if not isinstance(default, str) or kind not in ("bytes", "fixed"):
@@ -227,10 +227,10 @@ def decoded_default(schema: Schema, default: object) -> object:
 def smallest_bytes(
     schema: Schema, named: Mapping[str, Schema], budget: NestingBudget | None = None
 ) -> int:
-    """How short a value can be.
+    """Return the length of the shortest value.
 
-    Raises UnsupportedError for a type that contains itself, which hostile bytes could nest without
-    bound, and for lists of what takes no bytes, of which they could have any number.
+    Raises UnsupportedError for types of unlimited size from few hostile bytes: a type that contains
+    itself, and a list of values without bytes.
     """
     budget = budget or NestingBudget()
     if isinstance(schema, list):
