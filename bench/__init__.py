@@ -1,1 +1,1 @@
-"""`make bench`: the product beside its peers, measured in the same run."""
+"""Runs `make bench`: compares `rlm` with its peers in the same run."""

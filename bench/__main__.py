@@ -31,7 +31,7 @@ def main() -> int:
 
 
 def measure_all(sizes: BenchSizes, console: Console) -> list[Measurement]:
-    """Every benchmark over one set of data; the console is told what comes next."""
+    """Run every benchmark over one data set, printing each one's name before it starts."""
     console.print(f"producing {sizes.total_bytes >> 20} MiB")
     with produced_dataset(sizes) as dataset:
         console.print(f"copying, {sizes.runs} runs of each way")

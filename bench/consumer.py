@@ -1,7 +1,7 @@
-"""librdkafka's consumer, reading one range of offsets as fast as it can.
+"""Reads one range of offsets with librdkafka's consumer, at its maximum rate.
 
-It is told not to pause when its queue is full (fetch.queue.backoff.ms), or it would look slower
-than it is.
+The consumer does not pause when its queue is full (fetch.queue.backoff.ms), because that would
+lower the measured rate.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BATCH = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumeRun:
-    """When the assignment was made and when the last record had come, by the system's clock.
+    """The times of the assignment and of the last record.
 
     The clock (CLOCK_MONOTONIC) is the same in all processes of a machine.
     """
@@ -38,9 +38,9 @@ def consume(
     *,
     fetch_bytes: int = LARGE_FETCH_BYTES,
 ) -> ConsumeRun:
-    """Read partition 0 of a topic, at most `fetch_bytes` at once.
+    """Read partition 0 of a topic, at most `fetch_bytes` per fetch.
 
-    Raises RuntimeError if something is missing or comes late.
+    Raises RuntimeError if a record is missing or late.
     """
     consumer = Consumer(
         {

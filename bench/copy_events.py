@@ -1,4 +1,4 @@
-"""When segments of a topic were copied, by the brokers' clock: from the metadata topic itself."""
+"""Reads from the metadata topic when segments were copied, by the brokers' clock."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FinishedCopy:
 
 
 def copied_segments(cluster: KafkaCluster, topic: str) -> list[FinishedCopy]:
-    """All copies of a topic's segments that have finished by now."""
+    """Return all finished copies of a topic's segments."""
     reader = KafkaTopicReader({"bootstrap.servers": cluster.bootstrap_servers}, _METADATA_TOPIC)
     started_ms: dict[object, int] = {}
     found: list[FinishedCopy] = []

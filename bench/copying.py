@@ -1,9 +1,9 @@
-"""Copying rolled segments to a directory, beside copying the same files plainly.
+"""Measures copies of rolled segments to a directory, compared with plain copies of the files.
 
-The product's way is all that a copy does between its two metadata events: it opens the segment
-consistently, checks every batch, writes and verifies the objects. The plain way copies the file
-within the kernel and syncs it. The two take turns segment by segment, so that what else the machine
-does hits both alike; a run is all segments once, and what it wrote is removed after it.
+The copy of `rlm` is all that happens between the two metadata events. It opens a consistent
+segment, checks every batch, writes the objects and verifies them. The plain copy is a copy within
+the kernel with fsync. The two alternate for each segment, so that other load affects both. A run
+copies all segments once, and removes the copies.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _PEER = "plain file copy with fsync"
 
 
 def measure_copying(dataset: Dataset) -> list[Measurement]:
-    """Throughput of both ways, and their ratio run by run."""
+    """Return the throughput of both copies, and their ratio run by run."""
     log = dataset.source().local_log(dataset.partition())
     total_mb = sum(segment.size_bytes for segment in log.rolled) / _MB
-    os.sync()  # what the broker wrote is not to be paid for by the first run
-    _run(dataset, log)  # once before: files into the page cache, code loaded
+    os.sync()  # the first run must not wait for the broker's writes
+    _run(dataset, log)  # warm-up: files in the page cache, code loaded
     seconds = [_run(dataset, log) for _ in range(dataset.sizes.runs)]
     ratios = [plain / ours for plain, ours in seconds]
     return [
@@ -48,7 +48,7 @@ def measure_copying(dataset: Dataset) -> list[Measurement]:
 
 
 def _run(dataset: Dataset, log: LocalLog) -> tuple[float, float]:
-    """Copy every segment in both ways; the seconds of the plain way and of ours."""
+    """Copy every segment in both ways; return the seconds of the plain copy and of the other."""
     plain_s, ours_s = 0.0, 0.0
     with _new_directory(dataset.scratch / "plain") as target, _store(dataset) as storage:
         source, partition = dataset.source(), dataset.partition()
@@ -58,7 +58,7 @@ def _run(dataset: Dataset, log: LocalLog) -> tuple[float, float]:
             name = f"{segment.offsets.start_offset:020d}.log"
             plain_s += _timed(partial(_copy_plainly, directory / name, target / name))
             ours_s += _timed(partial(copier.copy, segment))
-    os.sync()  # so that the removal is not charged to the next run
+    os.sync()  # the next run must not wait for the removal
     return plain_s, ours_s
 
 

@@ -1,7 +1,7 @@
-"""The data that all benchmarks use: a real broker with one partition of rolled segments.
+"""Produces the data of all benchmarks: a real broker with one partition of rolled segments.
 
-Records of 1 KiB that don't compress, written by librdkafka with its own batching, so batches are as
-large as a busy producer makes them.
+Records have 1 KiB and are incompressible. librdkafka batches them by its own rules, so batches are
+as large as those of a busy producer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rsm.system_clock import SystemClock
 from tests.services.kafka import KafkaCluster
 
 TOPIC = "bench"
-# As Kafka's own start script has it; the tests' brokers start faster and are slower.
+# The flags of Kafka's start script; the tests' brokers start faster and are slower.
 JVM_OF_KAFKA = (
     "-Xms1g",
     "-Xmx1g",
@@ -38,7 +38,7 @@ _POOL_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchSizes:
-    """How much is produced, in which pieces; how often each is measured, how much is read."""
+    """The sizes of data, segments and records; the number of runs and of segments to read."""
 
     total_bytes: int = 1 << 30
     segment_bytes: int = 64 << 20
@@ -49,25 +49,25 @@ class BenchSizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """The running broker, where there is room for more files on the same file system, and sizes."""
+    """The running broker, a directory on the same file system, and the sizes."""
 
     cluster: KafkaCluster
     scratch: Path
     sizes: BenchSizes
 
     def source(self) -> LogDirSource:
-        """The product's own view of the broker's log dirs."""
+        """Return the manager's view of the broker's log dirs."""
         return LogDirSource(self.cluster.broker.log_dirs, clock=SystemClock())
 
     def partition(self, topic: str = TOPIC) -> TopicIdPartition:
-        """A topic's one partition, by the topic's id."""
+        """Return a topic's only partition, with the topic's id."""
         (found,) = [each for each in self.source().partitions() if each.topic == topic]
         return found
 
 
 @contextmanager
 def produced_dataset(sizes: BenchSizes, *, jvm_flags: tuple[str, ...] = ()) -> Iterator[Dataset]:
-    """A broker with the topic filled; at the end all of it is gone."""
+    """Yield a broker with a filled topic; remove everything in the end."""
     _BUILD.mkdir(exist_ok=True)
     with (
         TemporaryDirectory(prefix="bench-", dir=_BUILD) as directory,
@@ -86,7 +86,7 @@ def fill_topic(
     partitions: int = 1,
     create: bool = True,
 ) -> None:
-    """Create a topic and fill its partitions evenly; every topic gets the same records."""
+    """Create a topic and fill its partitions evenly; the records are the same for every topic."""
     segments = {"segment.bytes": str(sizes.segment_bytes)}
     if create:
         given = {**segments, **(config or {})}

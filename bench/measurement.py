@@ -1,4 +1,4 @@
-"""One measured figure with its peer and goal, as the table shows it and the JSON file holds it."""
+"""Represents a measured figure with its peer and goal, for the table and the JSON file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rich.table import Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """What was measured: `value` is the median of `runs`, all in `unit`.
+    """A figure: `value` is the median of `runs`, all in `unit`.
 
-    `peer` says in words what it stands beside; `goal` is empty where there is none.
+    `peer` names what the figure is compared with; `goal` is empty if there is none.
     """
 
     metric: str
@@ -30,7 +30,7 @@ class Measurement:
 def of_runs(
     metric: str, runs: Sequence[float], *, unit: str, peer: str = "", goal: str = ""
 ) -> Measurement:
-    """The median of several runs."""
+    """Return the median of several runs as a figure."""
     rounded = tuple(round(run, 4) for run in runs)
     return Measurement(
         metric=metric, value=median(rounded), unit=unit, peer=peer, goal=goal, runs=rounded
@@ -38,12 +38,12 @@ def of_runs(
 
 
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """Of runs that took turns, one by one."""
+    """Return the ratios of alternating runs, run by run."""
     return [own / other for own, other in zip(ours, theirs, strict=True)]
 
 
 def print_table(measurements: Iterable[Measurement], console: Console) -> None:
-    """The figures with the spread of their runs; fits a terminal of 80 characters."""
+    """Print the figures with the range of their runs, within 80 characters."""
     table = Table()
     table.add_column("metric", no_wrap=True)
     for column in ("median", "runs"):
@@ -61,5 +61,5 @@ def _figure(value: float) -> str:
 
 
 def write_json(measurements: Iterable[Measurement], path: Path) -> None:
-    """The same as a JSON list."""
+    """Write the figures as a JSON list."""
     path.write_text(json.dumps([asdict(each) for each in measurements], indent=2) + "\n")

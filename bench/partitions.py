@@ -1,9 +1,9 @@
-"""How fast `rlm run` stores a backlog of 1, 4 and 16 partitions, and how soon what has just rolled.
+"""Measures how fast `rlm run` stores a backlog of 1, 4 and 16 partitions, and a new segment.
 
-The same bytes in segments of the same size each time, the counts in turns, and what the broker
-wrote is on its disk before, so that a copy's own syncs don't wait for it. The throughput counts
-from the first copy's start event to the last one's end, by the broker's clock; the delay from the
-roll, when the broker wrote the next segment's producer snapshot, to the end event.
+Each partition count has the same bytes in segments of the same size, and the counts alternate. The
+broker's writes are synced before, so that the fsyncs of copies do not wait for them. The time of
+the throughput is from the first copy's start event to the last one's end event, by the broker's
+clock. The delay is from the roll (the next segment's producer snapshot) to the end event.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _PARTITION_COUNTS = (1, 4, 16)
 _SHARE_OF_DATA = 4
 _SEGMENTS = 64
 _MOST_ROUNDS = 3
-_LEAST_SEGMENT_BYTES = 1 << 20  # Kafka takes no smaller ones
+_LEAST_SEGMENT_BYTES = 1 << 20  # Kafka's minimum
 _STORED_DEADLINE_S = 120.0
 
 
 def measure_partitions(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
-    """MB per second of each partition count, then the delay behind a roll."""
+    """Return MB per second for each partition count, then the delay after a roll."""
     rounds = range(min(dataset.sizes.runs, _MOST_ROUNDS))
     rates = [[_throughput(dataset, rlm, n, round_) for n in _PARTITION_COUNTS] for round_ in rounds]
     found = [
@@ -40,7 +40,7 @@ def measure_partitions(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
 
 
 def tier(rlm: RlmRun, topic: str) -> None:
-    """Have a topic tiered; all of it stays local."""
+    """Tier a topic, with local retention equal to total retention."""
     subprocess.run(
         [RLM, "topic", "set", topic, "--config", str(rlm.configuration)],
         check=True,
@@ -49,7 +49,7 @@ def tier(rlm: RlmRun, topic: str) -> None:
 
 
 def wait_stored(dataset: Dataset, rlm: RlmRun, topic: str) -> list[FinishedCopy]:
-    """Wait until all that is rolled is stored."""
+    """Wait until all rolled segments are stored; return their copies."""
     wanted = {
         partition.partition: len(dataset.source().local_log(partition).rolled)
         for partition in dataset.source().partitions()
@@ -65,11 +65,11 @@ def wait_stored(dataset: Dataset, rlm: RlmRun, topic: str) -> list[FinishedCopy]
 
 
 def _throughput(dataset: Dataset, rlm: RlmRun, partitions: int, round_: int) -> float:
-    """MB per second of one topic with so many partitions."""
+    """Return MB per second of one topic with `partitions` partitions."""
     topic = f"partitions-{partitions}-{round_}"
     total_bytes = dataset.sizes.total_bytes // _SHARE_OF_DATA
     segment_bytes = max(total_bytes // _SEGMENTS, _LEAST_SEGMENT_BYTES)
-    # At least one segment of each partition is rolled, however little the data is.
+    # At least one segment of each partition must be rolled, however small the data set.
     total_bytes = max(total_bytes, partitions * segment_bytes * 5 // 4)
     sizes = replace(dataset.sizes, total_bytes=total_bytes, segment_bytes=segment_bytes)
     fill_topic(dataset.cluster, topic, sizes, partitions=partitions)

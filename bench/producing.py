@@ -1,7 +1,7 @@
-"""What copying costs a producer: at half the rate that saturates the broker, with and without.
+"""Measures the cost of copies for a producer, at half the rate that saturates the broker.
 
-Both ways write to a fresh topic beside a running `rlm run`; in one of them the topic is tiered, so
-its segments are copied while they are written. Runs alternate.
+Each run writes to a fresh topic while `rlm run` is running. In every other run the topic is tiered,
+so its segments are copied during the writes.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _PEER = "producer, topic not tiered"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceRun:
-    """One run: bytes acknowledged per second, and how long all but one in a hundred waited."""
+    """One run: acknowledged bytes per second, and the p99 latency."""
 
     bytes_per_second: float
     p99_s: float
 
 
 def measure_producing(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
-    """Ratios of throughput and of p99, run by run."""
+    """Return ratios of throughput and of p99, run by run."""
     saturating = _in_fresh_topic(dataset, rlm, "saturated", None, tiered=False)
     rate = saturating.bytes_per_second / 2
     plain, tiered = [], []
@@ -86,7 +86,7 @@ def _produce(
     record_bytes: int,
     bytes_per_second: float | None,
 ) -> ProduceRun:
-    """Write that many bytes at a rate, None: as fast as it goes."""
+    """Write `total_bytes` at a rate; None: at the maximum rate."""
     latencies: list[float] = []
 
     def delivered(error: KafkaError | None, message: Message) -> None:

@@ -1,9 +1,9 @@
-"""Reading stored segments, beside librdkafka's consumer of the same records at the broker.
+"""Measures reads of stored segments, compared with librdkafka's consumer at the broker.
 
-The topic is stored and not trimmed, so all read the same offsets: the product takes from the store
-whatever is stored, the consumer knows the broker only. Two ways of the product: `rlm read --json`,
-the whole command with every record decoded and printed, and the scan under it, which fetches from
-the store and checks every batch, as a program that serves batches needs them. Runs alternate.
+The topic is stored and not trimmed, so all read the same offsets. `rlm` reads every stored segment
+from the store, and the consumer reads from the broker. `rlm read --json` is the whole command: it
+decodes and prints every record. The scan that it uses fetches from the store and checks every
+batch, which suffices for a program that serves batches. Runs alternate.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FETCH_THREADS = 2  # as `rlm read`
 
 
 def measure_reading(dataset: Dataset, configuration: Path) -> list[Measurement]:
-    """MB of segments read per second in each way, and the ratios run by run."""
+    """Return MB of segments per second for each way, and the ratios run by run."""
     rolled = dataset.source().local_log(dataset.partition()).rolled
     segments = rolled[: dataset.sizes.read_segments]
     offsets = OffsetRange(start_offset=0, end_offset=segments[-1].offsets.end_offset)
@@ -62,7 +62,7 @@ def _consume(dataset: Dataset, offsets: OffsetRange) -> float:
 
 @contextmanager
 def _remote_reader(configuration: Path) -> Iterator[RemoteLogReader]:
-    """The reader that `rlm read` has, with the metadata read to its end."""
+    """Yield the reader of `rlm read`, with the metadata read to its end."""
     config = load_command_config(configuration)
     with (
         open_session(config, timeout_ms=int(_TIMEOUT_S * 1000)) as session,
@@ -77,7 +77,7 @@ def _remote_reader(configuration: Path) -> Iterator[RemoteLogReader]:
 
 
 def _scan(reader: RemoteLogReader, partition: TopicIdPartition, offsets: OffsetRange) -> float:
-    """Seconds for all batches of the offsets."""
+    """Return the seconds to read all batches of the offsets."""
     started = time.perf_counter()
     scan = reader.scan(partition, offsets.start_offset, offsets.end_offset)
     for _ in scan:
@@ -88,7 +88,7 @@ def _scan(reader: RemoteLogReader, partition: TopicIdPartition, offsets: OffsetR
 
 
 def _rlm_read(configuration: Path, offsets: OffsetRange) -> float:
-    """Seconds of the whole command, its start included; what it prints is thrown away."""
+    """Return the seconds of the whole command, including its start; discard its output."""
     command = [RLM, "read", f"{TOPIC}:0", "--json", "--config", str(configuration)]
     started = time.perf_counter()
     subprocess.run(

@@ -1,4 +1,4 @@
-"""`rlm run` beside the broker with the data: what it holds in memory while it copies all of it."""
+"""Measures the memory of `rlm run` while it copies all data of the broker."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.services.waiting import wait_until
 _MIB = 1 << 20
 _COPIED_DEADLINE_S = 120.0
 _SAMPLE_INTERVAL_S = 0.02
-_AS_BY_DEFAULT = {"remote.log.manager.copier.thread.pool.size": "10"}  # tests have fewer
+_AS_BY_DEFAULT = {"remote.log.manager.copier.thread.pool.size": "10"}  # tests set fewer
 
 
 @contextmanager
 def running_rlm(dataset: Dataset) -> Iterator[RlmRun]:
-    """`rlm run`, ready; stopped at the end. It copies with as many threads as by default."""
+    """Yield a ready `rlm run` with the default number of copy threads; stop it in the end."""
     rlm = RlmRun(dataset.scratch / "rlm", dataset.cluster, settings=_AS_BY_DEFAULT)
     try:
         rlm.start()
@@ -32,7 +32,7 @@ def running_rlm(dataset: Dataset) -> Iterator[RlmRun]:
 
 
 def measure_memory_of_copying(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
-    """Tier the topic, wait until all rolled segments are stored; the greatest memory meanwhile."""
+    """Tier the topic; return the maximum memory until all rolled segments are stored."""
     rolled_count = len(dataset.source().local_log(dataset.partition()).rolled)
     memory = _ResidentMemory(supervisor=psutil.Process(rlm.pid))
     subprocess.run(
@@ -55,13 +55,13 @@ def measure_memory_of_copying(dataset: Dataset, rlm: RlmRun) -> list[Measurement
 
 @dataclass(slots=True)
 class _ResidentMemory:
-    """The greatest resident memory seen of a supervisor and of the manager under it."""
+    """The maximum resident memory seen of a supervisor and of its manager."""
 
     supervisor: psutil.Process
     peaks_bytes: dict[str, int] = field(default_factory=dict)
 
     def sample(self) -> None:
-        """Look once."""
+        """Take a sample."""
         processes = {"supervisor": self.supervisor}
         for child in self.supervisor.children():
             processes["manager"] = child

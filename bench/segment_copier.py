@@ -1,4 +1,4 @@
-"""Copies rolled segments as the product does between its two metadata events."""
+"""Copies rolled segments as the manager does between its two metadata events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rsm.spi import CopyAttempt, RemoteStorageManager
 
 
 class UnboundedAttempt(CopyAttempt):
-    """An attempt that nothing ends."""
+    """An attempt without a time limit or a stop."""
 
     def check(self) -> None:
         return None
@@ -20,7 +20,7 @@ class UnboundedAttempt(CopyAttempt):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentCopier:
-    """Copies segments of one log as the product does."""
+    """Copies segments of one log as the manager does. Not thread-safe unless `storage` is."""
 
     source: LogSource
     storage: RemoteStorageManager
@@ -28,7 +28,7 @@ class SegmentCopier:
     log: LocalLog
 
     def copy(self, segment: LocalSegment) -> RemoteLogSegmentMetadata:
-        """Copy one; returns its metadata with what was stored."""
+        """Copy a segment; return its metadata with the stored objects."""
         lineage, end_offset = self.log.checkpoint, self.log.active_base_offset
         with self.source.open_segment(self.partition, segment, lineage, end_offset) as opened:
             metadata = self._describe(segment)

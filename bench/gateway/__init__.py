@@ -1,1 +1,1 @@
-"""`make bench-gateway`: reading through the gateway beside reading from the broker alone."""
+"""Runs `make bench-gateway`: compares reads through the gateway with reads from the broker."""

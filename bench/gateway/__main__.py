@@ -27,7 +27,7 @@ from bench.gateway.trimmed import (
 )
 from bench.measurement import Measurement, print_table, write_json
 
-# In the order in which they run: first what must find little memory in use, then cold caches.
+# In the order of execution: those that need low memory usage, then those that need cold caches.
 BENCHMARKS: Mapping[str, Callable[[GatewayStage, Readers], list[Measurement]]] = {
     "idle": measure_idle_connections,
     "first-fetch": measure_first_fetch,
@@ -39,7 +39,7 @@ BENCHMARKS: Mapping[str, Callable[[GatewayStage, Readers], list[Measurement]]] =
     "trimmed-delayed": measure_delayed_trimmed,
     "kafka-tiering": measure_kafka_tiering,
 }
-_WIDTH = 120  # of a table that goes into a file or a pipe
+_WIDTH = 120  # of a table in a file or a pipe
 
 
 def main() -> int:
@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def _allow_many_files() -> None:
-    """For this process and those it starts: idle clients are many."""
+    """Raise the limit of open files of this process and its children, for many idle clients."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -68,7 +68,7 @@ def _allow_many_files() -> None:
 def measure_gateway(
     sizes: GatewaySizes, names: Sequence[str], console: Console
 ) -> list[Measurement]:
-    """The benchmarks of those names, in their own order; the console is told what comes next."""
+    """Run the named benchmarks in their order, printing each one's name before it starts."""
     measurements: list[Measurement] = []
     data = sizes.data
     with (

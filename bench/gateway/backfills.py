@@ -1,7 +1,7 @@
-"""How long a client that reads what the broker has waits while others backfill from the store.
+"""Measures the latency of local fetches while other clients backfill from the store.
 
-Beside it stand the same fetches of the broker directly, taking turns with them: backfills take
-processors from brokers and clients too, whoever serves them.
+The same fetches from the broker directly alternate with them, because backfills also take
+processor time from brokers and clients.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ALONE_COUNT = 200
 
 
 def measure_local_with_backfills(stage: GatewayStage, readers: Readers) -> list[Measurement]:
-    """Fetches of 1 MiB from the broker's log: alone, and beside eight backfills at once."""
+    """Fetch 1 MiB of the broker's log at a time: without load, and during eight backfills."""
     backfills = Way(
         title="backfills",
         fetches=DEFAULT_FETCHES,

@@ -1,6 +1,6 @@
-"""A gateway whose store takes its time: it reads what `rlm run` has stored, each request delayed.
+"""Runs a gateway with a slow store: the store of `rlm run`, with a delay for each request.
 
-It is the gateway that serves a whole cluster from any host, as a user starts it.
+The gateway serves a whole cluster from any host, as a user starts it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BROKER_ID = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayedGateway:
-    """One that is ready; `address` leads to the broker, `configuration` to the same slow store."""
+    """A ready gateway: its endpoint, a configuration with the same slow store, its processes."""
 
     address: str
     configuration: Path
@@ -34,7 +34,7 @@ class DelayedGateway:
 
 @contextmanager
 def running_delayed_gateway(stage: GatewayStage) -> Iterator[DelayedGateway]:
-    """A new one, with nothing in its caches."""
+    """Yield a new gateway with empty caches."""
     ports = free_ports(3)
     listener, endpoint, rest = (f"127.0.0.1:{port}" for port in ports)
     configuration = stage.dataset.scratch / f"delayed-{ports[0]}.properties"

@@ -1,9 +1,9 @@
-"""How long a client waits for the first bytes of a segment that nobody has read yet.
+"""Measures the time to the first bytes of a fetch of a segment that was not read before.
 
-Beside it stand the two reads of the store that cannot be avoided: the object with the indexes, and
-as many bytes of the log as the client asked for. Both are measured segment by segment, from the
-newest to the oldest, so that what is read ahead is never what is asked for next; in each at a
-random place, for the middle is where one chunk ends.
+The peer is the minimum of two reads of the store: the object with the indexes, and as many bytes of
+the log as the client requests. Both are measured segment by segment from newest to oldest, so that
+the next fetch is never in a prefetched range. The offset in each segment is random, because a
+chunk ends in the middle.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _MS = 1000
 
 
 def measure_first_fetch(stage: GatewayStage, _readers: Readers) -> list[Measurement]:
-    """From the directory, by the gateway of `rlm run`: it must not have read anything before."""
+    """Fetch from the directory by the gateway of `rlm run`, which must not have read it before."""
     return _measure(stage, stage.gateway_address, stage.rlm.configuration, "")
 
 
 def measure_delayed_first_fetch(stage: GatewayStage, _readers: Readers) -> list[Measurement]:
-    """From the store that takes its time."""
+    """Fetch from the slow store."""
     which = f", {stage.sizes.delay_ms} ms store"
     with running_delayed_gateway(stage) as gateway:
         return _measure(stage, gateway.address, gateway.configuration, which)
@@ -51,7 +51,7 @@ def _measure(
         closing(open_chunk_storage(config.required_storage())) as storage,
         WireClient(address) as client,
     ):
-        client.first_bytes_s(topic_id, stage.trimmed.end_offset)  # local: the connection is warm
+        client.first_bytes_s(topic_id, stage.trimmed.end_offset)  # local, to warm the connection
         reads_ms: list[float] = []
         fetches_ms: list[float] = []
         random = Random(1)
@@ -76,7 +76,7 @@ def _measure(
 
 
 def measure_peers_first_fetch(peer: KafkaTiering) -> Measurement:
-    """The same of Kafka's own tiering, as often, of places as far from each other."""
+    """Measure as many fetches from Kafka's own tiering, at offsets as far apart."""
     segment_count = peer.dataset.sizes.total_bytes // peer.dataset.sizes.segment_bytes
     step = len(peer.trimmed) // segment_count
     random = Random(1)
@@ -89,7 +89,7 @@ def measure_peers_first_fetch(peer: KafkaTiering) -> Measurement:
 
 
 def _segments(stage: GatewayStage) -> list[RemoteLogSegmentMetadata]:
-    """Of the trimmed part, newest first."""
+    """Return the stored segments of the trimmed part, newest first."""
     config = load_command_config(stage.rlm.configuration)
     partition = stage.dataset.partition(TIERED)
     with open_session(config, timeout_ms=_TIMEOUT_MS) as session:
@@ -102,7 +102,7 @@ def _segments(stage: GatewayStage) -> list[RemoteLogSegmentMetadata]:
 
 
 def _read_s(storage: ChunkStorage, segment: RemoteLogSegmentMetadata, share: float) -> float:
-    """Seconds for the indexes, and then for a range that begins at that share of the log."""
+    """Return the seconds to read the indexes, and then a range from that share of the log."""
     log, indexes = segment.objects[0], segment.objects[-1]
     assert indexes.length_bytes is not None
     position = int(segment.segment_size_bytes * share)

@@ -1,7 +1,7 @@
-"""Clients that are connected and do nothing: what they cost, and whether others notice.
+"""Measures the memory of idle connections, and their effect on other clients.
 
-The gateway must not have read the store before: the memory that its chunks leave behind is more
-than that of all connections, and comes and goes.
+The gateway must not have read the store before: the memory of its chunks varies, and is more than
+that of all connections.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _MIB = 1 << 20
 
 
 def measure_idle_connections(stage: GatewayStage, readers: Readers) -> list[Measurement]:
-    """Memory of the gateway before and beside them, and what it relays beside them."""
+    """Measure the gateway's memory before and with idle clients, and its relay throughput."""
     count = stage.sizes.idle_connections
     who = f"{count:,} idle clients"
     direct, relayed = relay_ways(stage, DEFAULT_FETCHES, consumers=1, who=who)
-    readers.alternate(direct, relayed)  # what memory a consumer needs, the gateway has by now
+    readers.alternate(direct, relayed)  # allocates one consumer's memory before the first sample
     before_bytes = stage.gateway.resident_bytes()
     with ExitStack() as clients:
         for _ in range(count):

@@ -1,7 +1,7 @@
-"""Kafka's own tiering (KIP-405) as a peer: a broker with LocalTieredStorage, Kafka's test store.
+"""Runs Kafka's own tiering (KIP-405) as a peer: a broker with LocalTieredStorage.
 
-That store is a directory too, into which the broker copies files, without syncing them. The broker
-has the same records in a tiered topic, and reads back what it has deleted from its own disk.
+LocalTieredStorage is Kafka's test store, a directory into which the broker copies files without
+fsync. The broker has the same records in a tiered topic, and reads back what it has trimmed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STORAGE = "org.apache.kafka.server.log.remote.storage.LocalTieredStorage"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaTiering:
-    """The peer with its topic tiered; `trimmed` are the offsets that only its store has."""
+    """The peer with its tiered topic; `trimmed` are the offsets that only its store has."""
 
     dataset: Dataset
     trimmed: OffsetRange
@@ -41,7 +41,7 @@ class KafkaTiering:
 
 @contextmanager
 def running_kafka_tiering(stage: GatewayStage) -> Iterator[KafkaTiering]:
-    """A broker of its own, beside the stage's. Raises ServiceMissingError without the jar."""
+    """Yield a separate broker on the stage's host. Raises ServiceMissingError without the jar."""
     directory = stage.dataset.scratch / "kafka-tiering"
     store = directory / "store"
     store.mkdir(parents=True)

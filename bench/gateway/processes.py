@@ -1,4 +1,4 @@
-"""What groups of processes have used: processor time and memory, as /proc tells."""
+"""Measures the processor time and memory of groups of processes, from /proc."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ _MANAGER = "rlm.cli.host.manager"
 
 @dataclass(frozen=True, slots=True)
 class ProcessGroup:
-    """The processes that are there when it is asked, found again each time."""
+    """A group of processes, found again at each call."""
 
     find: Callable[[], list[psutil.Process]]
 
     def cpu_s(self) -> float:
-        """Seconds on a processor so far, in user and system mode."""
+        """Return the processor seconds so far, in user and system mode."""
         times = [process.cpu_times() for process in self.find()]
         used: list[float] = [each.user + each.system for each in times]
         return sum(used)
 
     def resident_bytes(self) -> int:
-        """Memory that is resident now; what they share counts for each."""
+        """Return the resident memory; shared pages count for each process."""
         resident: list[int] = [process.memory_info().rss for process in self.find()]
         return sum(resident)
 
 
 def process_tree(pid: int) -> ProcessGroup:
-    """A process and all below it."""
+    """Return the group of a process and its descendants."""
     root = psutil.Process(pid)
     return ProcessGroup(lambda: [root, *root.children(recursive=True)])
 
 
 def gateway_under(supervisor_pid: int) -> ProcessGroup:
-    """All that `rlm run` has started, but the manager."""
+    """Return the group of all processes of `rlm run` except supervisor and manager."""
     supervisor = psutil.Process(supervisor_pid)
 
     def find() -> list[psutil.Process]:

@@ -1,4 +1,4 @@
-"""Local data through the gateway, beside the same read from the broker directly."""
+"""Measures reads of local data through the gateway, compared with reads from the broker."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _SHARE_OF_EACH = 4  # each of many consumers reads a quarter of the log
 
 
 def measure_relay_to_one(stage: GatewayStage, readers: Readers) -> list[Measurement]:
-    """One consumer, all of the log."""
+    """Measure one consumer that reads the whole log."""
     return _measure(stage, readers, consumers=1)
 
 
 def measure_relay_to_many(stage: GatewayStage, readers: Readers) -> list[Measurement]:
-    """Eight consumers at once."""
+    """Measure eight concurrent consumers."""
     return _measure(stage, readers, consumers=MANY)
 
 
@@ -40,7 +40,7 @@ def _measure(stage: GatewayStage, readers: Readers, *, consumers: int) -> list[M
 def relay_ways(
     stage: GatewayStage, fetches: FetchSize, *, consumers: int, who: str
 ) -> tuple[Way, Way]:
-    """Directly and through the gateway; `who` tells them from others of their kind."""
+    """Return the direct and the relayed way; `who` is in their titles."""
     record_count = stage.sizes.data.total_bytes // stage.sizes.data.record_bytes
     pieces = overlapping_pieces(
         record_count,

@@ -1,7 +1,7 @@
-"""What is measured: a broker with the same records twice, and `rlm run` with its gateway.
+"""Runs the measured system: a broker with two copies of the data, and `rlm run` with its gateway.
 
-One topic is whole on the broker. The other is tiered and trimmed: of it the broker has only the
-newest segments, everything below is read from the store, a directory.
+One topic is complete on the broker. The other is tiered and trimmed: the broker has only its newest
+segments, and all older ones are read from the store, a directory.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tests.services.waiting import wait_until
 
 TIERED = "bench-tiered"
 _TRIMMED_DEADLINE_S = 180.0
-_KEPT_SEGMENTS = 1  # the newest rolled one; the active one is not counted
+_KEPT_SEGMENTS = 1  # the newest rolled segment, without the active one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySizes:
-    """How much of everything; `short()` shows that it works, not how fast it is.
+    """The sizes of data and load; `short()` only shows that the benchmarks work.
 
-    `fetches` are the consumers' settings that each way is read with.
+    `fetches` are the consumers' fetch sizes for each way.
     """
 
     data: BenchSizes = field(default_factory=BenchSizes)
@@ -53,7 +53,7 @@ class GatewaySizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayStage:
-    """All of it, running. `trimmed` are the tiered topic's offsets that only the store has."""
+    """The running system. `trimmed` are the tiered topic's offsets that only the store has."""
 
     dataset: Dataset
     sizes: GatewaySizes
@@ -76,7 +76,7 @@ class GatewayStage:
 
 @contextmanager
 def running_stage(sizes: GatewaySizes, console: Console) -> Iterator[GatewayStage]:
-    """Everything in place; at the end all of it is gone."""
+    """Yield the ready system; remove everything in the end."""
     console.print(f"producing {sizes.data.total_bytes >> 20} MiB, twice")
     with produced_dataset(sizes.data, jvm_flags=sizes.jvm_flags) as dataset:
         fill_topic(dataset.cluster, TIERED, sizes.data)
@@ -97,7 +97,7 @@ def running_stage(sizes: GatewaySizes, console: Console) -> Iterator[GatewayStag
 
 
 def _tier(dataset: Dataset, rlm: RlmRun) -> OffsetRange:
-    """Have the topic tiered; wait until it is trimmed; what is trimmed."""
+    """Tier the topic, wait until it is trimmed, and return the trimmed offsets."""
     subprocess.run(
         [
             *(RLM, "topic", "set", TIERED, "--config", str(rlm.configuration)),
@@ -111,14 +111,14 @@ def _tier(dataset: Dataset, rlm: RlmRun) -> OffsetRange:
 
 
 def wait_trimmed(dataset: Dataset) -> OffsetRange:
-    """Wait until the broker has of the tiered topic the newest segments only; what it has not."""
+    """Wait until the broker has only the newest segments; return the trimmed offsets."""
     partition = dataset.partition(TIERED)
 
     def is_trimmed() -> bool:
         return len(dataset.source().local_log(partition).rolled) <= _KEPT_SEGMENTS
 
     wait_until(is_trimmed, _TRIMMED_DEADLINE_S, "the topic is trimmed", interval_s=0.2)
-    os.sync()  # what was written is not to be paid for by the first run
+    os.sync()  # the first run must not wait for earlier writes
     log = dataset.source().local_log(partition)
     starts = [segment.offsets.start_offset for segment in log.rolled]
     return OffsetRange(start_offset=0, end_offset=min([*starts, log.active_base_offset]))

@@ -1,7 +1,7 @@
-"""Ways of reading that take turns: how fast each is, and what it costs whom.
+"""Measures the throughput and processor time of several ways to read, in alternating runs.
 
-A way is read by one consumer or several at once, each in a process of its own: within one, Python
-would be what limits them. They live as long as the benchmark, so no run pays for their start.
+One or several consumers read at once, each in a process of its own, because Python would limit them
+within one process. The processes live as long as the benchmark, so no run includes their start.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from rsm.segment.ranges import OffsetRange
 
 _MB = 1_000_000
 _GB = 1_000_000_000
-_WARM_UPS = 6  # a broker compiles what it runs for longer than a few take
+_WARM_UPS = 6  # fewer do not suffice for the JIT compiler of the broker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchSize:
-    """How much of a partition consumers ask for at once; `label` ends the names of figures."""
+    """The consumers' maximum fetch size; `label` ends the names of figures."""
 
     label: str
     limit_bytes: int
@@ -37,9 +37,9 @@ LARGE_FETCHES = FetchSize(label=", large fetches", limit_bytes=LARGE_FETCH_BYTES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """One way of reading: partition 0 of a topic at an address, `pieces` at once.
+    """One way to read: partition 0 of a topic at an address, all `pieces` concurrently.
 
-    `processes`, by name, are those whose processor time it costs.
+    `processes`, by name, are those that the processor time is measured of.
     """
 
     title: str
@@ -56,14 +56,14 @@ class Way:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readings:
-    """The runs of one way."""
+    """The runs of one way, with its throughput and processor time."""
 
     way: Way
     mb_per_s: tuple[float, ...]
     cpu_s_per_gb: Mapping[str, tuple[float, ...]]
 
     def measurements(self) -> list[Measurement]:
-        """Throughput, and the processor time of each kind of process."""
+        """Return the throughput, and the processor time of each kind of process."""
         return [
             of_runs(self.way.name, self.mb_per_s, unit="MB/s"),
             *(
@@ -73,7 +73,7 @@ class Readings:
         ]
 
     def ratio(self, peer: Readings, title: str, *, goal: str = "") -> Measurement:
-        """This way's throughput by the peer's, run by run."""
+        """Return this way's throughput divided by the peer's, run by run."""
         return of_runs(
             title + self.way.fetches.label,
             ratios(self.mb_per_s, peer.mb_per_s),
@@ -84,7 +84,7 @@ class Readings:
 
 
 class Readers:
-    """Runs ways, from one thread."""
+    """Runs ways to read. Not thread-safe."""
 
     def __init__(self, pool: ProcessPoolExecutor, *, record_bytes: int, runs: int) -> None:
         self._pool = pool
@@ -92,7 +92,7 @@ class Readers:
         self._runs = runs
 
     def alternate(self, *ways: Way) -> list[Readings]:
-        """Run after run, each way once; before that unmeasured, to have all warm."""
+        """Run each way once per round, after some unmeasured rounds as a warm-up."""
         for _ in range(_WARM_UPS):
             for way in ways:
                 self._run(way)
@@ -108,7 +108,7 @@ class Readers:
 
     @contextmanager
     def running(self, way: Way) -> Iterator[Callable[[], bool]]:
-        """Read that way once meanwhile; what is given says whether it is still being read."""
+        """Read that way once in the background; yield a function that returns if it is running."""
         reading = self._submit(way)
         yield lambda: not all(each.done() for each in reading)
         for each in reading:
@@ -119,7 +119,7 @@ class Readers:
         return [self._pool.submit(read, piece) for piece in way.pieces]
 
     def _run(self, way: Way) -> tuple[float, Mapping[str, float]]:
-        """MB/s of record values, and CPU seconds per GB of them."""
+        """Return MB/s of record values, and processor seconds per GB of them."""
         before = {name: group.cpu_s() for name, group in way.processes.items()}
         consumed = [each.result() for each in self._submit(way)]
         read_bytes = sum(map(len, way.pieces)) * self._record_bytes
@@ -132,13 +132,13 @@ class Readers:
 
 @contextmanager
 def readers(*, consumers: int, record_bytes: int, runs: int) -> Iterator[Readers]:
-    """Processes for so many consumers at once."""
+    """Yield processes for `consumers` concurrent consumers."""
     with ProcessPoolExecutor(consumers, mp_context=get_context("spawn")) as pool:
         yield Readers(pool, record_bytes=record_bytes, runs=runs)
 
 
 def overlapping_pieces(end_offset: int, *, count: int, length: int) -> list[OffsetRange]:
-    """So many ranges of one length, evenly spread over [0, end_offset)."""
+    """Return `count` ranges of one length, evenly spread over [0, end_offset)."""
     step = (end_offset - length) // max(1, count - 1)
     starts = [step * number for number in range(count)]
     return [OffsetRange(start_offset=start, end_offset=start + length) for start in starts]

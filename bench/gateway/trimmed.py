@@ -1,6 +1,6 @@
-"""Trimmed data through the gateway, beside others that read the same records.
+"""Measures reads of trimmed data through the gateway, compared with two peers.
 
-The peers: the broker's own reads of its local disk, and Kafka's own tiering.
+The peers are the broker's reads of its local disk, and Kafka's own tiering.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rsm.segment.ranges import OffsetRange
 
 
 def measure_trimmed(stage: GatewayStage, readers: Readers) -> list[Measurement]:
-    """From a directory that is in the system's page cache."""
+    """Read from a directory in the system's page cache."""
     measurements: list[Measurement] = []
     for fetches in stage.sizes.fetches:
         local_way = _local_way(stage, fetches, "local data")
@@ -32,7 +32,7 @@ def measure_trimmed(stage: GatewayStage, readers: Readers) -> list[Measurement]:
 
 
 def measure_delayed_trimmed(stage: GatewayStage, readers: Readers) -> list[Measurement]:
-    """From a store that takes its time."""
+    """Read from the slow store."""
     which = f"{stage.sizes.delay_ms} ms store"
     measurements: list[Measurement] = []
     with running_delayed_gateway(stage) as gateway:
@@ -55,7 +55,7 @@ def measure_delayed_trimmed(stage: GatewayStage, readers: Readers) -> list[Measu
 
 
 def measure_kafka_tiering(stage: GatewayStage, readers: Readers) -> list[Measurement]:
-    """The gateway beside Kafka's own tiering, both from a directory."""
+    """Compare the gateway with Kafka's own tiering; both read from a directory."""
     ratio = "trimmed data ÷ Kafka's own tiering"
     with running_kafka_tiering(stage) as peer:
         measurements = [measure_peers_first_fetch(peer)]
@@ -71,7 +71,7 @@ def measure_kafka_tiering(stage: GatewayStage, readers: Readers) -> list[Measure
 def _ways_of_tiering(
     stage: GatewayStage, peer: KafkaTiering, fetches: FetchSize
 ) -> tuple[Way, Way]:
-    """Kafka's, and ours of the same offsets."""
+    """Return the way through Kafka's tiering and the way through the gateway, for equal offsets."""
     end_offset = min(peer.trimmed.end_offset, stage.trimmed.end_offset)
     ours = replace(
         _trimmed_way(stage, fetches),
@@ -88,7 +88,7 @@ def _ways_of_tiering(
 
 
 def _local_way(stage: GatewayStage, fetches: FetchSize, title: str) -> Way:
-    """The broker reads from its own disk what the other topic has trimmed."""
+    """Return the read from the broker's disk of the offsets that the other topic has trimmed."""
     return Way(
         title=title,
         fetches=fetches,
@@ -100,7 +100,7 @@ def _local_way(stage: GatewayStage, fetches: FetchSize, title: str) -> Way:
 
 
 def _trimmed_way(stage: GatewayStage, fetches: FetchSize) -> Way:
-    """Through the gateway of `rlm run`."""
+    """Return the read through the gateway of `rlm run`."""
     return Way(
         title="trimmed data",
         fetches=fetches,

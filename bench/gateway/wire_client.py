@@ -1,6 +1,6 @@
-"""A client of one connection that sends Fetch when it is told, and says when the answer began.
+"""Sends single Fetch requests on one connection, and measures when the response starts.
 
-librdkafka cannot be used for that: it fetches when it wants to, and shows records, not answers.
+librdkafka cannot do that: it decides itself when to fetch, and shows records, not responses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rlm.wire.client import ProtocolClient
 from rlm.wire.error_codes import ErrorCode, error_name
 from rlm.wire.schema import Message
 
-FETCH_BYTES = 1 << 20  # as consumers ask for by default
+FETCH_BYTES = 1 << 20  # the default of consumers
 _FETCH_ALL_BYTES = 50 << 20
 _MAX_WAIT_MS = 500
 _MAX_RESPONSE_BYTES = 128 << 20
@@ -27,7 +27,7 @@ _TIMEOUT_S = 30.0
 
 
 class WireClient(AbstractContextManager["WireClient"]):
-    """Connected and greeted. Not thread-safe; OSError and CorruptError end it."""
+    """A connected client with negotiated versions. Not thread-safe; unusable after an error."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
@@ -40,9 +40,9 @@ class WireClient(AbstractContextManager["WireClient"]):
             raise RuntimeError("the broker is older than this benchmark")
 
     def first_bytes_s(self, topic_id: UUID, offset: int) -> float:
-        """Seconds from a Fetch of one partition to the first bytes of its answer.
+        """Return the seconds from a Fetch of one partition to the first bytes of the response.
 
-        Raises RuntimeError if the answer has no records.
+        Raises RuntimeError if the response has no records, OSError, CorruptError.
         """
         partition = FetchPartition(
             partition=0, fetch_offset=offset, partition_max_bytes=FETCH_BYTES
@@ -75,7 +75,7 @@ class WireClient(AbstractContextManager["WireClient"]):
         self.close()
 
     def _exchange(self, request: bytes) -> tuple[Message, float]:
-        """The answer, and the seconds until it began."""
+        """Return the response, and the seconds until it started."""
         started_s = time.monotonic()
         first_byte_s: float | None = None
         self._stream.sendall(request)

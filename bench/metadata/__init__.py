@@ -1,1 +1,1 @@
-"""`make bench-metadata`: the metadata side at ten thousand, a million and ten million segments."""
+"""Runs `make bench-metadata`: measures metadata of ten thousand to ten million segments."""

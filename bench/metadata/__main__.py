@@ -21,7 +21,7 @@ from tests.services.kafka import KafkaCluster
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _LOOKUPS = 50_000
 _HEAP_PEER_SEGMENTS = 1_000_000
-_WIDTH = 100  # of a table that goes into a file or a pipe
+_WIDTH = 100  # of a table in a file or a pipe
 
 Runs = list[dict[str, float]]
 
@@ -46,7 +46,7 @@ def main() -> int:
 def measure_metadata(
     sizes: Sequence[int], runs: int, console: Console, *, lookups: int = _LOOKUPS
 ) -> list[Measurement]:
-    """Everything for each number of segments; the console is told what comes next."""
+    """Measure each number of segments, printing the phases before they start."""
     measurements: list[Measurement] = []
     with metadata_broker() as cluster:
         for segments in sizes:

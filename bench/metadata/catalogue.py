@@ -1,8 +1,7 @@
-"""The segments that the benchmarks speak of, and the records that tell of them.
+"""Generates the benchmarks' segments and their metadata records.
 
-Partition `n % PARTITIONS` holds segments of a fixed number of offsets, one behind the other, all
-of one leader epoch. Everything follows from a segment's number, so that whoever looks one up knows
-what must be found.
+Partition `n % PARTITIONS` has consecutive segments of a fixed number of offsets, all of one leader
+epoch. A segment's number determines all of its metadata, so that a lookup can be verified.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _PARTITIONS_PER_TOPIC = 10
 _BROKERS = 20
 SEGMENT_BYTES = 64 << 20
 _NOW_MS = 1_700_000_000_000
-_AT_ONCE = 20  # segments of different partitions that are being copied at the same time
+_AT_ONCE = 20  # concurrent copies, of different partitions
 _SEGMENT_KIND = bytes((RecordKind.SEGMENT,))
 _STATES = {
     SegmentState.COPY_SEGMENT_STARTED: pb_segment.COPY_SEGMENT_STARTED,
@@ -38,14 +37,14 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class CatalogueRecord:
-    """A record and the metadata partition that it belongs to."""
+    """A record with its metadata partition."""
 
     partition: int
     record: EncodedRecord
 
 
 def user_partition(number: int) -> TopicIdPartition:
-    """The partition of a segment."""
+    """Return the partition of a segment."""
     index = number % PARTITIONS
     topic = index // _PARTITIONS_PER_TOPIC
     return TopicIdPartition(
@@ -56,17 +55,17 @@ def user_partition(number: int) -> TopicIdPartition:
 
 
 def segment_id(number: int) -> UUID:
-    """The id of a segment."""
+    """Return the id of a segment."""
     return UUID(bytes=_digest(b"segment", number))
 
 
 def start_offset(number: int) -> int:
-    """Where a segment begins."""
+    """Return the start offset of a segment."""
     return number // PARTITIONS * OFFSETS_PER_SEGMENT
 
 
 def records(segments: int) -> Iterator[CatalogueRecord]:
-    """COPY_SEGMENT_STARTED and COPY_SEGMENT_FINISHED of each segment, as several copies at once."""
+    """Yield the start and end events of each segment, in the order of concurrent copies."""
     partitions = [user_partition(number) for number in range(PARTITIONS)]
     targets = [metadata_partition(each, METADATA_PARTITIONS) for each in partitions]
     subjects = [partition_subject(each) for each in partitions]
@@ -82,7 +81,7 @@ def records(segments: int) -> Iterator[CatalogueRecord]:
 def _record(
     number: int, partition: TopicIdPartition, subject: bytes, state: SegmentState
 ) -> EncodedRecord:
-    """As `rlmm.codec.encode` writes it; made by hand, for there are millions."""
+    """Encode as `rlmm.codec.encode` does, but faster, because there are millions of records."""
     start, identity = start_offset(number), _digest(b"segment", number)
     event_id = _digest(state.name.encode(), number)
     finished = state is SegmentState.COPY_SEGMENT_FINISHED

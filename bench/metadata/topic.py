@@ -1,4 +1,4 @@
-"""The metadata topic of a real broker, filled with a catalogue."""
+"""Fills the metadata topic of a real broker with a catalogue."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TIMEOUT_S = 120.0
 
 @contextmanager
 def metadata_broker() -> Iterator[KafkaCluster]:
-    """A broker; at the end all of it is gone."""
+    """Yield a broker; remove everything in the end."""
     _BUILD.mkdir(exist_ok=True)
     with (
         TemporaryDirectory(prefix="bench-", dir=_BUILD) as directory,
@@ -32,7 +32,7 @@ def metadata_broker() -> Iterator[KafkaCluster]:
 
 
 def open_topic(bootstrap_servers: str, name: str) -> KafkaTopic:
-    """A client of a metadata topic of the catalogue's shape."""
+    """Return a client of a metadata topic with the catalogue's number of partitions."""
     return KafkaTopic({"bootstrap.servers": bootstrap_servers}, _shape(name))
 
 
@@ -41,7 +41,7 @@ def _shape(name: str) -> TopicSettings:
 
 
 def create_topic(client: Mapping[str, str], shape: TopicSettings) -> None:
-    """Create a metadata topic as the product does, and wait until all know it."""
+    """Create a metadata topic as the manager does, and wait until all brokers know it."""
     topic = KafkaTopic(client, shape)
     try:
         wait_until(
@@ -55,12 +55,12 @@ def create_topic(client: Mapping[str, str], shape: TopicSettings) -> None:
 
 
 def fill_topic(cluster: KafkaCluster, name: str, segments: int) -> None:
-    """Create the topic as the product does, and write all records of the catalogue."""
+    """Create the topic as the manager does, and write all records of the catalogue."""
     create_topic({"bootstrap.servers": cluster.bootstrap_servers}, _shape(name))
     producer = Producer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
-            "enable.idempotence": True,  # or a retry could put a record into the log twice
+            "enable.idempotence": True,  # otherwise a retry can write a record twice
             "linger.ms": 20,
             "log_level": 3,
         }

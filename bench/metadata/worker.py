@@ -1,4 +1,4 @@
-"""What is measured runs in a process of its own, whose memory is then its own too.
+"""Runs one measurement in a process of its own, so that its memory is not shared.
 
 `python -m bench.metadata.worker TASK JSON` prints one JSON object of figures.
 """
@@ -34,7 +34,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
 _BATCH = FollowerSettings().max_records_per_step
 _POLL_MS = 500
-_WARM_UP = 20_000  # until what a look-up always needs is in memory
+_WARM_UP = 20_000  # until the parts that every lookup needs are in memory
 _IDLE_WINDOW_S, _IDLE_SHARE = 1.0, 0.1
 _SEED = 405
 _LOOKED_UP_AGAIN, _TIMES_AGAIN = 10_000, 5
@@ -44,7 +44,7 @@ Figures = Mapping[str, float]
 
 
 def consume(topic_name: str, bootstrap_servers: str, segments: int) -> Figures:
-    """Read the topic and do nothing with it."""
+    """Read the topic without folding."""
     _use_one_core()
     topic = open_topic(bootstrap_servers, topic_name)
     topic.assign(dict.fromkeys(range(catalogue.METADATA_PARTITIONS), ReadPosition(offset=0)))
@@ -57,12 +57,12 @@ def consume(topic_name: str, bootstrap_servers: str, segments: int) -> Figures:
 
 
 def fold(topic_name: str, bootstrap_servers: str, segments: int, directory: str) -> Figures:
-    """Read the topic into an empty cache."""
+    """Fold the topic into an empty cache."""
     _use_one_core()
     topic = open_topic(bootstrap_servers, topic_name)
     cache = MetadataCache(RocksDbStore(Path(directory)))
     applier = Applier(topic, cache, Progress())
-    cache.expect(much_is_written=True)  # as the follower does, which reads so until it is ready
+    cache.expect(much_is_written=True)  # as the follower does until it is ready
     topic.assign(dict.fromkeys(range(catalogue.METADATA_PARTITIONS), ReadPosition(offset=0)))
     count, cpu_s, started_s = 0, _cpu_s(), time.monotonic()
     while count < 2 * segments:
@@ -86,14 +86,14 @@ def fold(topic_name: str, bootstrap_servers: str, segments: int, directory: str)
 
 
 def look_up(segments: int, directory: str, lookups: int) -> Figures:
-    """Open the cache, look one segment up; then many at random, its files in the page cache."""
+    """Open the cache and look one segment up; then many, with the files in the page cache."""
     started_s = time.monotonic()
     cache = MetadataCache(RocksDbStore(Path(directory)))
     cache.positions()
     _find(cache.finished_segment, segments // 2)
     opened_s = time.monotonic() - started_s
     _until_idle_s()
-    for table in Path(directory).glob("*.sst"):  # warm: what is not in memory is the system's
+    for table in Path(directory).glob("*.sst"):  # warm the page cache
         table.read_bytes()
     find = cache.finished_segment
     figures = _look_up_at_random(find, segments, lookups)
@@ -105,7 +105,7 @@ def look_up(segments: int, directory: str, lookups: int) -> Figures:
 
 
 class _HeapMap:
-    """What a process that keeps all metadata on its heap has: a sorted list per leader epoch."""
+    """All metadata on a process's heap: a sorted list per leader epoch."""
 
     def __init__(self) -> None:
         self._starts: dict[tuple[object, int], list[int]] = {}
@@ -130,7 +130,7 @@ class _HeapMap:
 
 
 def heap_map(segments: int, lookups: int) -> Figures:
-    """The same catalogue as Python objects in dicts, from records in memory."""
+    """Look up the same catalogue as Python objects in dicts, from records in memory."""
     heap, count, seconds = _HeapMap(), 0, 0.0
     for each in catalogue.records(segments):
         started_s = time.perf_counter()
@@ -151,7 +151,7 @@ def _look_up_at_random(find: Callable[..., Any], segments: int, lookups: int) ->
 
 
 def _again(find: Callable[..., Any], segments: int) -> dict[str, float]:
-    """Look up what was looked up before: as few segments as a block cache holds."""
+    """Look up the same segments several times: few enough for a block cache."""
     numbers = [random.Random(_SEED).randrange(segments) for _ in range(_LOOKED_UP_AGAIN)]
     for number in numbers:
         _find(find, number)
@@ -160,7 +160,7 @@ def _again(find: Callable[..., Any], segments: int) -> dict[str, float]:
 
 
 def _and_read(find: Callable[..., Any]) -> Callable[..., Any]:
-    """Look-ups whose callers read all that is found."""
+    """Return a lookup that also reads all fields of what it finds."""
 
     def found_and_read(*arguments: object) -> object:
         found = find(*arguments)
@@ -181,7 +181,7 @@ def _percentiles(times_us: Sequence[float]) -> dict[str, float]:
 
 
 def _find(find: Callable[..., Any], number: int) -> float:
-    """Seconds for finding a segment by an offset in its middle; it must be the right one."""
+    """Return the seconds to find a segment by an offset in its middle; require the right one."""
     partition = catalogue.user_partition(number)
     offset = catalogue.start_offset(number) + catalogue.OFFSETS_PER_SEGMENT // 2
     started_s = time.perf_counter()
@@ -193,12 +193,12 @@ def _find(find: Callable[..., Any], number: int) -> float:
 
 
 def _use_one_core() -> None:
-    """This thread, and all that begin from now on."""
+    """Bind this thread, and those that it starts, to one core."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 def _until_idle_s() -> float:
-    """Seconds until RocksDB's threads have merged what was written, and use no processor."""
+    """Return the seconds until RocksDB's compaction threads are idle."""
     started_s, used_s = time.monotonic(), -1.0
     while (now_s := _cpu_s()) - used_s > _IDLE_SHARE * _IDLE_WINDOW_S:
         used_s = now_s

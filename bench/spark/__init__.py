@@ -1,1 +1,1 @@
-"""Benchmarks of the Spark jobs."""
+"""Measures the Spark jobs."""

@@ -30,9 +30,10 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSizes:
-    """How much is measured: `real_objects` are those of an S3 server that is audited.
+    """The sizes of the benchmarks; `real_objects` are those of the audited S3 server.
 
-    `read_bytes` and `export_bytes` take ten seconds or more, the shortest on two cores.
+    Reads of `read_bytes` and exports of `export_bytes` take ten seconds or more, at the least on
+    two cores.
     """
 
     read_bytes: int = 3000 * _MIB
@@ -45,7 +46,7 @@ class SparkSizes:
 
     @classmethod
     def short(cls) -> SparkSizes:
-        """A tenth, which does with minutes."""
+        """Return about a tenth, which takes minutes."""
         return cls(
             read_bytes=100 * _MIB,
             export_bytes=250 * _MIB,
@@ -63,7 +64,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=_BENCHMARKS, default=_BENCHMARKS)
     parser.add_argument("--segments", type=int, nargs="+", help="of the audits")
     options = parser.parse_args()
-    # Python workers, which Spark starts, look for the store's credentials here.
+    # Spark's Python workers read the store's credentials from the environment.
     os.environ.update({**credentials_environment(), "PYSPARK_PYTHON": sys.executable})
     console = Console()
     sizes = SparkSizes.short() if options.short else SparkSizes()
@@ -72,7 +73,7 @@ def main() -> int:
     measurements: list[Measurement] = []
     for name in options.only:
         measured = _BENCHMARKS[name](sizes, console)
-        print_table(measured, console)  # should the next one fail, this is known
+        print_table(measured, console)  # at once, in case the next one fails
         measurements += measured
     if options.out is not None:
         write_json(measurements, options.out)
@@ -105,7 +106,7 @@ def _exporting(sizes: SparkSizes, console: Console) -> list[Measurement]:
 def _stored_topic(
     sizes: SparkSizes, total_bytes: int, console: Console
 ) -> Iterator[tuple[ReadTopics, Path]]:
-    """A topic of which all rolled segments are stored, and a directory for files."""
+    """Yield a topic with all rolled segments stored, and a directory for files."""
     dataset_sizes = BenchSizes(
         total_bytes=total_bytes,
         segment_bytes=16 * _MIB,

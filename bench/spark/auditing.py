@@ -1,6 +1,6 @@
-"""The audit of a catalogue: over a listing that is made up, and over a real S3 server.
+"""Measures the audit of a catalogue, with a generated listing and with a real S3 server.
 
-An audit runs in a process of its own, whose memory is then its own too:
+An audit runs in a process of its own, so that its memory is not shared:
 `python -m bench.spark.auditing JSON` prints one JSON object of figures.
 """
 
@@ -48,7 +48,7 @@ Figures = Mapping[str, float]
 
 
 def measure_auditing(cluster: KafkaCluster, sizes: Sequence[int]) -> list[Measurement]:
-    """Each number of segments on two cores, the smallest on one too."""
+    """Audit each number of segments on two cores, and the smallest one also on one core."""
     measurements: list[Measurement] = []
     for segments in sizes:
         topic = prepare(cluster, segments)
@@ -61,7 +61,7 @@ def measure_auditing(cluster: KafkaCluster, sizes: Sequence[int]) -> list[Measur
 
 
 def measure_real_store(cluster: KafkaCluster, server: S3Server, objects: int) -> list[Measurement]:
-    """The same over as many objects of an S3 server, all of which are there."""
+    """Audit a real S3 server with `objects` objects, of which none is missing."""
     segments = objects // _OBJECTS_PER_SEGMENT
     topic = prepare(cluster, segments)
     put_objects(server, segments)
@@ -76,7 +76,7 @@ def measure_real_store(cluster: KafkaCluster, server: S3Server, objects: int) ->
 
 
 def prepare(cluster: KafkaCluster, segments: int) -> str:
-    """A metadata topic that knows so many segments; its name."""
+    """Fill a metadata topic with `segments` segments; return its name."""
     topic = f"audited-{segments}"
     fill_topic(cluster, topic, segments)
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
@@ -96,7 +96,7 @@ def prepare(cluster: KafkaCluster, segments: int) -> str:
 
 
 def put_objects(server: S3Server, segments: int) -> None:
-    """The objects of so many segments in a bucket of its own, as sparse files of the server's."""
+    """Create the objects of `segments` segments in a bucket, as sparse files of the server."""
     server.create_bucket(_BUCKET)
     directory = server.bucket_directory(_BUCKET)
     for number in range(segments):
@@ -134,7 +134,7 @@ def _measurements(name: str, segments: int, figures: Figures) -> list[Measuremen
 def audit(
     spark: SparkSession, *, segments: int, topic: str, servers: str, endpoint: str = ""
 ) -> Figures:
-    """Read the metadata, list, compare, settle. RuntimeError if the findings are not the right."""
+    """Read the metadata, list, compare, settle. Raises RuntimeError for unexpected findings."""
     options = {
         "bootstrap.servers": servers,
         "rlmm.config.remote.log.metadata.topic.name": topic,
@@ -149,7 +149,7 @@ def audit(
     open_it = partial(open_metadata, connection, timeout_ms=_TIMEOUT_MS)
     settings = AuditSettings(grace_ms=0, objects_per_range=20_000, verify_checksums=False)
     store = connection.store if endpoint else GeneratedStore.of(segments, connection.store)
-    spark.range(1).count()  # Spark's own start is not the audit's
+    spark.range(1).count()  # starts Spark before the measurement
     start = time.monotonic()
     result = Audit(spark, store, open_it, settings, SystemClock()).run()
     seconds = time.monotonic() - start
@@ -161,14 +161,14 @@ def audit(
 
 
 def _peak_resident_bytes() -> int:
-    """Of this program: what the system says of resources counts the one that started it too."""
+    """Return the peak of this program; getrusage would include the program that started it."""
     status = Path("/proc/self/status").read_text()
     (line,) = [each for each in status.splitlines() if each.startswith("VmHWM:")]
     return int(line.split()[1]) * 1024
 
 
 def main() -> int:
-    """Audit as the command line says, on so many cores."""
+    """Audit as the command line says."""
     arguments = json.loads(sys.argv[1])
     with (
         TemporaryDirectory(prefix="bench-") as scratch,

@@ -1,4 +1,4 @@
-"""`rlm-export`'s job over the store; its peer is Spark's Kafka source that writes Parquet."""
+"""Measures `rlm-export`'s job, compared with Spark's Kafka source writing Parquet."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _FILE_BYTES = 128 << 20
 def measure_exporting(
     spark: SparkSession, topics: ReadTopics, scratch: Path, *, runs: int, cores: int
 ) -> list[Measurement]:
-    """Export all that is stored, from either side in turn; the first time of each is not counted.
+    """Export all stored records by both in alternating runs, after an unmeasured run of each.
 
-    Planning, manifest and the move of the files are part of the job's time.
+    The time includes planning, the manifest and the move of the files.
     """
     output = scratch / "exported"
     rows, _ = _exported(spark, topics, output)
@@ -51,7 +51,7 @@ def measure_exporting(
 
 
 def _exported(spark: SparkSession, topics: ReadTopics, output: Path) -> tuple[int, float]:
-    """How many records, in how many seconds. All records lie from offset 0 on, without gaps."""
+    """Return the number of records and the seconds. Offsets start at 0, without gaps."""
     shutil.rmtree(output, ignore_errors=True)
     options = {
         "config": str(topics.configuration),
@@ -66,7 +66,7 @@ def _exported(spark: SparkSession, topics: ReadTopics, output: Path) -> tuple[in
 
 
 def _written(spark: SparkSession, topics: ReadTopics, output: Path, rows: int, cores: int) -> float:
-    """How many seconds Spark takes to write the first `rows` records of the broker."""
+    """Return Spark's seconds to write the broker's first `rows` records."""
     shutil.rmtree(output, ignore_errors=True)
     local = records_of_broker(spark, topics, end_offset=rows, cores=cores)
     start = time.monotonic()

@@ -1,6 +1,6 @@
-"""A store that has the objects of a catalogue without having any: it makes up its listing.
+"""Simulates a store with the objects of a catalogue by a generated listing.
 
-One object is away, and one is there that nobody knows, so that an audit has something to find.
+One segment's objects are missing, and one object is foreign, so that an audit has findings.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _WRITTEN_MS = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedStore(StoreConnection):
-    """Where such a store is: on every executor."""
+    """The connection to such a store, which exists on every executor."""
 
     segments: int
 
     @classmethod
     def of(cls, segments: int, unopened: StoreConnection) -> GeneratedStore:
-        """Of so many segments, in place of a store that is never opened."""
+        """Return a store of `segments` segments; the settings of `unopened` are never used."""
         return cls(settings=unopened.settings, key_prefix=unopened.key_prefix, segments=segments)
 
     def open_chunks(self) -> ChunkStorage:
@@ -47,7 +47,7 @@ class _GeneratedStorage(MemoryChunkStorage):
         }
         for start in sorted(prefixes):
             if start + "~" < after:
-                continue  # all of the partition is before
+                continue  # all of the partition's names are before `after`
             for number in range(prefixes[start], self._segments, catalogue.PARTITIONS):
                 base = f"{start}{catalogue.start_offset(number):020}"
                 if number != _AWAY and base + "~" > after:

@@ -1,4 +1,4 @@
-"""The data source over the store beside Spark's Kafka source over the broker: the same records."""
+"""Measures the data source over the store, compared with Spark's Kafka source over the broker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLUMNS = "key,value,topic,partition,offset,timestamp,timestampType"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTopics:
-    """A topic as the store has it, and one with the same records as the broker has them."""
+    """A stored topic, and a topic with the same records on the broker."""
 
     servers: str
     configuration: Path
@@ -29,7 +29,7 @@ class ReadTopics:
 def measure_reading(
     spark: SparkSession, topics: ReadTopics, *, runs: int, cores: int
 ) -> list[Measurement]:
-    """Read all that is stored, from either side in turn; the first time of each is not counted."""
+    """Read all stored records by both in alternating runs, after an unmeasured run of each."""
     register(spark)
     stored = (
         spark.read.format("rlm")
@@ -62,7 +62,7 @@ def measure_reading(
 def records_of_broker(
     spark: SparkSession, topics: ReadTopics, *, end_offset: int, cores: int
 ) -> DataFrameReader:
-    """The peer: Spark's Kafka source of the same records, by a task for each core."""
+    """Return the peer: Spark's Kafka source of the same records, with a task per core."""
     return (
         spark.read.format("kafka")
         .option("kafka.bootstrap.servers", topics.servers)

@@ -1,4 +1,4 @@
-"""The repair job beside a plain loop of DeleteObjects over as many keys, in the same bucket."""
+"""Measures the repair job, compared with a plain loop of DeleteObjects in the same bucket."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def measure_repairing(
     dead_letters: int,
     runs: int,
 ) -> list[Measurement]:
-    """In turns delete as many objects plainly, and repair that many letters.
+    """Delete objects plainly and repair as many dead letters, in alternating runs.
 
-    Spark's own start is what a query of one letter takes in the same session, after another one
-    that started its Python workers and is not counted.
+    Spark's start time is that of a query of one dead letter, after an unmeasured query that starts
+    the Python workers of the session.
     """
     server.create_bucket(_BUCKET)
     _repair(spark, cluster, server, scratch, "repair-warm", _WARMING_DEAD_LETTERS)
@@ -94,7 +94,7 @@ def _delete_plainly(server: S3Server, prefix: str, dead_letters: int) -> float:
 
 
 def _put_objects(server: S3Server, segments: Sequence[RemoteLogSegmentMetadata]) -> None:
-    """As files of the server's."""
+    """Create the objects as files of the server."""
     for segment in segments:
         for stored in segment.objects:
             path = server.bucket_directory(_BUCKET) / stored.key
@@ -139,7 +139,7 @@ def _repair(
     kafka = connector_options(connection.client, {})
     with open_snapshot(connection, timeout_ms=60_000) as metadata:
         job = RepairJob(spark, connection, settings, kafka, metadata)
-        os.sync()  # what filling left to be written is no part of it
+        os.sync()  # the job must not wait for earlier writes
         start = time.monotonic()
         job.run()
         seconds = time.monotonic() - start
@@ -153,7 +153,7 @@ def _write_records(
     dead_letter_topic: str,
     segments: Sequence[RemoteLogSegmentMetadata],
 ) -> None:
-    """The partitions' claims, the two steps of each segment, and its letter."""
+    """Write the partitions' claims, each segment's two events, and its dead letter."""
     shape = TopicSettings(
         name=connection.metadata_topic, partition_count=_METADATA_PARTITIONS, replication_factor=1
     )
@@ -188,10 +188,10 @@ def _write_event(producer: Producer, topic: str, event: Event) -> None:
 
 
 def _segments(topic: str, count: int) -> list[RemoteLogSegmentMetadata]:
-    """One for each letter, of two objects.
+    """Return a segment of two objects for each dead letter.
 
-    Of many partitions, whose objects are in directories of their own: within one, the server's file
-    system deletes one at a time, whoever asks.
+    The segments are of many partitions, with their objects in different directories. Within one
+    directory, the server's file system deletes one file at a time.
     """
     topic_id = uuid4()
     partitions = [

@@ -1,4 +1,4 @@
-"""The Spark session that is measured."""
+"""Opens the measured Spark session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.services.spark_jars import connector_jars
 
 @contextmanager
 def bench_session(scratch: Path, cores: int) -> Iterator[SparkSession]:
-    """On so many cores of this machine; its files are below `scratch`."""
+    """Yield a session on `cores` cores of this machine; its files are below `scratch`."""
     spark = (
         SparkSession.builder.appName("bench")
         .config("spark.master", f"local[{cores}]")

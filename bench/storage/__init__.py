@@ -1,1 +1,1 @@
-"""The S3 store beside plain clients of the same server. Run `python -m bench.storage`."""
+"""Compares the S3 store with plain clients of one server. Run `python -m bench.storage`."""

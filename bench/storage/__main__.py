@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def measure_storage(sizes: BenchSizes, console: Console) -> list[Measurement]:
-    """Every benchmark over one set of data; the console is told what comes next."""
+    """Run every benchmark over one data set, printing the phases before they start."""
     console.print(f"producing {sizes.total_bytes >> 20} MiB")
     with storage_stage(sizes) as stage:
         console.print(f"copying, {sizes.runs} runs of each way")

@@ -1,4 +1,4 @@
-"""Copying segments to S3, beside plain clients that upload the same files."""
+"""Measures copies of segments to S3, compared with plain clients that upload the same files."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SAMPLE_S = 0.005
 
 
 def layouts() -> dict[str, SegmentLayout]:
-    """The layouts that can be written, with their defaults."""
+    """Return the layouts that copies can write, with their defaults."""
     return {"raw": RawLayout(), "block_v1": BlockV1Layout(block_bytes=64 << 20)}
 
 
 def storage_manager(stage: StorageStage, layout: SegmentLayout) -> SegmentStorageManager:
-    """The product's, over the server."""
+    """Return the manager's storage over the server."""
     return SegmentStorageManager(
         storage=stage.storage(), keys=ObjectKeys(prefix=""), layouts=(layout,)
     )
@@ -38,7 +38,7 @@ def storage_manager(stage: StorageStage, layout: SegmentLayout) -> SegmentStorag
 def copy_all(
     stage: StorageStage, manager: SegmentStorageManager, *, at_once: int
 ) -> tuple[float, list[RemoteLogSegmentMetadata]]:
-    """Copy every segment; the seconds, and what was stored."""
+    """Copy every segment; return the seconds, and the stored segments."""
     copier = SegmentCopier(
         source=stage.dataset.source(),
         storage=manager,
@@ -53,7 +53,7 @@ def copy_all(
 
 
 def measure_copying(stage: StorageStage) -> list[Measurement]:
-    """Throughput of all ways, and the ratio to the fastest plain one, run by run."""
+    """Return the throughput of all ways, and ratios to the fastest plain one, run by run."""
     found = []
     for at_once, label in ((AT_ONCE, f"×{AT_ONCE}"), (1, "×1")):
         ways = _ways(stage, at_once)
@@ -102,7 +102,7 @@ def _copied_s(stage: StorageStage, layout: SegmentLayout, at_once: int) -> float
 
 
 def measure_requests_and_memory(stage: StorageStage) -> list[Measurement]:
-    """What 1 GiB costs in requests, and ten copies at once in memory."""
+    """Return the requests per GiB, and the memory of ten concurrent copies."""
     stage.sent.clear()
     with closing(storage_manager(stage, RawLayout())) as manager, _peak_rss() as peak:
         copy_all(stage, manager, at_once=10)
@@ -116,7 +116,7 @@ def measure_requests_and_memory(stage: StorageStage) -> list[Measurement]:
 
 @contextmanager
 def _peak_rss() -> Iterator[Callable[[], int]]:
-    """How much this process's resident memory grew at most within the block."""
+    """Yield a function that returns the maximum growth of resident memory within the block."""
     process = psutil.Process()
     before = process.memory_info().rss
     samples = [before]

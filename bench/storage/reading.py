@@ -1,4 +1,4 @@
-"""Reading segments back from S3: in order, and in small pieces at random."""
+"""Measures reads of segments from S3: in order, and small ranges at random."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Read = Callable[[_Range], bytes]
 
 
 def measure_reading(stage: StorageStage) -> list[Measurement]:
-    """All ways in turns, of what one copy in each layout left."""
+    """Measure all ways in alternating runs, reading one copy in each layout."""
     with ExitStack() as stack:
         ways: dict[str, _Read] = {}
         stored: dict[str, list[RemoteLogSegmentMetadata]] = {}

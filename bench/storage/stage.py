@@ -1,4 +1,4 @@
-"""What the storage benchmarks run on: rolled segments of a real broker, and a real S3 server."""
+"""Runs what the storage benchmarks need: rolled segments of a real broker, and an S3 server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageStage:
-    """Segments as files and as the product sees them; the server; requests sent by the product."""
+    """The segments as files and as a local log, the server, and the requests that were sent."""
 
     dataset: Dataset
     log: LocalLog
@@ -43,17 +43,17 @@ class StorageStage:
         return sum(segment.size_bytes for segment in self.log.rolled)
 
     def files(self) -> list[Path]:
-        """The rolled segments' files, in order."""
+        """Return the rolled segments' files, in order."""
         directory = self.dataset.cluster.broker.log_dirs[0] / f"{TOPIC}-0"
         return [directory / f"{each.offsets.start_offset:020d}.log" for each in self.log.rolled]
 
     def storage(self) -> S3ChunkStorage:
-        """The product's store with its default settings."""
+        """Return the S3 store of `rlm` with its default settings."""
         settings = S3Settings(bucket=BUCKET, endpoint_url=self.server.url, path_style=True)
         return S3ChunkStorage(S3Bucket(settings, observe=lambda name: self.sent.update([name])))
 
     def boto3_client(self) -> Any:  # noqa: ANN401 - boto3 makes its clients' classes at run time
-        """As one would make it for speed: the payload is not signed."""
+        """Return a client with fast settings: the payload is not signed."""
         config = Config(
             s3={"addressing_style": "path", "payload_signing_enabled": False},
             max_pool_connections=64,
@@ -61,7 +61,7 @@ class StorageStage:
         return boto3.session.Session().client("s3", endpoint_url=self.server.url, config=config)
 
     def obstore(self) -> S3Store:
-        """Rust's object_store."""
+        """Return a store of Rust's object_store."""
         return S3Store(
             BUCKET,
             endpoint=self.server.url,
@@ -70,7 +70,7 @@ class StorageStage:
         )
 
     def empty(self) -> None:
-        """Remove every object, and have the disk be idle."""
+        """Remove every object, and wait until the disk is idle."""
         client = self.boto3_client()
         for page in client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
             keys = [{"Key": found["Key"]} for found in page.get("Contents", ())]
@@ -81,7 +81,7 @@ class StorageStage:
 
 @contextmanager
 def storage_stage(sizes: BenchSizes) -> Iterator[StorageStage]:
-    """All of it, gone at the end."""
+    """Yield the ready stage; remove everything in the end."""
     os.environ.update(credentials_environment())
     with produced_dataset(sizes) as dataset, S3Server(dataset.scratch / "s3") as server:
         server.create_bucket(BUCKET)
@@ -90,7 +90,7 @@ def storage_stage(sizes: BenchSizes) -> Iterator[StorageStage]:
 
 
 def plain_uploads(stage: StorageStage) -> dict[str, Callable[[Path], object]]:
-    """One upload of a file by each plain client, under the file's name."""
+    """Return an upload of a file by each plain client, under the file's name."""
     client, store = stage.boto3_client(), stage.obstore()
     transfer = TransferConfig(multipart_threshold=16 << 20, multipart_chunksize=16 << 20)
 
@@ -107,7 +107,7 @@ def plain_uploads(stage: StorageStage) -> dict[str, Callable[[Path], object]]:
 
 
 def run_all(work: Callable[[Any], object], things: list[Any], *, at_once: int) -> float:
-    """Seconds for all of them."""
+    """Return the seconds for all of `things`."""
     started = time.perf_counter()
     with ThreadPoolExecutor(at_once) as pool:
         for _ in pool.map(work, things):
