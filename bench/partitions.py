@@ -1,4 +1,4 @@
-"""Measures how fast `rlm run` stores a backlog of 1, 4 and 16 partitions, and a new segment.
+"""Measures the throughput of `rlm run` for 1, 4 and 16 partitions, and its delay after a roll.
 
 Each partition count has the same bytes in segments of the same size, and the counts alternate. The
 broker's writes are synced before, so that the fsyncs of copies do not wait for them. The time of

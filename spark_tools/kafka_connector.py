@@ -1,6 +1,6 @@
 """Translates the Kafka client's settings between Java's names (Spark) and librdkafka's. Pure.
 
-Settings without a counterpart in Java come as `kafka.*` keys, which are passed on and override.
+The user's `kafka.*` keys for Spark's connector are passed on and override translated settings.
 """
 
 from __future__ import annotations

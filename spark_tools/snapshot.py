@@ -188,7 +188,7 @@ def open_snapshot(
 ) -> Iterator[MetadataSnapshot]:
     """Read the metadata topic to its current end.
 
-    Records that `store` already has are not read again; it is closed in the end. Raises
+    Records that `store` already has are not read again; the snapshot closes it. Raises
     InvalidConfigError if there is no such topic or the cluster does not answer in time.
     """
     shape = _found_shape(connection, timeout_ms)

@@ -108,7 +108,7 @@ class Readers:
 
     @contextmanager
     def running(self, way: Way) -> Iterator[Callable[[], bool]]:
-        """Read that way once in the background; yield a function that returns if it is running."""
+        """Read that way once in the background; yield a function that returns whether it runs."""
         reading = self._submit(way)
         yield lambda: not all(each.done() for each in reading)
         for each in reading:

@@ -32,8 +32,7 @@ _MIB = 1 << 20
 class SparkSizes:
     """The sizes of the benchmarks; `real_objects` are those of the audited S3 server.
 
-    Reads of `read_bytes` and exports of `export_bytes` take ten seconds or more, at the least on
-    two cores.
+    A read of `read_bytes` or an export of `export_bytes` takes at least ten seconds on two cores.
     """
 
     read_bytes: int = 3000 * _MIB

@@ -183,7 +183,7 @@ def hulls(files: Iterable[FileRange]) -> Mapping[TopicIdPartition, OffsetRange]:
 def _within(
     pieces: Iterable[Piece], partition: TopicIdPartition, offsets: OffsetRange
 ) -> tuple[SegmentPiece | Hole, ...]:
-    """Return the parts of a partition's stored pieces and holes that are within a range."""
+    """Return the parts of a partition's pieces within a range, without brokers' pieces."""
     return tuple(
         replace(piece, offsets=piece.offsets.intersection(offsets))
         for piece in pieces

@@ -71,7 +71,7 @@ class Planner:
         self._leases = leases
 
     def tasks(self, options: ReadOptions) -> list[Task]:
-        """Return all tasks, as of now; their segments stay stored for `lease_ms`.
+        """Return all current tasks; their segments stay stored for `lease_ms`.
 
         Raises NotFoundError for offsets that are not stored, RetriableError if a lease is refused.
         """
@@ -199,7 +199,7 @@ def plan_tasks(
 
 
 def require_readable(connection: ClusterConnection, options: ReadOptions) -> None:
-    """Raise InvalidConfigError if a topic, the metadata topic or the store does not answer."""
+    """Raise InvalidConfigError unless topics, metadata topic and store are there and answer."""
     _find_chosen(connection.client, options)
     metadata_topic = connection.metadata_topic
     try:

@@ -86,7 +86,7 @@ def in_one_line(summaries: Collection[PartitionSummary]) -> str:
 
 
 def readable_size(size_bytes: int) -> str:
-    """Format the size with a unit and at most one decimal place."""
+    """Format the size with a unit and at most one decimal."""
     size = float(size_bytes)
     for unit in _UNITS[:-1]:
         if size < _KIB:

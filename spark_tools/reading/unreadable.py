@@ -17,8 +17,8 @@ _log = logging.getLogger(__name__)
 def may_be_left_out(error: TieredStorageError, mode: Mode) -> bool:
     """Return whether the task continues without the unreadable offsets.
 
-    DROPMALFORMED omits silently, and therefore only permanent losses: Spark retries a task after a
-    temporary error.
+    DROPMALFORMED leaves no trace in the rows, so it omits only permanent losses. Spark retries a
+    task after a temporary error.
     """
     if mode is Mode.DROPMALFORMED:
         return isinstance(error, NotFoundError | CorruptError)

@@ -63,7 +63,7 @@ class RepairSettings:
 
 
 class RepairJob:
-    """Repairs the dead letters, once. `kafka` are the options of Spark's connector."""
+    """Repairs the dead letters of one topic. `kafka` are the options of Spark's connector."""
 
     def __init__(
         self,

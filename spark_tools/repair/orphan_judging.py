@@ -20,7 +20,7 @@ from spark_tools.repair.proof import Decision, Judgement, MetadataSource
 from spark_tools.snapshot import MetadataSnapshot
 
 SIGHTING_MAX_AGE_MS = 7 * 86_400_000
-"""Only an audit knows whether segments with an orphan's offsets are lost or damaged."""
+"""The maximum age of an audit: only it checks that an orphan's offsets are stored intact."""
 
 _REMEMBERED_PARTITIONS = 64
 

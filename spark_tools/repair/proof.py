@@ -1,8 +1,8 @@
 """Decides whether a dead letter's objects may be deleted: only the metadata is proof. Pure.
 
 A dead letter may be old, replayed or forged. Its objects are deleted if the metadata records the
-segment's deletion as started or finished. If the metadata does not know the segment, it must prove
-a purge: read completely, from the dead letter's topic, beyond its DELETE_SEGMENT_STARTED.
+segment's deletion as started or finished. If the metadata does not know the segment, it must be
+complete, from the dead letter's topic, and read beyond the segment's DELETE_SEGMENT_STARTED.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class SegmentStreamReader(DataSourceStreamReader):
     def latestOffset(  # noqa: N802 - Spark's name
         self, start: StreamOffsets | None = None, limit: object = None
     ) -> StreamOffsets:
-        """Return the end of the next batch; before Spark 4.2, from the last start or end read."""
+        """Return the next batch's end; before Spark 4.2, `start` is the last batch's end."""
         is_limited = limit is not None and not isinstance(limit, ReadAllAvailable)
         limits = self._options.limits if is_limited else NO_LIMITS
         started = self._reached if start is None else start

@@ -1,7 +1,7 @@
 """Decodes Avro: schemas become Arrow types; fastavro decodes with Avro's schema resolution.
 
-Types are those of Spark's `from_avro`. A union with null becomes its other member, one of int and
-long a bigint, one of float and double a double, and any other a struct of `member0`, `member1`, ….
+Types are those of Spark's `from_avro`. A union with null becomes its other member. One of int and
+long becomes a bigint, one of float and double a double, any other a struct of `member0`, ….
 Types that Spark lacks (times of day, nanoseconds, durations, UUIDs) keep their underlying type.
 """
 
