@@ -132,7 +132,7 @@ def _by_arrow(
 ) -> list[WrittenFiles]:
     task = partial(_write_with_arrow, directory=directory, codec=codec, work=work)
     rows = _tasks(spark, ranges).mapInArrow(partial(_each, ranges, task), "outcome binary")
-    return [pickle.loads(row["outcome"]) for row in rows.collect()]  # noqa: S301 - our own task's
+    return [pickle.loads(row["outcome"]) for row in rows.collect()]  # noqa: S301 - written by this job
 
 
 def _tasks(spark: SparkSession, ranges: Sequence[FileRange]) -> DataFrame:
@@ -197,7 +197,7 @@ def _by_spark(
         writer.parquet(files.full_path(attempt))
     names = _names_by_task(files, attempt)
     return [
-        replace(pickle.loads(outcomes.value[number]), names=tuple(names.get(number, ())))  # noqa: S301 - our own task's
+        replace(pickle.loads(outcomes.value[number]), names=tuple(names.get(number, ())))  # noqa: S301 - written by this job
         for number in range(len(ranges))
         if number in outcomes.value
     ]

@@ -139,7 +139,6 @@ def _find_in_batch(  # noqa: C901, PLR0912 - a call per number would take ten ti
     for _ in range(batch[_COUNT]):
         # Fast path for nearly all records: short numbers, no headers. Inlined, because one call
         # with an array as argument takes longer than all six numbers.
-        # that is given an array takes longer than the six numbers.
         cursor, end, time_delta, delta, field = position, batch[_END], 0, 0, 0
         while field < _FIELDS and cursor < end:
             byte = np.int64(data[np.uint64(cursor)])
