@@ -53,7 +53,8 @@ class RunReport:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        assert report.when is not None
+        if report.when not in self._phases:  # of a test whose worker crashed, xdist's own report
+            return
         self._phases[report.when][report.nodeid] += report.duration
         for kind, value in report.user_properties:
             if kind == _PROPERTY and isinstance(value, list | tuple):
