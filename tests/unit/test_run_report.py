@@ -36,21 +36,10 @@ _FIRST = "def test_first(topic): pass\ndef test_second(topic): threading.Event()
 def test_report_when_tests_share_a_fixture_then_its_time_is_apart_from_theirs(
     tmp_path: Path, workers: str
 ) -> None:
-    level = tmp_path / "tests" / "e2e"
-    level.mkdir(parents=True)
-    (tmp_path / "conftest.py").write_text(_CONFTEST)
-    (level / "test_one.py").write_text(f"import threading\n{_FIRST}")
-    own = {name: text for name, text in os.environ.items() if "PYTEST" not in name}
+    done = _run(tmp_path, f"import threading\n{_FIRST}", workers=workers)
 
-    printed = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", workers, "-p", "no:randomly", "tests"],
-        cwd=tmp_path,
-        env={**own, "PYTHONPATH": str(CHECKOUT)},
-        capture_output=True,
-        text=True,
-        timeout=60.0,
-        check=True,
-    ).stdout
+    assert done.returncode == 0
+    printed = done.stdout
 
     seconds = r" +([0-9.]+) s"
     levels = re.search(rf"^{seconds * 3} +2  e2e$", printed, re.MULTILINE)
@@ -64,3 +53,34 @@ def test_report_when_tests_share_a_fixture_then_its_time_is_apart_from_theirs(
     assert [name for _, name in fixtures] == ["broker", "topic"]
     assert [name for _, name in tests] == ["test_second", "test_first"]
     assert float(tests[1][0]) < float(fixtures[0][0])
+
+
+def test_report_when_a_worker_crashes_then_the_other_tests_run_and_are_in_it(
+    tmp_path: Path,
+) -> None:
+    """A native library may abort the process, for one."""
+    crash = "import os\ndef test_crash(): os.abort()\ndef test_other(): pass\n"
+
+    done = _run(tmp_path, crash, workers="1")
+
+    assert "INTERNALERROR" not in done.stdout
+    assert "1 failed, 1 passed" in done.stdout
+    assert re.search(r"^FAILED .*test_one.py::test_crash - worker", done.stdout, re.MULTILINE)
+    assert re.search(r"^.* +\d  e2e$", done.stdout, re.MULTILINE)
+
+
+def _run(directory: Path, tests: str, *, workers: str) -> subprocess.CompletedProcess[str]:
+    level = directory / "tests" / "e2e"
+    level.mkdir(parents=True)
+    (directory / "conftest.py").write_text(_CONFTEST)
+    (level / "test_one.py").write_text(tests)
+    own = {name: text for name, text in os.environ.items() if "PYTEST" not in name}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n", workers, "-p", "no:randomly", "tests"],
+        cwd=directory,
+        env={**own, "PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        timeout=60.0,
+        check=False,
+    )
