@@ -86,7 +86,7 @@ def test_letter_when_key_and_value_are_too_large_then_is_no_letter(
     found = read_dead_letter(bytes(key_bytes), b"\xff" * DEAD_LETTER_MAX_BYTES)
 
     assert isinstance(found, UnreadableDeadLetter)
-    assert ("bytes are no letter" in found.reason) is is_too_large
+    assert ("bytes are no dead letter" in found.reason) is is_too_large
     assert not found.is_newer
 
 

@@ -70,7 +70,9 @@ def test_unreadable_when_it_is_too_large_then_parked_cut_off_with_its_place(
     assert (key or b"").startswith(record.key or b"")
     assert value.startswith(record.value)
     assert headers["from"] == b"letters-3@17"
-    assert headers["reason"].endswith(b" bytes are no letter; cut off here, whole at letters-3@17")
+    assert headers["reason"].endswith(
+        b" bytes are no dead letter; cut off here, whole at letters-3@17"
+    )
 
 
 def test_unreadable_when_it_fits_then_parked_as_it_is() -> None:
