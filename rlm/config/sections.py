@@ -149,7 +149,7 @@ class ManagerConfig(Section):
     copier_thread_count: Count = Field(
         default=10,
         validation_alias="remote.log.manager.copier.thread.pool.size",
-        description="Threads that copy segments: so many are copied at once at most.",
+        description="Threads that copy segments, and the most segments copied at once.",
     )
     expiration_thread_count: Count = Field(
         default=10,

@@ -105,7 +105,7 @@ def _read_partition(directory: Path) -> TopicIdPartition | None:
     try:
         topic_id = parse_partition_metadata(content, file=str(path))
     except CorruptError as error:
-        raise RetriableError("a partition's directory cannot be told", error=str(error)) from error
+        raise RetriableError("cannot read a partition's topic id", error=str(error)) from error
     return TopicIdPartition(topic_id=topic_id, topic=match[1], partition=int(match[2]))
 
 

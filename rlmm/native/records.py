@@ -197,7 +197,7 @@ class _Fields:
 
     def require_end(self) -> None:
         if self._left_bytes:
-            raise CorruptError("bytes behind a message", left_bytes=self._left_bytes)
+            raise CorruptError("bytes after a message", left_bytes=self._left_bytes)
 
     @property
     def _left_bytes(self) -> int:

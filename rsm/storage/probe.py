@@ -139,7 +139,7 @@ class _Probe:
 
     def _read_past_end(self) -> None:
         _require(self._read(self._small, len(_SMALL) - 1, 1 << 40) == _SMALL[-1:], "other bytes")
-        _require(self._read(self._small, 1 << 30, 1 << 31) == b"", "bytes behind the end")
+        _require(self._read(self._small, 1 << 30, 1 << 31) == b"", "bytes after the end")
 
     def _list(self, *, small: bool, large: bool) -> None:
         wanted = [name for name, made in ((self._large, large), (self._small, small)) if made]

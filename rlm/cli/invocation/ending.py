@@ -30,17 +30,13 @@ def run_app(app: typer.Typer) -> None:
     interrupt = Interrupt()
     try:
         app(prog_name="rlm", obj=start)
-    except TieredStorageError as error:
-        if interrupt.is_received:
+    except (Exception, KeyboardInterrupt) as error:
+        if interrupt.is_received or isinstance(error, KeyboardInterrupt):
             sys.exit(_INTERRUPTED)
+        if not isinstance(error, TieredStorageError):
+            raise
         sys.stderr.write(f"rlm: {_one_line(error)}\n")
         sys.exit(exit_code(error))
-    except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
-    except Exception:
-        if interrupt.is_received:
-            sys.exit(_INTERRUPTED)
-        raise
 
 
 def run_program(function: Callable[..., None]) -> None:

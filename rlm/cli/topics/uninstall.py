@@ -117,7 +117,7 @@ def _not_restored(session: CommandSession, *, force: bool, dry_run: bool) -> Ite
                     restore.restore(settings)
                     line = f"{text}: restored"
                 else:
-                    show_progress(f"{text}: what is not stored cannot be told, --force restores it")
+                    show_progress(f"{text}: unstored data is not known, --force restores it")
                     yield settings.topic
                     continue
                 with printing():

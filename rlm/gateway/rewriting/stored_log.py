@@ -123,7 +123,7 @@ def _answer(question: StoredQuestion[_AnswerT]) -> _AnswerT:
         return question.ask()
     except TieredStorageError as error:
         _log.warning(
-            "a partition's stored part cannot be told",
+            "cannot read the remote log of a partition",
             extra={"topic_partition": question.topic_id_partition, "error": error},
         )
         return question.failed(ErrorCode.KAFKA_STORAGE_ERROR)
