@@ -255,9 +255,11 @@ def test_topic_set_when_topic_is_compacted_then_one_line_and_exit_2(
 def test_topic_set_when_topic_does_not_exist_then_waits_no_longer_than_the_timeout(
     rlm: Rlm, topic_name: str
 ) -> None:
-    failed = rlm("set", topic_name, "--timeout", "3")
+    assert rlm("list").returncode == 0  # the metadata topic is there, and can be read in time
 
-    assert failed.returncode == 1
+    failed = rlm("set", topic_name, "--timeout", "10")
+
+    assert failed.returncode == 1, failed.stderr
     assert topic_name in failed.stderr
 
 
