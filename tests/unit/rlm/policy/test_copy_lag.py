@@ -106,6 +106,19 @@ def test_candidates_when_offload_is_requested_then_those_wholly_before_the_posit
     assert offload_end_offset(asked) == 100 * count
 
 
+@pytest.mark.parametrize("requested", [None, 0])
+def test_candidates_when_no_offload_is_requested_then_even_the_first_offset_waits(
+    requested: int | None,
+) -> None:
+    """PIP-17: a segment of offset 0 alone is wholly before no position below 1."""
+    waiting = policy(copy_lag_ms=100 * HOUR_MS, copy_lag_bytes=-1, local_retention_ms=-1)
+    view = Given(rolled=(local(0, 1, age_ms=HOUR_MS),), policy=waiting).view()
+    asked = replace(view, state=replace(view.state, offload_requested_offset=requested))
+
+    assert len(copy_candidates(asked)) == 0
+    assert offload_end_offset(asked) == 0
+
+
 def test_candidates_when_tiering_ends_then_none_waits() -> None:
     """R9: all that is rolled is stored before the broker's own retention is back."""
     ending = policy(copy_lag_ms=100 * HOUR_MS, copy_lag_bytes=-1, state=PolicyState.DISABLING)

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from rsm.layout.block_v1.block_directory import BlockDirectory, EntryRun
+from rsm.layout.block_v1.block_directory import BlockDirectory, CutBatch, EntryRun
 from rsm.layout.block_v1.block_format import ENTRY_HEADER_BYTES, MIN_BLOCK_BYTES
 from rsm.layout.block_v1.log_points import LogPoint
 from rsm.segment.batches.batch import LOG_OVERHEAD_BYTES, MAGIC_POSITION
@@ -55,6 +55,21 @@ def test_runs_when_the_end_is_a_blocks_end_then_none_in_the_next_block() -> None
 
     assert [run.begin.log_position for run in both] == [0, first_bytes]
     assert one == both[0]
+
+
+@pytest.mark.parametrize("block_bytes", [MIN_BLOCK_BYTES, 1 << 20])
+def test_runs_when_they_begin_within_a_later_batch_then_the_rest_of_it_alone_is_read(
+    block_bytes: int,
+) -> None:
+    directory, _ = stored(WatchedStorage(), block_bytes=block_bytes)
+    second = len(BATCHES[0])
+    known = LogPoint(entry_id=1, log_position=second)
+
+    (run,) = directory.runs(ByteRange(start_position=second + 7, end_position=second + 20), known)
+    (whole,) = directory.runs(ByteRange(start_position=second, end_position=second + 20), known)
+
+    assert run.cut == CutBatch(left_out_bytes=7, batch_bytes=len(BATCHES[1]))
+    assert whole.cut is None
 
 
 def test_cut_when_the_end_is_within_the_last_batch_then_nothing_above_it() -> None:

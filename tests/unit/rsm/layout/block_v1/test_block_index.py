@@ -111,6 +111,16 @@ def test_decode_when_a_field_cannot_be_then_corrupt_where_it_stands(
     assert "expected" in context
 
 
+def test_decode_when_there_is_no_block_at_all_then_corrupt() -> None:
+    """All lengths agree; only the count of blocks is wrong."""
+    content = bytearray(encode_index(INDEX)[:BLOCKS_AT])
+    struct.pack_into(">i", content, 4, len(content))
+    struct.pack_into(">i", content, 24, 0)
+
+    with pytest.raises(CorruptError, match="index without blocks"):
+        decode_index(bytes(content), name="i")
+
+
 def test_decode_when_it_is_the_streaming_formats_then_corrupt() -> None:
     with pytest.raises(CorruptError, match="found=3d1fb0bc"):
         decode_index(FOREIGN_INDEX_FILE.read_bytes(), name="i")
