@@ -41,7 +41,7 @@ from rlm.status.explanation import (
 from rlm.status.failing_copies import failing_reasons
 from rlm.status.report import PartitionReport, report_as_json
 from rlm.status.retention_preview import retention_preview
-from rlm.tasks.cycle.leader import CycleOutlook
+from rlm.tasks.cycle.partition_views import CycleOutlook
 from rlm.tasks.cycle.store_witness import WrongStoreError
 from rlm.tasks.leadership.heartbeat import HeartbeatWatch, ProcessState
 from rlm.topics.retention_guard import RetentionReport

@@ -40,6 +40,7 @@ from rlm.tasks.copying.copy_lane import CopyLanes
 from rlm.tasks.copying.repairs import Repairs
 from rlm.tasks.cycle.leader import LeaderCycle
 from rlm.tasks.cycle.outage_watch import OutageLimits, OutageWatch
+from rlm.tasks.cycle.partition_views import PartitionViews
 from rlm.tasks.cycle.store_check import StoreCheck
 from rlm.tasks.cycle.store_witness import StoreWitness
 from rlm.tasks.deleting.expirer import Expirer
@@ -164,12 +165,13 @@ def _work(
     incarnation = access.incarnation
     description = _description(config, external.identity, incarnation)
     leadership = _leadership(ports, description, incarnation, lanes)
-    copies = open_copies(config, ports, lanes, leadership, metrics)
+    copies = open_copies(config, ports, lanes, metrics)
     throttle = open_check_throttle(config, ports)
-    check = AnomalyCheck(
-        ports, led=leadership.led_partitions, stopping=lanes.stopping, throttle=throttle
+    check = AnomalyCheck(ports, led=leadership.led, stopping=lanes.stopping, throttle=throttle)
+    repairs = open_repairs(config, ports, lanes, metrics)
+    views = PartitionViews(
+        ports, leadership=leadership, copies=copies, repairs=repairs, limits=_limits(config)
     )
-    repairs = open_repairs(config, ports, lanes, leadership, metrics, check)
     expirer = _expirer(config, ports, metrics)
     cycle = _cycle(
         config,
@@ -177,6 +179,7 @@ def _work(
         metrics,
         lanes,
         leadership=leadership,
+        views=views,
         copies=copies,
         repairs=repairs,
         expirer=expirer,
@@ -198,7 +201,7 @@ def _work(
         check_store=StoreCheck(external.storage, key_prefix=config.storage.key_prefix).step,
         keep_retention=_retention_keeper(config, ports, metrics).step,
         cycle=cycle.step,
-        views=cycle.views_of,
+        views=views.of_topic,
         remove_topics=removal.step,
         check_anomalies=check.step,
         scrub=open_scrub(config, ports, lanes, leadership, metrics, throttle).step,
@@ -321,6 +324,7 @@ def _cycle(  # noqa: PLR0913 - one for each part of the work
     lanes: ManagerLanes,
     *,
     leadership: Leadership,
+    views: PartitionViews,
     copies: CopyLanes,
     repairs: Repairs,
     expirer: Expirer,
@@ -329,16 +333,15 @@ def _cycle(  # noqa: PLR0913 - one for each part of the work
     return LeaderCycle(
         ports,
         leadership=leadership,
+        views=views,
         copies=copies,
         expiries=ExpiryLanes(
             ports,
             lanes=Lanes(lanes.expiry_pool, "expiry"),
             expirer=expirer,
-            leadership=leadership,
             stopping=lanes.stopping,
         ),
         trimmer=Trimmer(ports, plan_max_age_ms=config.manager.trim_plan_max_age_ms),
-        limits=_limits(config),
         metrics=metrics,
         outages=_outages(config, ports, metrics),
         witness=witness,

@@ -16,7 +16,6 @@ from rlm.tasks.copying.copy_lane import CopyLanes, CopyLimits
 from rlm.tasks.copying.copy_pace import CopyPace
 from rlm.tasks.copying.copy_throttle import CopyThrottle
 from rlm.tasks.copying.repairs import Repairs
-from rlm.tasks.integrity.anomaly_check import AnomalyCheck
 from rlm.tasks.integrity.scrub import Scrub, ScrubLimits
 from rlm.tasks.leadership.leadership import Leadership
 
@@ -53,9 +52,7 @@ class ManagerLanes:
         )
 
 
-def open_copies(
-    config: Config, ports: Ports, lanes: ManagerLanes, leadership: Leadership, metrics: Metrics
-) -> CopyLanes:
+def open_copies(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics) -> CopyLanes:
     """Open the lanes that copy new segments; settings and pace limit how many run at once."""
     count = config.manager.copier_thread_count
     copy_lanes = Lanes(lanes.copy_pool, "copy", limit=count)
@@ -68,7 +65,6 @@ def open_copies(
         ports,
         lanes=copy_lanes,
         pace=pace,
-        leadership=leadership,
         metrics=metrics,
         stopping=lanes.stopping,
         limits=_limits(config),
@@ -76,25 +72,18 @@ def open_copies(
     )
 
 
-def open_repairs(
-    config: Config,
-    ports: Ports,
-    lanes: ManagerLanes,
-    leadership: Leadership,
-    metrics: Metrics,
-    check: AnomalyCheck,
-) -> Repairs:
+def open_repairs(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics) -> Repairs:
     """Open the lane that copies damaged segments: one at once, within the full copy rate."""
     copies = CopyLanes(
         ports,
         lanes=Lanes(lanes.copy_pool, "repair", limit=_REPAIRS_AT_ONCE),
-        leadership=leadership,
         metrics=metrics,
         stopping=lanes.stopping,
         limits=_limits(config),
         throttle=_throttle(config, ports, metrics, sharers=_REPAIRS_AT_ONCE),
+        repairs=True,
     )
-    return Repairs(copies, damage_of=check.damage_of)
+    return Repairs(copies)
 
 
 def open_check_throttle(config: Config, ports: Ports) -> CopyThrottle:

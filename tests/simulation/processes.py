@@ -7,11 +7,11 @@ from uuid import UUID
 
 from rlm.source.local_disks import DiskUsage, LocalDisks
 from rlm.source.log_source import LocalSegment
-from rlm.tasks.context.lanes import Job, Lanes
+from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.copying.copy_lane import CopyLanes
 from rlm.tasks.cycle.outage_watch import OutageLimits, OutageWatch
 from rlm.tasks.deleting.topic_removal import RemovalWork, TopicRemoval
-from rlm.tasks.leadership.partition_lead import PartitionLead
+from rlm.tasks.leadership.partition_task import PartitionTask
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import TieredStorageError
@@ -51,19 +51,8 @@ class UnexpectedError(BaseException):
 class StrictLanes(Lanes):
     """Lanes in which no bug of a job goes unseen."""
 
-    def offer(self, key: Hashable, job: Job | Callable[[], None]) -> bool:
-        return super().offer(key, _strict(job))
-
-
-def _strict(job: Job | Callable[[], None]) -> Job:
-    def run() -> Job | None:
-        try:
-            following = job()
-        except Exception as error:
-            raise UnexpectedError(f"a job failed: {error!r}") from error
-        return None if following is None else _strict(following)
-
-    return run
+    def _note_bug(self, key: Hashable) -> None:
+        raise UnexpectedError(f"a job failed: {key}")
 
 
 class ShuffledCopies(CopyLanes):
@@ -73,7 +62,7 @@ class ShuffledCopies(CopyLanes):
 
     def offer(
         self,
-        lead: PartitionLead,
+        task: PartitionTask,
         segments: Sequence[LocalSegment],
         lineage: Lineage,
         replaces: frozenset[UUID] = frozenset(),
@@ -81,7 +70,7 @@ class ShuffledCopies(CopyLanes):
         ordered = list(segments)
         if self.shuffle is not None:
             self.shuffle(ordered)
-        return super().offer(lead, ordered, lineage, replaces)
+        return super().offer(task, ordered, lineage, replaces)
 
 
 class BrokerDisk(LocalDisks):

@@ -15,6 +15,7 @@ from rlm.tasks.context.ports import Ports
 from rlm.tasks.deleting.topic_removal import TopicRemoval
 from rlm.tasks.integrity.anomaly_check import AnomalyCheck
 from rlm.tasks.integrity.damage_proof import DamageProof
+from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cached_answers import CachedAnswers
 from rlmm.events.values import (
@@ -182,8 +183,8 @@ class _Credulous(AnomalyCheck):
 class _Hurried(AnomalyCheck):
     """Takes what is damaged for replaced."""
 
-    def damage_of(self, tip: TopicIdPartition) -> Damage:
-        found = super().damage_of(tip)
+    def _found(self, task: PartitionTask) -> Damage:
+        found = super()._found(task)
         return replace(found, whole=found.whole | found.damaged)
 
 
@@ -364,14 +365,14 @@ class WithoutOwnLook(SimulatedProcess):
     """A report alone replaces nothing: the manager looks at the objects itself."""
 
     def make_anomaly_check(self) -> AnomalyCheck:
-        return _Credulous(self.ports, led=self.leadership.led_partitions, stopping=self.stopping)
+        return _Credulous(self.ports, led=self.leadership.led, stopping=self.stopping)
 
 
 class WithoutReplacement(SimulatedProcess):
     """A damaged segment goes only when whole ones hold its records."""
 
     def make_anomaly_check(self) -> AnomalyCheck:
-        return _Hurried(self.ports, led=self.leadership.led_partitions, stopping=self.stopping)
+        return _Hurried(self.ports, led=self.leadership.led, stopping=self.stopping)
 
     def make_proof(self) -> DamageProof:
         return _Trusting(self.ports, self.stopping)

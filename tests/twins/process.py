@@ -14,15 +14,16 @@ from rlm.broker.dead_letters.dead_letters import DeadLetterTopic
 from rlm.broker.groups.share_groups import ShareGroups
 from rlm.broker.spi import Broker
 from rlm.metrics.metrics import Metrics
-from rlm.policy.view import PolicyLimits
+from rlm.policy.view import CopyFailure, PolicyLimits
 from rlm.source.log_source import LogSource
 from rlm.status.report import PartitionReport
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_lane import CopyLanes, CopyLimits
 from rlm.tasks.copying.repairs import Repairs
-from rlm.tasks.cycle.leader import CycleOutlook, LeaderCycle
+from rlm.tasks.cycle.leader import LeaderCycle
 from rlm.tasks.cycle.outage_watch import OutageWatch
+from rlm.tasks.cycle.partition_views import CycleOutlook, PartitionViews
 from rlm.tasks.deleting.expirer import Expirer
 from rlm.tasks.deleting.expiry_lane import ExpiryLanes
 from rlm.tasks.deleting.trimmer import Trimmer
@@ -41,6 +42,7 @@ from rsm.layout.segment_layout import SegmentLayout
 from rsm.manager import SegmentStorageManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
+from rsm.segment.ids import TopicIdPartition
 from rsm.storage.chunk_storage import ChunkStorage
 from tests.twins.effects import Act, Effects, ProcessCrashError
 from tests.twins.executor import SynchronousExecutor
@@ -132,6 +134,11 @@ class Process:
         except TieredStorageError as error:
             self.problem = error
 
+    def copy_failure(self, tip: TopicIdPartition) -> CopyFailure | None:
+        """Why the last copies of a partition failed that it leads."""
+        tasks = (task for task in self.leadership.tasks() if task.topic_id_partition == tip)
+        return next((task.copying.failure for task in tasks), None)
+
     def check_anomalies(self) -> None:
         """Look at damaged objects, as another loop would."""
         self.anomalies.step()
@@ -167,22 +174,22 @@ class Process:
         return (RawLayout(),)
 
     def make_anomaly_check(self) -> AnomalyCheck:
-        return AnomalyCheck(self.ports, led=self.leadership.led_partitions, stopping=self.stopping)
+        return AnomalyCheck(self.ports, led=self.leadership.led, stopping=self.stopping)
 
     def make_copies(self) -> CopyLanes:
-        return self._copy_lanes("copy")
+        return self._copy_lanes("copy", repairs=False)
 
     def _make_repairs(self) -> Repairs:
-        return Repairs(self._copy_lanes("repair"), damage_of=self.anomalies.damage_of)
+        return Repairs(self._copy_lanes("repair", repairs=True))
 
-    def _copy_lanes(self, name: str) -> CopyLanes:
+    def _copy_lanes(self, name: str, *, repairs: bool) -> CopyLanes:
         return self.copies_type(
             self.ports,
             lanes=self.make_lanes(name),
-            leadership=self.leadership,
             metrics=self.metrics,
             stopping=self.stopping,
             limits=self.copy_limits(),
+            repairs=repairs,
         )
 
     def copy_limits(self) -> CopyLimits:
@@ -202,12 +209,21 @@ class Process:
         return LeaderCycle(
             self.ports,
             leadership=self.leadership,
+            views=self.make_views(),
             copies=self.copies,
             repairs=self.repairs,
             expiries=self._make_expiries(),
             trimmer=self.trimmer,
-            limits=self.settings.limits,
             outages=self.outages,
+        )
+
+    def make_views(self) -> PartitionViews:
+        return PartitionViews(
+            self.ports,
+            leadership=self.leadership,
+            copies=self.copies,
+            repairs=self.repairs,
+            limits=self.settings.limits,
         )
 
     def make_expirer(self) -> Expirer:
@@ -223,7 +239,6 @@ class Process:
             self.ports,
             lanes=self.make_lanes("expiry"),
             expirer=self.make_expirer(),
-            leadership=self.leadership,
             stopping=self.stopping,
             proof=self.make_proof(),
         )

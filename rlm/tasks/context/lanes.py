@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from threading import Lock
@@ -51,7 +51,7 @@ class Lanes:
         self._closed = False
         self._lock = Lock()
 
-    def offer(self, key: Hashable, job: Job | Callable[[], None]) -> bool:
+    def offer(self, key: Hashable, job: Job) -> bool:
         """Queue `job` unless a job of this key runs or waits; return whether it was queued."""
         with self._lock:
             if key in self._entries or self._closed:
@@ -85,8 +85,18 @@ class Lanes:
 
     def is_busy(self, key: Hashable) -> bool:
         """Return whether a job of this key runs or waits."""
+        return self.job(key) is not None
+
+    def job(self, key: Hashable) -> Job | None:
+        """Return the job of this key that runs or waits."""
         with self._lock:
-            return key in self._entries
+            entry = self._entries.get(key)
+        return None if entry is None else entry.job
+
+    def running(self) -> tuple[Job, ...]:
+        """Return the running jobs, without those that were written off."""
+        with self._lock:
+            return tuple(entry.job for entry in self._entries.values() if entry.running)
 
     def _start_waiting(self) -> None:
         while (entry := self._next()) is not None:
@@ -114,10 +124,13 @@ class Lanes:
         try:
             following = entry.job()
         except Exception:  # noqa: BLE001 - a lane must outlive a bug in a job
-            _log.exception("job failed", extra={"lane": self._name, "key": entry.key})
+            self._note_bug(entry.key)
         finally:
             self._end(entry, following)
         self._start_waiting()
+
+    def _note_bug(self, key: Hashable) -> None:
+        _log.exception("job failed", extra={"lane": self._name, "key": key})
 
     def _end(self, entry: _QueueEntry, following: Job | None) -> None:
         with self._lock:

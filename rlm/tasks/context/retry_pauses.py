@@ -1,4 +1,4 @@
-"""Doubles the pause after each failed attempt, counted per key."""
+"""Doubles the pause after each failed attempt, for one thing or for each of many keys."""
 
 from __future__ import annotations
 
@@ -13,11 +13,42 @@ LONGEST_PAUSE_MS = 600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failures:
-    """Represents consecutive failures of one key: their count and the wall time of the first."""
+    """Represents consecutive failures: their count and the wall time of the first.
+
+    The next attempt waits until `not_before_ms` (monotonic).
+    """
 
     count: int
     first_ms: int
     not_before_ms: int
+
+
+class BackOff:
+    """Computes pauses that double from the first to the longest. Thread-safe; has no state."""
+
+    def __init__(
+        self, clock: Clock, *, first_pause_ms: int, longest_pause_ms: int = LONGEST_PAUSE_MS
+    ) -> None:
+        self._clock = clock
+        self._first_pause_ms = first_pause_ms
+        self._longest_pause_ms = longest_pause_ms
+
+    def after(self, before: Failures | None) -> Failures:
+        """Count one more failure; its pause starts now."""
+        count = 1 if before is None else before.count + 1
+        pause_ms = min(self._first_pause_ms << min(count - 1, 30), self._longest_pause_ms)
+        return Failures(
+            count=count,
+            first_ms=self._clock.wall_ms() if before is None else before.first_ms,
+            not_before_ms=self._clock.monotonic_ms() + pause_ms,
+        )
+
+    def is_pausing(self, failures: Failures | None) -> bool:
+        return failures is not None and self._clock.monotonic_ms() < failures.not_before_ms
+
+    def is_left(self, failures: Failures) -> bool:
+        """Return whether the pause ended longer ago than the longest pause."""
+        return failures.not_before_ms < self._clock.monotonic_ms() - self._longest_pause_ms
 
 
 class RetryPauses:
@@ -26,29 +57,21 @@ class RetryPauses:
     def __init__(
         self, clock: Clock, *, first_pause_ms: int, longest_pause_ms: int = LONGEST_PAUSE_MS
     ) -> None:
-        self._clock = clock
-        self._first_pause_ms = first_pause_ms
-        self._longest_pause_ms = longest_pause_ms
+        self._back_off = BackOff(
+            clock, first_pause_ms=first_pause_ms, longest_pause_ms=longest_pause_ms
+        )
         self._failures: dict[Hashable, Failures] = {}
         self._lock = Lock()
 
     def pausing(self, key: Hashable) -> bool:
         with self._lock:
             failures = self._failures.get(key)
-        return failures is not None and self._clock.monotonic_ms() < failures.not_before_ms
+        return self._back_off.is_pausing(failures)
 
     def failed(self, key: Hashable) -> Failures:
         """Count one more failure and start its pause."""
         with self._lock:
-            before = self._failures.get(key)
-            count = 1 if before is None else before.count + 1
-            pause_ms = min(self._first_pause_ms << min(count - 1, 30), self._longest_pause_ms)
-            failures = Failures(
-                count=count,
-                first_ms=self._clock.wall_ms() if before is None else before.first_ms,
-                not_before_ms=self._clock.monotonic_ms() + pause_ms,
-            )
-            self._failures[key] = failures
+            self._failures[key] = failures = self._back_off.after(self._failures.get(key))
         return failures
 
     @property
@@ -67,10 +90,7 @@ class RetryPauses:
         Another process may have finished them. If one is only slow, its pauses start again at the
         first.
         """
-        left_before_ms = self._clock.monotonic_ms() - self._longest_pause_ms
         with self._lock:
-            left = [
-                key for key, each in self._failures.items() if each.not_before_ms < left_before_ms
-            ]
+            left = [key for key, each in self._failures.items() if self._back_off.is_left(each)]
             for key in left:
                 del self._failures[key]

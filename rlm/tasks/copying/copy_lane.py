@@ -8,26 +8,21 @@ continues later, it finds its deadline passed and deletes what it wrote.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from threading import Event, Lock
 from uuid import UUID
 
 from rlm.metrics.metrics import Metrics
 from rlm.policy.candidates import COPYING_STATES
-from rlm.policy.view import CopyFailure
 from rlm.source.log_source import LocalSegment
-from rlm.status.failing_copies import cause_of
 from rlm.tasks.context.lanes import Job, Lanes
-from rlm.tasks.context.log_once import LogOnce, log_level
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.context.retry_pauses import RetryPauses
+from rlm.tasks.context.retry_pauses import BackOff
 from rlm.tasks.copying.copier import DEFAULT_CUSTOM_METADATA_MAX_BYTES, Copier, CopyOrder
 from rlm.tasks.copying.copy_pace import CopyPace
 from rlm.tasks.copying.copy_throttle import CopyThrottle
-from rlm.tasks.leadership.leadership import Leadership
-from rlm.tasks.leadership.partition_lead import PartitionLead
+from rlm.tasks.leadership.partition_task import CopyHistory, PartitionTask
 from rlmm.events.values import PausableTask
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import (
@@ -35,7 +30,6 @@ from rsm.segment.errors import (
     FencedError,
     RetriableError,
     TieredStorageError,
-    UnsupportedError,
 )
 from rsm.segment.ids import TopicIdPartition
 
@@ -53,7 +47,7 @@ _OVERDUE_MS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InFlight:
+class _Attempt:
     """Represents a running copy: its segment id, its start and its deadline (monotonic)."""
 
     segment_id: UUID
@@ -61,13 +55,28 @@ class InFlight:
     deadline_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CopyWork:
-    """Represents the lead and lineage of a partition's copies, and the segments to replace."""
+@dataclass(slots=True, kw_only=True, eq=False)
+class _CopyJob:
+    """Represents the copies that a partition has queued, oldest first.
 
-    lead: PartitionLead
+    `replaces` as in `CopyOrder`. `attempt` is written under the lane's lock. It is None while no
+    copy runs, and after the copy was written off.
+    """
+
+    copy_next: Callable[[_CopyJob], Job | None]
+    task: PartitionTask
+    segments: tuple[LocalSegment, ...]
     lineage: Lineage
     replaces: frozenset[UUID]
+    attempt: _Attempt | None = None
+
+    def __call__(self) -> Job | None:
+        return self.copy_next(self)
+
+    def after_first(self) -> _CopyJob | None:
+        """Return the job for the rest, which joins the end of the queue."""
+        rest = self.segments[1:]
+        return replace(self, segments=rest) if rest else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,21 +89,29 @@ class CopyLimits:
 
 
 class CopyLanes:
-    """Copies segments of all led partitions, one at a time per partition. Thread-safe."""
+    """Copies segments of all led partitions, one at a time per partition. Thread-safe.
+
+    The lanes know what runs; how it ended is recorded in the partition's task.
+    """
 
     def __init__(
         self,
         ports: Ports,
         *,
         lanes: Lanes,
-        leadership: Leadership,
         metrics: Metrics,
         stopping: Event,
         limits: CopyLimits,
         throttle: CopyThrottle | None = None,
         pace: CopyPace | None = None,
+        repairs: bool = False,
     ) -> None:
-        """Copy without a rate limit if `throttle` is None, at the lanes' limit without `pace`."""
+        """Copy without a rate limit if `throttle` is None, at the lanes' limit without `pace`.
+
+        With `repairs`, results are the task's `repairing`, else its `copying`.
+        """
+        self._repairs = repairs
+        self._subject = "repair" if repairs else "copy"
         self._lanes = lanes
         self._copier = Copier(
             ports,
@@ -104,49 +121,38 @@ class CopyLanes:
         )
         self._pace = pace
         self._throttle = throttle
-        self._leadership = leadership
         self._clock = ports.clock
         self._new_id = ports.new_id
         self._metadata = ports.metadata
         self._metrics = metrics
         self._stopping = stopping
         self._attempt_timeout_ms = limits.attempt_timeout_ms
-        self._pauses = RetryPauses(
+        self._back_off = BackOff(
             ports.clock,
             first_pause_ms=limits.first_pause_ms,
             longest_pause_ms=_LONGEST_PAUSE_MS,
         )
-        self._corrupt_pauses = RetryPauses(
+        self._corrupt_back_off = BackOff(
             ports.clock,
             first_pause_ms=limits.first_pause_ms,
             longest_pause_ms=_LONGEST_CORRUPT_PAUSE_MS,
         )
-        self._log_once = LogOnce()
-        self._in_flight: dict[TopicIdPartition, InFlight] = {}
         self._hanging: set[UUID] = set()
-        self._failed: dict[TopicIdPartition, CopyFailure] = {}
-        self._stopped_at: dict[TopicIdPartition, int] = {}
         self._lock = Lock()
 
     def in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:
         """Return the id of the segment that is being copied for a partition, if any."""
-        with self._lock:
-            current = self._in_flight.get(tip)
-        return frozenset() if current is None else frozenset({current.segment_id})
+        job = self._lanes.job(tip)
+        attempt = job.attempt if isinstance(job, _CopyJob) else None
+        return frozenset() if attempt is None else frozenset({attempt.segment_id})
 
     def is_busy(self, tip: TopicIdPartition) -> bool:
         """Return whether a partition's segments are being copied or wait for a slot."""
         return self._lanes.is_busy(tip)
 
-    def failure(self, tip: TopicIdPartition) -> CopyFailure | None:
-        """Return why the last attempts for a partition failed; None if the last one succeeded."""
-        with self._lock:
-            return self._failed.get(tip)
-
     def oldest_age_ms(self) -> int:
         """Return the age of the oldest copy in flight; 0 if there is none."""
-        with self._lock:
-            started = [flight.started_at_ms for flight in self._in_flight.values()]
+        started = [attempt.started_at_ms for _, attempt in self._running()]
         return self._clock.monotonic_ms() - min(started) if started else 0
 
     def hanging_count(self) -> int:
@@ -156,94 +162,93 @@ class CopyLanes:
 
     def offer(
         self,
-        lead: PartitionLead,
+        task: PartitionTask,
         segments: Sequence[LocalSegment],
         lineage: Lineage,
         replaces: frozenset[UUID] = frozenset(),
     ) -> bool:
-        """Queue `segments` in order, unless this partition is busy or pauses after a failure.
+        """Queue `segments` in order, unless this partition is busy or its history forbids it.
 
-        Returns whether the lane accepted them. A segment that cannot be stored stops its partition
-        while it is the oldest candidate and the manager leads. `replaces` as in `CopyOrder`.
+        Returns whether the lane accepted them. `replaces` as in `CopyOrder`.
         """
-        tip = lead.topic_id_partition
-        if not segments or self._pauses.pausing(tip) or self._corrupt_pauses.pausing(tip):
+        if not segments:
             return False
-        with self._lock:
-            stopped = self._stopped_at.get(tip) == segments[0].offsets.start_offset
-        if stopped:
+        base_offset = segments[0].offsets.start_offset
+        if not self._history(task).allows(base_offset, self._clock.monotonic_ms()):
             return False
-        work = _CopyWork(lead=lead, lineage=lineage, replaces=replaces)
-        return self._lanes.offer(tip, partial(self._copy_next, work, tuple(segments)))
-
-    def keep_only(self, led: Collection[TopicIdPartition]) -> None:
-        """Forget the failures of partitions that the broker no longer leads."""
-        with self._lock:
-            gone = [tip for tip in self._failed if tip not in led]
-            for tip in gone:
-                del self._failed[tip]
-                self._stopped_at.pop(tip, None)
-        for tip in gone:
-            self._pauses.ended(tip)
-            self._corrupt_pauses.ended(tip)
-            self._log_once.clear(tip)
+        job = _CopyJob(
+            copy_next=self._copy_next,
+            task=task,
+            segments=tuple(segments),
+            lineage=lineage,
+            replaces=replaces,
+        )
+        return self._lanes.offer(task.topic_id_partition, job)
 
     def write_off_overdue(self) -> None:
         """Write off attempts that run past their deadline, and evaluate the pace."""
         if self._pace is not None:
             self._pace.judge()
         now_ms = self._clock.monotonic_ms()
+        for job, attempt in self._running():
+            if now_ms > attempt.deadline_ms + _OVERDUE_MS and self._take_from(job, attempt):
+                tip = job.task.topic_id_partition
+                self._metrics.copies_written_off.labels(tip.topic).inc()
+                hangs = RetriableError("copy hangs", segment_id=attempt.segment_id)
+                self._note_failure(job.task, hangs)
+                self._lanes.write_off(tip)
+
+    def _running(self) -> Iterator[tuple[_CopyJob, _Attempt]]:
+        for job in self._lanes.running():
+            if isinstance(job, _CopyJob) and (attempt := job.attempt) is not None:
+                yield job, attempt
+
+    def _take_from(self, job: _CopyJob, attempt: _Attempt) -> bool:
+        """Count a running attempt as hanging; return False if it has just ended."""
         with self._lock:
-            overdue = {
-                tip: flight
-                for tip, flight in self._in_flight.items()
-                if now_ms > flight.deadline_ms + _OVERDUE_MS
-            }
-            for tip, flight in overdue.items():
-                del self._in_flight[tip]
-                self._hanging.add(flight.segment_id)
-        for tip, flight in overdue.items():
-            self._metrics.copies_written_off.labels(tip.topic).inc()
-            self._note_failure(tip, RetriableError("copy hangs", segment_id=flight.segment_id))
-            self._lanes.write_off(tip)
+            if job.attempt is not attempt:
+                return False
+            job.attempt = None
+            self._hanging.add(attempt.segment_id)
+        return True
 
-    def _copy_next(self, work: _CopyWork, segments: tuple[LocalSegment, ...]) -> Job | None:
+    def _history(self, task: PartitionTask) -> CopyHistory:
+        return task.repairing if self._repairs else task.copying
+
+    def _copy_next(self, job: _CopyJob) -> Job | None:
         """Copy the first segment; return the job for the rest if the copy succeeded."""
-        if self._stopped(work.lead) or not self._wanted(work.lead.topic_id_partition):
+        if self._stopped(job.task) or not self._wanted(job.task.topic_id_partition):
             return None
-        if not self._copy_one(work, segments[0]):
-            return None
-        rest = segments[1:]
-        return partial(self._copy_next, work, rest) if rest else None
+        return job.after_first() if self._copy_one(job) else None
 
-    def _copy_one(self, work: _CopyWork, segment: LocalSegment) -> bool:
-        lead = work.lead
-        tip = lead.topic_id_partition
+    def _copy_one(self, job: _CopyJob) -> bool:
+        task, segment = job.task, job.segments[0]
+        tip = task.topic_id_partition
         order = CopyOrder(
-            lead=lead,
+            lead=task.lead,
             segment_id=self._new_id(),
             segment=segment,
-            lineage=work.lineage,
+            lineage=job.lineage,
             timeout_ms=self._timeout_ms(segment),
-            stopped=lambda: self._stopped(lead),
-            replaces=work.replaces,
+            stopped=lambda: self._stopped(task),
+            replaces=job.replaces,
         )
         self._metrics.remote_copy_requests.labels(tip.topic).inc()
-        self._begin(tip, order)
+        self._begin(job, order)
         try:
             finished = self._copier.copy(order)
         except FencedError as error:
             _log.info("copy given up", extra={"topic_partition": tip, "error": error})
             return False
         except TieredStorageError as error:
-            if self._is_current(tip, order.segment_id):
-                self._note_failure(tip, error, base_offset=segment.offsets.start_offset)
+            if job.attempt is not None:
+                self._note_failure(task, error, base_offset=segment.offsets.start_offset)
             return False
         finally:
-            is_current = self._is_current(tip, order.segment_id)
-            self._end(tip, order.segment_id)
-        if is_current:
-            self._note_success(tip)
+            was_written_off = job.attempt is None
+            self._end(job, order.segment_id)
+        if not was_written_off:
+            self._note_success(task)
         self._metrics.remote_copy_bytes.labels(tip.topic).inc(finished.segment_size_bytes)
         return True
 
@@ -254,60 +259,41 @@ class CopyLanes:
         waits_ms = self._throttle.longest_ms(segment.size_bytes)
         return self._attempt_timeout_ms + waits_ms
 
-    def _begin(self, tip: TopicIdPartition, order: CopyOrder) -> None:
+    def _begin(self, job: _CopyJob, order: CopyOrder) -> None:
         now_ms = self._clock.monotonic_ms()
-        flight = InFlight(
+        attempt = _Attempt(
             segment_id=order.segment_id,
             started_at_ms=now_ms,
             deadline_ms=now_ms + order.timeout_ms,
         )
         with self._lock:
-            self._in_flight[tip] = flight
+            job.attempt = attempt
 
-    def _is_current(self, tip: TopicIdPartition, segment_id: UUID) -> bool:
+    def _end(self, job: _CopyJob, segment_id: UUID) -> None:
         with self._lock:
-            current = self._in_flight.get(tip)
-        return current is not None and current.segment_id == segment_id
-
-    def _end(self, tip: TopicIdPartition, segment_id: UUID) -> None:
-        """End a copy, unless it was written off and another one is in flight."""
-        with self._lock:
+            job.attempt = None
             self._hanging.discard(segment_id)
-            current = self._in_flight.get(tip)
-            if current is not None and current.segment_id == segment_id:
-                del self._in_flight[tip]
 
     def _note_failure(
-        self, tip: TopicIdPartition, error: TieredStorageError, base_offset: int | None = None
+        self, task: PartitionTask, error: TieredStorageError, base_offset: int | None = None
     ) -> None:
+        tip = task.topic_id_partition
         self._metrics.remote_copy_errors.labels(tip.topic).inc()
-        corrupt, final = isinstance(error, CorruptError), isinstance(error, UnsupportedError)
-        pauses = self._corrupt_pauses if corrupt else self._pauses
-        attempts = pauses.failed(tip).count
-        failure = CopyFailure(
-            error=str(error),
-            cause=cause_of(error),
-            corrupt=corrupt,
-            attempts=attempts,
-            final=final,
+        is_corrupt = isinstance(error, CorruptError)
+        failure = self._history(task).failed(
+            error,
+            base_offset=base_offset,
+            back_off=self._corrupt_back_off if is_corrupt else self._back_off,
         )
-        with self._lock:
-            self._failed[tip] = failure
-            if final and base_offset is not None:
-                self._stopped_at[tip] = base_offset
-        what = "copying stopped" if final else "copy failed"
-        level = log_level(self._log_once, tip, what, error)
+        what = "copying stopped" if failure.final else "copy failed"
+        level = task.log_level(self._subject, what, error)
         fields = {"topic_partition": tip, "base_offset": base_offset, "error": error}
-        _log.log(level, what, extra={**fields, "attempts": attempts})
+        _log.log(level, what, extra={**fields, "attempts": failure.attempts})
 
-    def _note_success(self, tip: TopicIdPartition) -> None:
-        self._pauses.ended(tip)
-        self._corrupt_pauses.ended(tip)
-        with self._lock:
-            failed = self._failed.pop(tip, None)
-            self._stopped_at.pop(tip, None)
-        if self._log_once.clear(tip) and failed is not None:
-            fields = {"topic_partition": tip, "attempts": failed.attempts}
+    def _note_success(self, task: PartitionTask) -> None:
+        failed = self._history(task).succeeded()
+        if task.log.clear(self._subject) and failed is not None:
+            fields = {"topic_partition": task.topic_id_partition, "attempts": failed.attempts}
             _log.info("copies succeed again", extra=fields)
 
     def _wanted(self, tip: TopicIdPartition) -> bool:
@@ -321,5 +307,5 @@ class CopyLanes:
         is_tiered = policy is not None and policy.state in COPYING_STATES
         return is_tiered and not is_paused and not is_newer
 
-    def _stopped(self, lead: PartitionLead) -> bool:
-        return self._stopping.is_set() or not self._leadership.still_leads(lead)
+    def _stopped(self, task: PartitionTask) -> bool:
+        return self._stopping.is_set() or not task.leads

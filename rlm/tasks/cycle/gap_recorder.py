@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from rlm.metrics.metrics import Metrics
 from rlm.policy.view import PartitionView
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.leadership.partition_lead import PartitionLead
+from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.events.values import GapReason, GapsRecorded, PolicyState, RecordedGap
 from rsm.segment.errors import RetriableError
-from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
 
@@ -25,31 +24,29 @@ class GapRecorder:
         self._metadata = ports.metadata
         self._new_id = ports.new_id
         self._metrics = metrics
-        self._suspected: set[TopicIdPartition] = set()
 
     def look(
-        self, lead: PartitionLead, view: PartitionView, gaps: Sequence[RecordedGap] | None
+        self, task: PartitionTask, view: PartitionView, gaps: Sequence[RecordedGap] | None
     ) -> None:
         """Record gaps that nothing in `rlm` made, once two cycles in a row have seen gaps.
 
         When a client deletes records through a gateway, the broker accepts the deletion a moment
         before the metadata topic shows it. Until then it looks like an external start.
         """
-        tip = lead.topic_id_partition
         if gaps is None:
-            self._suspected.discard(tip)
-        elif tip not in self._suspected:
-            self._suspected.add(tip)
-        elif self.record(lead, view, gaps):
-            self._suspected.discard(tip)
+            task.suspects_gaps = False
+        elif not task.suspects_gaps:
+            task.suspects_gaps = True
+        elif self.record(task, view, gaps):
+            task.suspects_gaps = False
 
-    def record(self, lead: PartitionLead, view: PartitionView, gaps: Sequence[RecordedGap]) -> bool:
+    def record(self, task: PartitionTask, view: PartitionView, gaps: Sequence[RecordedGap]) -> bool:
         """Publish all gaps of a partition; return whether the metadata topic accepted them."""
-        tip = lead.topic_id_partition
+        tip = task.topic_id_partition
         event = GapsRecorded(
             event_id=self._new_id(),
             topic_id_partition=tip,
-            writer=lead.writer,
+            writer=task.lead.writer,
             gaps=tuple(gaps),
         )
         try:

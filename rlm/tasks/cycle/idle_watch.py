@@ -13,8 +13,8 @@ from dataclasses import replace
 from rlm.policy.retention import may_be_past_retention
 from rlm.policy.view import PartitionView
 from rlm.tasks.context.ports import Ports
+from rlm.tasks.leadership.partition_task import PartitionTask
 from rsm.segment.errors import TieredStorageError
-from rsm.segment.ids import TopicIdPartition
 
 _log = logging.getLogger(__name__)
 
@@ -22,30 +22,27 @@ _ASK_INTERVAL_MS = 300_000  # the broker's own interval (log.retention.check.int
 
 
 class IdleWatch:
-    """Checks each idle partition every 5 minutes. Not thread-safe. Memory: those partitions."""
+    """Checks each idle partition every 5 minutes. Not thread-safe."""
 
     def __init__(self, ports: Ports) -> None:
         self._broker = ports.broker
         self._clock = ports.clock
-        self._asked_ms: dict[TopicIdPartition, int] = {}
 
-    def look(self, view: PartitionView) -> PartitionView:
+    def look(self, task: PartitionTask, view: PartitionView) -> PartitionView:
         """Return the view; set `is_past_retention` if the partition is due for a check."""
-        tip = view.topic_id_partition
         if not may_be_past_retention(view):
-            self._asked_ms.pop(tip, None)
+            task.age_asked_ms = None
             return view
-        now_ms = self._clock.monotonic_ms()
-        asked_ms = self._asked_ms.get(tip)
+        now_ms, asked_ms = self._clock.monotonic_ms(), task.age_asked_ms
         if asked_ms is not None and now_ms - asked_ms < _ASK_INTERVAL_MS:
             return view
-        self._asked_ms[tip] = now_ms
+        task.age_asked_ms = now_ms
         try:
             return replace(view, is_past_retention=self._is_past(view))
         except TieredStorageError as error:
             _log.info(
                 "age of the newest record is not known",
-                extra={"topic_partition": tip, "error": error},
+                extra={"topic_partition": view.topic_id_partition, "error": error},
             )
             return view
 

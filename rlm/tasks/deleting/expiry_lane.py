@@ -8,27 +8,25 @@ the next cycle plans again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
 
 from rlm.policy.leftovers import never_finished
 from rlm.policy.plan import AdvanceLogStart, Plan
-from rlm.policy.repair import AcceptedLoss
 from rlm.policy.view import PartitionView
 from rlm.tasks.context.lanes import Lanes
-from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import RetryPauses
 from rlm.tasks.deleting.expirer import Expirer
 from rlm.tasks.integrity.damage_proof import DamageProof
-from rlm.tasks.leadership.leadership import Leadership
 from rlm.tasks.leadership.partition_lead import PartitionLead
+from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.events.values import LogStartAdvanced, PausableTask, TopicPolicy
 from rlmm.spi import SegmentRecord
 from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
-from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 _log = logging.getLogger(__name__)
@@ -37,14 +35,22 @@ _log = logging.getLogger(__name__)
 _FIRST_PROOF_PAUSE_MS = 60_000
 _LONGEST_PROOF_PAUSE_MS = 3_600_000
 
+_EXPIRY = "expiry"
+_LEFTOVERS = "leftovers"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Basis:
-    """Represents the lead that executes a plan, and the policy and pauses of the plan."""
+class _ExpiryJob:
+    """Represents a plan's deletions for a partition, and the policy and pauses of the plan."""
 
-    lead: PartitionLead
+    carry_out: Callable[[_ExpiryJob], None]
+    task: PartitionTask
+    plan: Plan
     policy: TopicPolicy
     paused: frozenset[PausableTask]
+
+    def __call__(self) -> None:
+        self.carry_out(self)
 
 
 class ExpiryLanes:
@@ -56,7 +62,6 @@ class ExpiryLanes:
         *,
         lanes: Lanes,
         expirer: Expirer,
-        leadership: Leadership,
         stopping: Event,
         proof: DamageProof | None = None,
     ) -> None:
@@ -66,77 +71,68 @@ class ExpiryLanes:
         self._expirer = expirer
         self._storage = ports.storage
         self._metadata = ports.metadata
-        self._leadership = leadership
         self._new_id = ports.new_id
         self._stopping = stopping
-        self._log_once = LogOnce()
         self._proof_pauses = RetryPauses(
             ports.clock,
             first_pause_ms=_FIRST_PROOF_PAUSE_MS,
             longest_pause_ms=_LONGEST_PROOF_PAUSE_MS,
         )
-        self._policies: dict[TopicIdPartition, TopicPolicy] = {}
-        self._proven: dict[TopicIdPartition, frozenset[RemoteLogSegmentId]] = {}
 
-    def offer(self, lead: PartitionLead, view: PartitionView, plan: Plan) -> None:
+    def offer(self, task: PartitionTask, view: PartitionView, plan: Plan) -> None:
         """Queue a plan's log start, losses, deletions and purges, unless this partition is busy.
 
-        `view` is the view of the plan. Only one thread may call this.
+        `view` is the view of the plan.
         """
-        tip = lead.topic_id_partition
-        is_something = plan.log_start or plan.losses or plan.deletions or plan.purges
-        if not is_something or self._lanes.is_busy(tip):
-            return
-        basis = _Basis(lead=lead, policy=view.policy, paused=view.paused)
-        self._policies[tip] = view.policy
-        self._lanes.offer(tip, lambda: self._carry_out(basis, plan))
-
-    def take_proven(
-        self, tip: TopicIdPartition, losses: Iterable[AcceptedLoss]
-    ) -> tuple[AcceptedLoss, ...]:
-        """Return the losses whose objects a second check found damaged. Each check counts once."""
-        proven = self._proven.pop(tip, frozenset())
-        return tuple(each for each in losses if each.record.metadata.segment_id in proven)
+        if plan.log_start or plan.losses or plan.deletions or plan.purges:
+            job = _ExpiryJob(
+                carry_out=self._carry_out,
+                task=task,
+                plan=plan,
+                policy=view.policy,
+                paused=view.paused,
+            )
+            self._lanes.offer(task.topic_id_partition, job)
 
     def policy_under_way(self, tip: TopicIdPartition) -> TopicPolicy | None:
         """Return the policy of the plan that runs or waits for a partition; None without one."""
-        return self._policies.get(tip)
+        job = self._lanes.job(tip)
+        return job.policy if isinstance(job, _ExpiryJob) else None
 
-    def _carry_out(self, basis: _Basis, plan: Plan) -> None:
-        tip = basis.lead.topic_id_partition
+    def _carry_out(self, job: _ExpiryJob) -> None:
+        task, plan = job.task, job.plan
+        tip = task.topic_id_partition
         self._proof_pauses.forget_left()
         try:
             if plan.log_start is not None:
-                self._require_unchanged(basis)
-                self._advance(basis.lead, plan.log_start)
-            self._prove_losses(basis, plan.losses)
+                self._require_unchanged(job)
+                self._advance(task.lead, plan.log_start)
+            self._prove_losses(job)
             for action in plan.deletions:
-                self._require_unchanged(basis)
+                self._require_unchanged(job)
                 if self._is_proven(action.record.metadata, partial(self._proof.require, action)):
-                    self._expirer.delete(action, basis.lead.writer)
+                    self._expirer.delete(action, task.lead.writer)
             for record in plan.purges:
-                self._require_unchanged(basis)
-                self._purge(record)
+                self._require_unchanged(job)
+                self._purge(task, record)
         except FencedError as error:
             _log.info("expiry given up", extra={"topic_partition": tip, "error": error})
         except TieredStorageError as error:
-            if self._log_once.changed(tip, error.message):
+            if task.log.changed(_EXPIRY, error.message):
                 _log.warning("expiry given up", extra={"topic_partition": tip, "error": error})
         else:
-            self._log_once.clear(tip)
-        finally:
-            del self._policies[tip]
+            task.log.clear(_EXPIRY)
 
-    def _prove_losses(self, basis: _Basis, losses: Iterable[AcceptedLoss]) -> None:
+    def _prove_losses(self, job: _ExpiryJob) -> None:
         """Check lost segments again; the next cycle records the gaps."""
         proven = set()
-        for loss in losses:
-            self._require_unchanged(basis)
+        for loss in job.plan.losses:
+            self._require_unchanged(job)
             metadata = loss.record.metadata
             if self._is_proven(metadata, partial(self._proof.require_damaged, metadata)):
                 proven.add(metadata.segment_id)
         if proven:
-            self._proven[basis.lead.topic_id_partition] = frozenset(proven)
+            job.task.prove_losses(proven)
 
     def _is_proven(self, metadata: RemoteLogSegmentMetadata, require: Callable[[], None]) -> bool:
         """Return whether to delete or give up a segment now; a failed check delays only it."""
@@ -154,27 +150,27 @@ class ExpiryLanes:
         self._proof_pauses.ended(segment_id)
         return True
 
-    def _purge(self, record: SegmentRecord) -> None:
+    def _purge(self, task: PartitionTask, record: SegmentRecord) -> None:
         """Remove a segment's records; keep them while the store cannot delete its objects."""
         segment_id = record.metadata.segment_id
         if never_finished(record):  # its writer may write objects after the deletion
             try:
                 self._storage.delete_log_segment_data(record.metadata)
             except RetriableError as error:
-                if self._log_once.changed((segment_id.topic_id_partition, "forget"), error.message):
+                if task.log.changed(_LEFTOVERS, error.message):
                     extra = {"segment_id": segment_id, "error": error}
                     _log.warning("leftovers of a copy cannot be deleted", extra=extra)
                 return
         self._metadata.write_tombstones(segment_id)
 
-    def _require_unchanged(self, basis: _Basis) -> None:
+    def _require_unchanged(self, job: _ExpiryJob) -> None:
         """Raise FencedError if the process stops, the lead is lost, or policy or pauses change."""
-        topic_id = basis.policy.topic_id
-        if self._stopping.is_set() or not self._leadership.still_leads(basis.lead):
+        topic_id = job.policy.topic_id
+        if self._stopping.is_set() or not job.task.leads:
             raise FencedError("the process stops or no longer leads")
-        if self._metadata.topic_policy(topic_id) != basis.policy:
+        if self._metadata.topic_policy(topic_id) != job.policy:
             raise FencedError("the policy has changed")
-        if self._metadata.paused_tasks(topic_id) != basis.paused:
+        if self._metadata.paused_tasks(topic_id) != job.paused:
             raise FencedError("what is paused has changed")
 
     def _advance(self, lead: PartitionLead, action: AdvanceLogStart) -> None:

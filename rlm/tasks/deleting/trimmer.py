@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from rlm.broker.delete_records import RecordDeletion
 from rlm.policy.anomalies import undamaged
-from rlm.tasks.context.log_once import LogOnce, log_level
 from rlm.tasks.context.ports import Ports
+from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.events.values import LocalLogTrimmed
 from rlmm.log_starts import LogStart
 from rsm.segment.coverage import covered_end, stored_ranges
@@ -29,21 +29,27 @@ from rsm.segment.metadata import SegmentState, Writer
 
 _log = logging.getLogger(__name__)
 
+_TRIM = "trim"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrimPlan:
-    """Represents a trim decided at `planned_at_ms` (monotonic), with its writer and rule.
+    """Represents a trim decided at `planned_at_ms` (monotonic), with its partition and rule.
 
     `is_stored` requires that all records to trim are stored. If False, the trim sheds or expires
     records.
     """
 
-    writer: Writer
+    task: PartitionTask
     offset: int
     lineage: Lineage
     rule: str
     planned_at_ms: int
     is_stored: bool
+
+    @property
+    def writer(self) -> Writer:
+        return self.task.lead.writer
 
 
 class Trimmer:
@@ -55,7 +61,6 @@ class Trimmer:
         self._clock = ports.clock
         self._new_id = ports.new_id
         self._plan_max_age_ms = plan_max_age_ms
-        self._log_once = LogOnce()
 
     def is_due(self, plans: Mapping[TopicIdPartition, TrimPlan]) -> bool:
         """Return whether the first and oldest plan has reached half of its maximum age."""
@@ -94,9 +99,9 @@ class Trimmer:
             }
         )
         for tip, error in results.failed.items():
-            self._log_failure("trim failed", tip, error)
+            _log_failure("trim failed", confirmed[tip].task, error)
         for tip, local_start_offset in results.succeeded.items():
-            self._log_once.clear(tip)
+            confirmed[tip].task.log.clear(_TRIM)
             _log.info(
                 "trimmed local log",
                 extra={
@@ -127,10 +132,10 @@ class Trimmer:
                 )
             )
         except RetriableError as error:
-            self._warn("trim not recorded", tip, error.message)
+            _warn("trim not recorded", plan.task, error.message)
             return False
         if not result.accepted:
-            self._warn("trim refused", tip, str(result.refusal))
+            _warn("trim refused", plan.task, str(result.refusal))
         return result.accepted
 
     def _confirm(
@@ -145,15 +150,15 @@ class Trimmer:
         confirmed = {}
         for tip, plan in plans.items():
             if tip in offsets.failed:
-                self._log_failure(given_up, tip, offsets.failed[tip])
+                _log_failure(given_up, plan.task, offsets.failed[tip])
             elif plan.offset > offsets.succeeded[tip].high_watermark:
-                self._warn(given_up, tip, "above the high watermark")
+                _warn(given_up, plan.task, "above the high watermark")
             elif now_ms - plan.planned_at_ms > self._plan_max_age_ms:
-                self._warn(given_up, tip, "the plan has grown too old")
+                _warn(given_up, plan.task, "the plan has grown too old")
             elif self._metadata.partition_state(tip).owner != plan.writer:
-                self._warn(given_up, tip, "another claim is newer")
+                _warn(given_up, plan.task, "another claim is newer")
             elif not self._still_stored(tip, plan, offsets.succeeded[tip].log_start_offset):
-                self._warn(given_up, tip, "not all of it is stored and undamaged any more")
+                _warn(given_up, plan.task, "not all of it is stored and undamaged any more")
             else:
                 confirmed[tip] = plan
         return confirmed
@@ -173,11 +178,13 @@ class Trimmer:
         sound = undamaged(state, (record.metadata for record in records))
         return covered_end(stored_ranges(plan.lineage, sound), start_offset) >= plan.offset
 
-    def _log_failure(self, what: str, tip: TopicIdPartition, error: TieredStorageError) -> None:
-        level = log_level(self._log_once, tip, what, error)
-        _log.log(level, what, extra={"topic_partition": tip, "reason": error})
 
-    def _warn(self, what: str, tip: TopicIdPartition, reason: str) -> None:
-        """Log once, until the partition is trimmed or the reason changes."""
-        if self._log_once.changed(tip, f"{what}: {reason}"):
-            _log.warning(what, extra={"topic_partition": tip, "reason": reason})
+def _log_failure(what: str, task: PartitionTask, error: TieredStorageError) -> None:
+    level = task.log_level(_TRIM, what, error)
+    _log.log(level, what, extra={"topic_partition": task.topic_id_partition, "reason": error})
+
+
+def _warn(what: str, task: PartitionTask, reason: str) -> None:
+    """Log once, until the partition is trimmed or the reason changes."""
+    if task.log.changed(_TRIM, f"{what}: {reason}"):
+        _log.warning(what, extra={"topic_partition": task.topic_id_partition, "reason": reason})

@@ -14,17 +14,17 @@ from threading import Event
 from uuid import UUID
 
 from rlm.policy.view import Damage
-from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import RetryPauses
 from rlm.tasks.copying.copy_throttle import CopyThrottle
 from rlm.tasks.integrity.object_check import SegmentObjectCheck
+from rlm.tasks.leadership.partition_task import DamageCheck, PartitionTask
 from rlmm.events.anomaly import Anomaly, AnomalyKind, AnomalyReported
 from rlmm.partition_room import NoAnomalyRoomError
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import FencedError, RetriableError
-from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.spi import ObjectFault
 
@@ -35,11 +35,11 @@ _LONGEST_READ_PAUSE_MS = 3_600_000
 _PAUSE_AFTER_WHOLE_MS = 3_600_000
 _CHECK_TIMEOUT_MS = 600_000
 
-_Faults = dict[RemoteLogSegmentId, tuple[ObjectFault, ...]]
+_ANOMALY = "anomaly"
 
 
 class AnomalyCheck:
-    """Represents the damage of the led partitions. Only `damage_of` is thread-safe.
+    """Finds the damage of the led partitions and records it in their tasks. Not thread-safe.
 
     A check asks the store for length and checksum, at most once a minute per segment. For corrupt
     bytes it also reads the objects, after pauses that grow to an hour, and not within an hour after
@@ -53,7 +53,7 @@ class AnomalyCheck:
         self,
         ports: Ports,
         *,
-        led: Callable[[], Iterable[TopicIdPartition]],
+        led: Callable[[], Iterable[PartitionTask]],
         stopping: Event,
         throttle: CopyThrottle | None = None,
     ) -> None:
@@ -65,88 +65,81 @@ class AnomalyCheck:
         self._check = SegmentObjectCheck(
             ports, stopping, timeout_ms=_CHECK_TIMEOUT_MS, throttle=throttle
         )
-        self._looks = RetryPauses(
-            ports.clock, first_pause_ms=_FIRST_PAUSE_MS, longest_pause_ms=_FIRST_PAUSE_MS
-        )
-        self._reads = RetryPauses(
-            ports.clock, first_pause_ms=_FIRST_PAUSE_MS, longest_pause_ms=_LONGEST_READ_PAUSE_MS
-        )
-        self._read_whole = RetryPauses(
-            ports.clock,
-            first_pause_ms=_PAUSE_AFTER_WHOLE_MS,
-            longest_pause_ms=_PAUSE_AFTER_WHOLE_MS,
-        )
+        self._read_whole = self._pauses(_PAUSE_AFTER_WHOLE_MS, _PAUSE_AFTER_WHOLE_MS)
         self._new_id = ports.new_id
-        self._log_once = LogOnce()
-        self._damaged: dict[TopicIdPartition, _Faults] = {}
-        self._whole: dict[TopicIdPartition, set[RemoteLogSegmentId]] = {}
-        self._found: dict[TopicIdPartition, Damage] = {}
 
-    def damage_of(self, tip: TopicIdPartition) -> Damage:
-        """Return what the last checks of a partition found. Thread-safe."""
-        return self._found.get(tip, Damage())
+    def _pauses(self, first_pause_ms: int, longest_pause_ms: int) -> RetryPauses:
+        return RetryPauses(
+            self._clock, first_pause_ms=first_pause_ms, longest_pause_ms=longest_pause_ms
+        )
 
     def step(self) -> None:
         """Run the checks that are due. RetriableError if the metadata topic cannot be written.
 
         A partition whose records cannot be written delays no other partition.
         """
-        led = tuple(self._led())
-        for tip in self._found.keys() - led:
-            self._forget_partition(tip)
         self._read_whole.forget_left()
         problem: RetriableError | None = None
-        for tip in led:
+        for task in self._led():
             try:
-                self._look_at(tip)
+                self._look_at(task)
             except RetriableError as error:
                 problem = problem or error
-            self._publish(tip)
+            task.damage = self._found(task)
         if problem is not None:
             raise problem
 
-    def _look_at(self, tip: TopicIdPartition) -> None:
+    def _look_at(self, task: PartitionTask) -> None:
         """Check a partition's reported and known damage, and the segments that may replace it."""
+        tip = task.topic_id_partition
         reported = _by_segment(self._metadata.partition_state(tip).anomalies)
-        damaged = self._damaged.get(tip, {})
-        if not reported and not damaged:
+        if task.damage_check is None:
+            if not reported:
+                return
+            task.damage_check = DamageCheck(
+                looks=self._pauses(_FIRST_PAUSE_MS, _FIRST_PAUSE_MS),
+                reads=self._pauses(_FIRST_PAUSE_MS, _LONGEST_READ_PAUSE_MS),
+            )
+        check = task.damage_check
+        if not reported and not check.damaged:
             return
         known = {RemoteLogSegmentId(topic_id_partition=tip, id=each) for each in reported}
-        for segment_id in (*known, *(damaged.keys() - known)):
+        for segment_id in (*known, *(check.damaged.keys() - known)):
             if self._stopping.is_set():
                 return
-            self._look(segment_id, reported.get(segment_id.id, ()))
-        self._look_around(tip)
+            self._look(task, check, segment_id, reported.get(segment_id.id, ()))
+        self._look_around(task, check)
 
-    def _publish(self, tip: TopicIdPartition) -> None:
-        damaged, whole = self._damaged.get(tip), self._whole.get(tip)
-        if not damaged and not whole:
-            self._forget_partition(tip)
-            return
-        self._found[tip] = Damage(
-            damaged=frozenset(each.id for each in damaged or ()),
-            whole=frozenset(each.id for each in whole or ()),
+    def _found(self, task: PartitionTask) -> Damage:
+        """Return what the checks of a partition have found until now."""
+        check = task.damage_check
+        if check is None or not (check.damaged or check.whole):
+            task.log.clear(_ANOMALY)
+            return Damage()
+        return Damage(
+            damaged=frozenset(each.id for each in check.damaged),
+            whole=frozenset(each.id for each in check.whole),
         )
 
-    def _look_around(self, tip: TopicIdPartition) -> None:
+    def _look_around(self, task: PartitionTask, check: DamageCheck) -> None:
         """Check the segments that may replace a damaged one."""
         around: dict[RemoteLogSegmentId, RemoteLogSegmentMetadata] = {}
-        for segment_id in self._damaged.get(tip, {}):
-            around.update((each.segment_id, each) for each in self._overlapping(segment_id))
-        whole = self._whole.setdefault(tip, set())
-        for segment_id in whole - around.keys():
-            whole.discard(segment_id)
-            self._looks.ended(segment_id)
+        for segment_id in check.damaged:
+            around.update((each.segment_id, each) for each in self._overlapping(check, segment_id))
+        for segment_id in check.whole - around.keys():
+            check.whole.discard(segment_id)
+            check.looks.ended(segment_id)
         for segment_id, metadata in around.items():
-            if not self._stopping.is_set() and not self._looks.pausing(segment_id):
-                self._look_at_whole(metadata, whole)
+            if not self._stopping.is_set() and not check.looks.pausing(segment_id):
+                self._look_at_whole(task, check, metadata)
 
-    def _overlapping(self, segment_id: RemoteLogSegmentId) -> Iterator[RemoteLogSegmentMetadata]:
+    def _overlapping(
+        self, check: DamageCheck, segment_id: RemoteLogSegmentId
+    ) -> Iterator[RemoteLogSegmentMetadata]:
         """Yield finished segments that overlap a damaged one and are not known to be damaged."""
         record = self._metadata.segment(segment_id)
         if record is None:
             return
-        damaged = self._damaged[segment_id.topic_id_partition]
         offsets = record.metadata.offsets
         for other in self._metadata.list_remote_log_segments(
             segment_id.topic_id_partition,
@@ -155,89 +148,89 @@ class AnomalyCheck:
         ):
             if other.metadata.offsets.start_offset >= offsets.end_offset:
                 return
-            if other.metadata.segment_id not in damaged:
+            if other.metadata.segment_id not in check.damaged:
                 yield other.metadata
 
     def _look_at_whole(
-        self, metadata: RemoteLogSegmentMetadata, whole: set[RemoteLogSegmentId]
+        self, task: PartitionTask, check: DamageCheck, metadata: RemoteLogSegmentMetadata
     ) -> None:
         """Read the segment the first time, later check length and checksum; report damage."""
         segment_id = metadata.segment_id
-        is_read = segment_id not in whole
-        if is_read and self._reads.pausing(segment_id):
+        is_read = segment_id not in check.whole
+        if is_read and check.reads.pausing(segment_id):
             return
-        self._looks.failed(segment_id)
+        check.looks.failed(segment_id)
         if is_read:
-            self._reads.failed(segment_id)
+            check.reads.failed(segment_id)
         faults = self._faults(metadata, read=is_read)
         if faults is None:
             return
         if not faults:
-            whole.add(segment_id)
-            self._reads.ended(segment_id)
+            check.whole.add(segment_id)
+            check.reads.ended(segment_id)
             return
-        whole.discard(segment_id)
-        self._report(segment_id, faults)
+        check.whole.discard(segment_id)
+        self._report(task, segment_id, faults)
 
-    def _look(self, segment_id: RemoteLogSegmentId, anomalies: tuple[Anomaly, ...]) -> None:
+    def _look(
+        self,
+        task: PartitionTask,
+        check: DamageCheck,
+        segment_id: RemoteLogSegmentId,
+        anomalies: tuple[Anomaly, ...],
+    ) -> None:
         record = self._metadata.segment(segment_id)
         if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
-            self._forget(segment_id)
+            _forget(check, segment_id)
             self._clear(segment_id, anomalies)
             return
-        found = self._damaged.get(segment_id.topic_id_partition, {}).get(segment_id, ())
+        found = check.damaged.get(segment_id, ())
         is_corrupt = any(each.kind is AnomalyKind.CORRUPT for each in anomalies) or any(
             not fault.is_missing for fault in found
         )
         if found and not anomalies and not is_corrupt:
-            self._looks.ended(segment_id)  # a reader cleared the anomaly: check now
-        if self._is_pausing(segment_id, is_corrupt=is_corrupt, is_found=bool(found)):
-            self._report(segment_id, found)
+            check.looks.ended(segment_id)  # a reader cleared the anomaly: check now
+        if self._is_pausing(check, segment_id, is_corrupt=is_corrupt, is_found=bool(found)):
+            self._report(task, segment_id, found)
             return
-        (self._reads if is_corrupt else self._looks).failed(segment_id)
+        (check.reads if is_corrupt else check.looks).failed(segment_id)
         faults = self._faults(record.metadata, read=is_corrupt)
         if faults is None:
             return
-        self._judge(segment_id, faults)
+        _judge(check, segment_id, faults)
         if not faults and is_corrupt:
             self._read_whole.failed(segment_id)
         damaged_keys = {fault.object_key for fault in faults}
         self._clear(segment_id, (a for a in anomalies if a.object_key not in damaged_keys))
-        self._report(segment_id, faults)
+        self._report(task, segment_id, faults)
 
     def _is_pausing(
-        self, segment_id: RemoteLogSegmentId, *, is_corrupt: bool, is_found: bool
+        self,
+        check: DamageCheck,
+        segment_id: RemoteLogSegmentId,
+        *,
+        is_corrupt: bool,
+        is_found: bool,
     ) -> bool:
         """Return whether a check must wait; a check that reads all bytes waits longer."""
         if not is_corrupt:
-            return self._looks.pausing(segment_id)
+            return check.looks.pausing(segment_id)
         was_whole = not is_found and self._read_whole.pausing(segment_id)
-        return was_whole or self._reads.pausing(segment_id)
+        return was_whole or check.reads.pausing(segment_id)
 
-    def _judge(self, segment_id: RemoteLogSegmentId, faults: tuple[ObjectFault, ...]) -> None:
-        if not faults:
-            self._forget(segment_id)
-            return
-        damaged = self._damaged.setdefault(segment_id.topic_id_partition, {})
-        if segment_id not in damaged:
-            for fault in faults:
-                extra = {
-                    "segment_id": segment_id,
-                    "object": fault.object_key,
-                    "reason": fault.reason,
-                }
-                _log.warning("found a damaged stored object", extra=extra)
-        damaged[segment_id] = faults
-
-    def _report(self, segment_id: RemoteLogSegmentId, faults: Iterable[ObjectFault]) -> None:
+    def _report(
+        self,
+        task: PartitionTask,
+        segment_id: RemoteLogSegmentId,
+        faults: Iterable[ObjectFault],
+    ) -> None:
         """Record damage that is not recorded: a reader of one intact range may have cleared it."""
-        tip = segment_id.topic_id_partition
         try:
             for fault in faults:
                 report_fault(self._metadata, segment_id, fault, self._clock, self._new_id)
         except NoAnomalyRoomError as error:
-            if self._log_once.changed(tip, error.message):
-                extra = {"topic_partition": tip, "error": error}
+            if task.log.changed(_ANOMALY, error.message):
+                extra = {"topic_partition": task.topic_id_partition, "error": error}
                 _log.warning("damaged object not recorded", extra=extra)
 
     def _faults(
@@ -257,18 +250,28 @@ class AnomalyCheck:
             extra = {"segment_id": segment_id, "object": anomaly.object_key}
             _log.info("cleared the anomaly of a stored object", extra=extra)
 
-    def _forget(self, segment_id: RemoteLogSegmentId) -> None:
-        self._damaged.get(segment_id.topic_id_partition, {}).pop(segment_id, None)
-        self._looks.ended(segment_id)
-        self._reads.ended(segment_id)
 
-    def _forget_partition(self, tip: TopicIdPartition) -> None:
-        damaged, whole = self._damaged.pop(tip, {}), self._whole.pop(tip, ())
-        for segment_id in (*damaged, *whole):
-            self._looks.ended(segment_id)
-            self._reads.ended(segment_id)
-        self._log_once.clear(tip)
-        self._found.pop(tip, None)
+def _judge(
+    check: DamageCheck, segment_id: RemoteLogSegmentId, faults: tuple[ObjectFault, ...]
+) -> None:
+    if not faults:
+        _forget(check, segment_id)
+        return
+    if segment_id not in check.damaged:
+        for fault in faults:
+            extra = {
+                "segment_id": segment_id,
+                "object": fault.object_key,
+                "reason": fault.reason,
+            }
+            _log.warning("found a damaged stored object", extra=extra)
+    check.damaged[segment_id] = faults
+
+
+def _forget(check: DamageCheck, segment_id: RemoteLogSegmentId) -> None:
+    check.damaged.pop(segment_id, None)
+    check.looks.ended(segment_id)
+    check.reads.ended(segment_id)
 
 
 def report_fault(

@@ -1,1 +1,1 @@
-"""Tracks which partitions this process leads or follows, and sends its heartbeat."""
+"""Tracks which partitions this process leads or follows: one task for each led one. Heartbeats."""

@@ -1,4 +1,4 @@
-"""Claims the partitions that the manager's broker leads.
+"""Claims the partitions that the manager's broker leads, and keeps a task for each of them.
 
 A manager decides nothing before its own claim has come back through the metadata topic: then it has
 read all earlier decisions. A claim carries the whole lineage, joined from the stored lineage and
@@ -10,16 +10,17 @@ end.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, wait
 from contextlib import contextmanager
 from functools import partial
-from threading import Lock, Timer
+from threading import Timer
 from uuid import UUID
 
 from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.leadership.partition_lead import PartitionLead
+from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.events.values import LeadershipClaimed
 from rsm.segment.epochs import stitch
 from rsm.segment.errors import TieredStorageError
@@ -30,12 +31,13 @@ _log = logging.getLogger(__name__)
 
 _NOTICE_AFTER_MS = 5_000
 _NAMED_COUNT = 5
+_CLAIM = "claim"
 
 
 class Leadership:
-    """Represents the partitions that this run of the process leads.
+    """Represents the partitions that the broker leads, and which of them this process has claimed.
 
-    One thread claims and drops; everything else is thread-safe.
+    One thread begins, claims and drops tasks; everything else is thread-safe.
     """
 
     def __init__(
@@ -61,60 +63,71 @@ class Leadership:
         self._metadata = ports.metadata
         self._source = ports.source
         self._new_id = ports.new_id
-        self._leads: dict[TopicIdPartition, PartitionLead] = {}
-        self._log_once = LogOnce()
-        self._lock = Lock()
+        self._gone_log = LogOnce()
+        self._tasks: dict[TopicIdPartition, PartitionTask] = {}
+        """Replaced as a whole, never changed: other threads read it without a lock."""
 
-    def keep_only(self, leader_epochs: Mapping[TopicIdPartition, int]) -> tuple[PartitionLead, ...]:
-        """Drop the leads that the broker has lost; return the missing claims in no order."""
-        # Read without the lock: copies call `still_leads` between any two pieces.
-        led = {
-            lead.topic_id_partition: lead
-            for lead in self.leads()
-            if leader_epochs.get(lead.topic_id_partition) == lead.writer.leader_epoch
-            and not self._abandoned(lead)
+    def tasks(self) -> tuple[PartitionTask, ...]:
+        """Return a task for each partition that the broker leads."""
+        return tuple(self._tasks.values())
+
+    def led(self) -> tuple[PartitionTask, ...]:
+        """Return the tasks whose claim has come back."""
+        return tuple(task for task in self.tasks() if task.leads)
+
+    def led_partitions(self) -> tuple[TopicIdPartition, ...]:
+        return tuple(task.topic_id_partition for task in self.led())
+
+    def keep_only(self, leader_epochs: Mapping[TopicIdPartition, int]) -> tuple[PartitionTask, ...]:
+        """Drop the tasks of lost leads and begin those of new ones; return the unclaimed tasks."""
+        before = self._tasks
+        self._tasks = {
+            tip: self._task(before.get(tip), tip, epoch) for tip, epoch in leader_epochs.items()
         }
-        with self._lock:
-            self._leads = led
-        return tuple(
-            PartitionLead(
-                topic_id_partition=tip,
-                writer=Writer(
-                    broker_id=self._broker_id, leader_epoch=epoch, incarnation=self._incarnation
-                ),
-            )
-            for tip, epoch in leader_epochs.items()
-            if tip not in led
-        )
+        for tip, task in before.items():
+            if self._tasks.get(tip) is not task:
+                task.leads = False
+        return tuple(task for task in self.tasks() if not task.leads)
 
-    def _abandoned(self, lead: PartitionLead) -> bool:
+    def _task(
+        self, present: PartitionTask | None, tip: TopicIdPartition, epoch: int
+    ) -> PartitionTask:
+        """Return the present task if it is of this epoch and may go on, else a new one."""
+        if present is not None and present.leader_epoch == epoch and not self._abandoned(present):
+            return present
+        writer = Writer(
+            broker_id=self._broker_id, leader_epoch=epoch, incarnation=self._incarnation
+        )
+        return PartitionTask(PartitionLead(topic_id_partition=tip, writer=writer), self._gone_log)
+
+    def _abandoned(self, task: PartitionTask) -> bool:
         """Return whether a process that is now gone took the claim in the same leader epoch."""
-        owner = self._metadata.partition_state(lead.topic_id_partition).owner
-        if owner is None or owner == lead.writer:
+        if not task.leads:
             return False
-        if owner.leader_epoch != lead.writer.leader_epoch or not self._alone():
-            tip, rival = lead.topic_id_partition, owner.incarnation
-            self._log_changes(
-                logging.WARNING, "another process owns what we lead", tip, owner=rival
-            )
+        owner = self._metadata.partition_state(task.topic_id_partition).owner
+        if owner is None or owner == task.lead.writer:
+            return False
+        if owner.leader_epoch != task.leader_epoch or not self._alone():
+            rival = owner.incarnation
+            _log_changes(logging.WARNING, "another process owns what we lead", task, owner=rival)
             return False
         return True
 
-    def claim_all(self, leads: Iterable[PartitionLead]) -> None:
-        """Claim all leads together; log failures, which the next cycle claims again.
+    def claim_all(self, tasks: Iterable[PartitionTask]) -> None:
+        """Claim all tasks together; log failures, which the next cycle claims again.
 
         One request finds which partitions' metadata is read to the end.
         """
-        wanted = {lead.topic_id_partition: lead for lead in leads}
+        wanted = {task.topic_id_partition: task for task in tasks}
         if not wanted:
             return
-        with _call_if_late(lambda: self._log_slow(wanted), self._notice_after_ms):
+        with _call_if_late(lambda: self._log_slow(wanted.values()), self._notice_after_ms):
             self._claim_all(wanted)
 
-    def _claim_all(self, wanted: Mapping[TopicIdPartition, PartitionLead]) -> None:
+    def _claim_all(self, wanted: Mapping[TopicIdPartition, PartitionTask]) -> None:
         caught_up = self._metadata.those_caught_up(wanted)
         for tip in wanted.keys() - caught_up:
-            self._log_changes(logging.INFO, "claim waits for the metadata topic", tip)
+            _log_changes(logging.INFO, "claim waits for the metadata topic", wanted[tip])
         claims = [partial(self._try_claim, wanted[tip]) for tip in caught_up]
         if self._executor is None:
             for claim in claims:
@@ -125,9 +138,8 @@ class Leadership:
         except RuntimeError:
             _log.info("no claims any more: the process stops")
 
-    def _log_slow(self, wanted: Mapping[TopicIdPartition, PartitionLead]) -> None:
-        with self._lock:
-            waiting = sorted(tip for tip, lead in wanted.items() if self._leads.get(tip) != lead)
+    def _log_slow(self, wanted: Collection[PartitionTask]) -> None:
+        waiting = sorted(task.topic_id_partition for task in wanted if not task.leads)
         _log.info(
             "claims wait for the metadata topic",
             extra={
@@ -137,19 +149,18 @@ class Leadership:
             },
         )
 
-    def _try_claim(self, lead: PartitionLead) -> None:
+    def _try_claim(self, task: PartitionTask) -> None:
         try:
-            self.claim(lead)
+            self.claim(task)
         except TieredStorageError as error:
-            tip = lead.topic_id_partition
-            self._log_changes(logging.WARNING, "claim failed", tip, error=error.message)
+            _log_changes(logging.WARNING, "claim failed", task, error=error.message)
 
-    def claim(self, lead: PartitionLead) -> None:
-        """Publish a claim; on return the manager leads the partition, unless the claim was refused.
+    def claim(self, task: PartitionTask) -> None:
+        """Publish a claim; on return the task leads the partition, unless the claim was refused.
 
         The caller has read the partition's metadata to the end, so all earlier decisions are known.
         """
-        tip = lead.topic_id_partition
+        tip = task.topic_id_partition
         stored = self._metadata.partition_state(tip).lineage
         joined = stitch(stored, self._source.local_log(tip).checkpoint)
         contradicted = joined.conflict_offset is not None
@@ -157,39 +168,26 @@ class Leadership:
             LeadershipClaimed(
                 event_id=self._new_id(),
                 topic_id_partition=tip,
-                writer=lead.writer,
+                writer=task.lead.writer,
                 # Keeps the stored lineage, so that the contradiction stays visible.
                 lineage=stored if contradicted else joined.lineage,
             )
         )
         if not result.accepted:
-            self._log_changes(logging.WARNING, "claim refused", tip, reason=result.refusal)
+            _log_changes(logging.WARNING, "claim refused", task, reason=result.refusal)
             return
-        with self._lock:
-            self._leads[tip] = lead
-        self._log_once.clear(tip)
+        task.leads = True
+        task.log.clear(_CLAIM)
         _log.info(
             "claimed leadership",
-            extra={"topic_partition": tip, "leader_epoch": lead.writer.leader_epoch},
+            extra={"topic_partition": tip, "leader_epoch": task.leader_epoch},
         )
 
-    def _log_changes(self, level: int, what: str, tip: TopicIdPartition, **fields: object) -> None:
-        """Log once, until the state of the partition changes."""
-        if self._log_once.changed(tip, f"{what} {fields}"):
-            _log.log(level, what, extra={"topic_partition": tip, **fields})
 
-    def led_partitions(self) -> tuple[TopicIdPartition, ...]:
-        return tuple(lead.topic_id_partition for lead in self.leads())
-
-    def leads(self) -> tuple[PartitionLead, ...]:
-        """Return the leads whose claim has come back, in no order."""
-        with self._lock:
-            return tuple(self._leads.values())
-
-    def still_leads(self, lead: PartitionLead) -> bool:
-        """Return whether no known event has ended this lead."""
-        with self._lock:
-            return self._leads.get(lead.topic_id_partition) == lead
+def _log_changes(level: int, what: str, task: PartitionTask, **fields: object) -> None:
+    """Log once, until the state of the partition changes."""
+    if task.log.changed(_CLAIM, f"{what} {fields}"):
+        _log.log(level, what, extra={"topic_partition": task.topic_id_partition, **fields})
 
 
 @contextmanager

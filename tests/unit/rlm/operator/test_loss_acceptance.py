@@ -123,8 +123,8 @@ def test_loss_when_the_object_is_back_after_the_managers_look_then_no_gap_is_rec
     for _ in range(4):
         world.process.step()
 
-    damaged = world.process.anomalies.damage_of(TIP).damaged
-    assert damaged == {world.copied[1].segment_id.id}
+    (task,) = world.process.leadership.led()
+    assert task.damage.damaged == {world.copied[1].segment_id.id}
     assert (world.stored_as(1), world.state().gaps) == (FINISHED, ())
 
 

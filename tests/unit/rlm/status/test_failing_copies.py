@@ -28,7 +28,6 @@ class ThreadedProcess(Process):
         return CopyLanes(
             self.ports,
             lanes=Lanes(self.pool, "copy", limit=1),
-            leadership=self.leadership,
             metrics=self.metrics,
             stopping=self.stopping,
             limits=self.copy_limits(),
@@ -123,12 +122,12 @@ def test_failure_when_the_lead_is_lost_and_comes_back_then_is_forgotten() -> Non
     process = world.start()
     process.effects.fail(WRITE, RetriableError("store cannot be reached"), times=5)
     world.cycle()
-    failed = process.copies.failure(TIP)
+    failed = process.copy_failure(TIP)
     world.elect(2)
     world.cycle()
 
     assert failed is not None
-    assert process.copies.failure(TIP) is None
+    assert process.copy_failure(TIP) is None
 
 
 def test_copy_when_a_segment_stays_corrupt_then_is_tried_ever_less() -> None:

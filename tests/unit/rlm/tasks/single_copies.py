@@ -10,7 +10,7 @@ from tests.twins.world import TIP, World
 def copy_only(world: World, process: Process, index: int) -> None:
     """Copy that one of the rolled segments of `TIP`, which the process leads."""
     order = CopyOrder(
-        lead=process.leadership.leads()[0],
+        lead=process.leadership.led()[0].lead,
         segment_id=world.new_id(),
         segment=process.ports.source.local_log(TIP).rolled[index],
         lineage=world.leader().checkpoint,

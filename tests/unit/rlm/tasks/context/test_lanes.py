@@ -85,3 +85,18 @@ def test_lanes_when_only_waiting_then_is_not_written_off() -> None:
 
     executor.run_all()
     assert work.done == ["a", "b"]
+
+
+def test_lanes_when_asked_what_runs_then_neither_waiting_jobs_nor_those_written_off() -> None:
+    work, executor = Work(), HeldExecutor()
+    lanes = Lanes(executor, "copy", limit=2)
+    jobs = {key: work.job(key) for key in "abc"}
+    for key, job in jobs.items():
+        lanes.offer(key, job)
+    running = lanes.running()
+
+    lanes.write_off("a")
+
+    assert running == (jobs["a"], jobs["b"])
+    assert lanes.running() == (jobs["b"], jobs["c"])
+    assert [lanes.job(key) for key in "abc"] == [None, jobs["b"], jobs["c"]]

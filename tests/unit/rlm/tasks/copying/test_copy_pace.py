@@ -107,7 +107,6 @@ class PacedProcess(Process):
         return CopyLanes(
             self.ports,
             lanes=lanes,
-            leadership=self.leadership,
             metrics=self.metrics,
             stopping=self.stopping,
             limits=self.copy_limits(),

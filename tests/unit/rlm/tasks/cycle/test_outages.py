@@ -48,11 +48,11 @@ class OutageWorld(World):
                 return LeaderCycle(
                     process.ports,
                     leadership=process.leadership,
+                    views=process.make_views(),
                     copies=process.copies,
                     repairs=process.repairs,
                     expiries=process._make_expiries(),
                     trimmer=process.trimmer,
-                    limits=process.settings.limits,
                     metrics=process.metrics,
                     outages=OutageWatch(
                         self.disks,
@@ -191,9 +191,9 @@ def test_shed_when_some_attempts_fail_then_nothing_goes_before_they_are_many() -
     world.fill(99)
     world.process.effects.fail("write .log", UNREACHABLE, times=10_000)
     gaps = []
-    while world.process.copies.failure(world.tips[0]) is None or not world.gaps():
+    while world.process.copy_failure(world.tips[0]) is None or not world.gaps():
         world.cycle()
-        failure = world.process.copies.failure(world.tips[0])
+        failure = world.process.copy_failure(world.tips[0])
         gaps.append((failure.attempts if failure else 0, world.gaps()))
 
     assert {tuple(found) for attempts, found in gaps if attempts < OUTAGE_ATTEMPTS} == {()}

@@ -43,7 +43,6 @@ class ForgetfulProcess(Process):
             self.ports,
             lanes=Lanes(SynchronousExecutor(), "expiry"),
             expirer=expirer,
-            leadership=self.leadership,
             stopping=self.stopping,
         )
 

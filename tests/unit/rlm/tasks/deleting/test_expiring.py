@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rlm.policy.view import PolicyLimits
-from rlm.tasks.cycle.leader import CycleOutlook
+from rlm.tasks.cycle.partition_views import CycleOutlook
 from rlmm.cache.memory import MemoryStore
 from rlmm.events.values import LogStartAdvanced, PolicyState
 from rlmm.record_keys import RecordKind, parse_record_key
@@ -292,7 +292,7 @@ def test_segment_when_the_log_start_lies_in_it_then_kept_until_wholly_below() ->
     event = LogStartAdvanced(
         event_id=world.new_id(),
         topic_id_partition=TIP,
-        writer=process.leadership.leads()[0].writer,
+        writer=process.leadership.led()[0].lead.writer,
         offset=35,
         reason="a client's DeleteRecords",
     )

@@ -93,7 +93,7 @@ def test_trim_when_a_damaged_segment_has_expired_then_local_data_goes_up_to_the_
     found = anomaly(damaged.segment_id.id.int, key=damaged.objects[0].key)
     world.objects.delete(damaged.objects[0].key)
     assert world.metadata.publish(anomaly_reported(found, partition=TIP)).accepted
-    lead = process.leadership.leads()[0]
+    lead = process.leadership.led()[0].lead
     event = LogStartAdvanced(
         event_id=world.new_id(), topic_id_partition=TIP, writer=lead.writer, offset=10, reason="old"
     )
@@ -395,7 +395,7 @@ def test_log_when_cut_by_an_unclean_election_then_copied_from_where_it_parts() -
     found = world.metadata.remote_log_segment_metadata(TIP, 1, 45)
     assert world.state().lineage == Lineage.of((0, 0), (1, 40))
     assert found is not None
-    assert found.writer == process.leadership.leads()[0].writer
+    assert found.writer == process.leadership.led()[0].lead.writer
     assert violations(world) == []
 
 
@@ -445,7 +445,7 @@ def test_trims_when_many_partitions_then_one_request_in_a_cycle() -> None:
 def test_trim_when_lower_than_one_on_record_then_no_second_event() -> None:
     """R2: a trim that is on record covers every lower one."""
     world, process = stored_world()
-    lead = process.leadership.leads()[0]
+    lead = process.leadership.led()[0].lead
     event = LocalLogTrimmed(
         event_id=world.new_id(),
         topic_id_partition=TIP,

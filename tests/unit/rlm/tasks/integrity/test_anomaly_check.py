@@ -7,9 +7,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_throttle import CopyThrottle
 from rlm.tasks.integrity.anomaly_check import AnomalyCheck
+from rlm.tasks.leadership.partition_lead import PartitionLead
+from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.events.anomaly import ANOMALIES_MAX_COUNT, Anomaly, AnomalyKind, AnomalyReported
 from rlmm.events.values import SegmentEvent
 from rsm.segment.errors import RetriableError
@@ -42,13 +45,19 @@ class CountingStorage(MemoryChunkStorage):
         return content
 
 
+def led_task(tip: TopicIdPartition) -> PartitionTask:
+    task = PartitionTask(PartitionLead(topic_id_partition=tip, writer=WRITER), LogOnce())
+    task.leads = True
+    return task
+
+
 class CheckedWorld(RemoteWorld):
     """One stored segment, and a manager that leads its partition."""
 
     def __init__(self) -> None:
         self.counted = CountingStorage()
         super().__init__(self.counted)
-        self.led: tuple[TopicIdPartition, ...] = (TIP,)
+        self.led: tuple[PartitionTask, ...] = (led_task(TIP),)
         self.throttled_ms = 0
         self.claim()
         self.segment = self.store(segment_of(0))
@@ -82,7 +91,7 @@ class CheckedWorld(RemoteWorld):
 
     def is_damaged(self, segment: RemoteLogSegmentId | None = None) -> bool:
         segment_id = segment or self.segment.segment_id
-        return segment_id.id in self.check.damage_of(segment_id.topic_id_partition).damaged
+        return any(segment_id.id in task.damage.damaged for task in self.led)
 
     def report(self, kind: AnomalyKind) -> None:
         now_ms = self.clock.wall_ms()
@@ -243,7 +252,7 @@ def test_check_when_a_partition_has_no_room_then_others_are_known_and_it_is_logg
     world.claim(partition=other)
     elsewhere = world.store(segment_of(0), partition=other)
     neighbour = world.store(segment_of(0))
-    world.led = (TIP, other)
+    world.led = (led_task(TIP), led_task(other))
     for segment in (world.segment, neighbour, elsewhere):
         world.objects.delete(segment.objects[0].key)
     world.report(AnomalyKind.MISSING)

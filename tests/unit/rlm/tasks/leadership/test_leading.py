@@ -190,7 +190,7 @@ def test_lead_when_broker_has_lost_it_then_reported_as_follower() -> None:
     world.cycle()
 
     assert [(report.role, report.claimed) for report in process.reports] == [("follower", False)]
-    assert process.leadership.leads() == ()
+    assert process.leadership.tasks() == ()
 
 
 def test_partition_when_its_log_dir_is_offline_then_others_go_on() -> None:
@@ -217,15 +217,13 @@ def test_claim_when_overtaken_in_its_epoch_then_repeated_only_once_the_other_is_
     world.segments(1)
     first = world.start()
     world.settle()
-    lead = first.leadership.leads()[0]
+    epochs = {TIP: first.leadership.led()[0].leader_epoch}
     first.leadership = Leadership(first.ports, incarnation=first.incarnation, alone=lambda: alone)
-    first.leadership.claim(lead)
-    rival = replace(lead.writer, incarnation=UUID(int=77))
-    Leadership(first.ports, incarnation=rival.incarnation, alone=lambda: False).claim(
-        replace(lead, writer=rival)
-    )
+    first.leadership.claim_all(first.leadership.keep_only(epochs))
+    rival = Leadership(first.ports, incarnation=UUID(int=77), alone=lambda: False)
+    rival.claim_all(rival.keep_only(epochs))
 
-    missing = first.leadership.keep_only({lead.topic_id_partition: lead.writer.leader_epoch})
+    missing = first.leadership.keep_only(epochs)
 
     assert bool(missing) is alone
 
@@ -246,4 +244,4 @@ def test_claims_when_there_are_threads_then_are_published_side_by_side() -> None
     blocked.run_all()
     claiming.join(10)
 
-    assert {lead.topic_id_partition for lead in leadership.leads()} == set(world.tips)
+    assert set(leadership.led_partitions()) == set(world.tips)

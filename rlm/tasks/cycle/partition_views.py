@@ -1,0 +1,118 @@
+"""Reads led partitions: what the broker, its disk, the metadata and this process know of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from rlm.broker.list_offsets import PartitionOffsets
+from rlm.broker.partition_results import PartitionResults
+from rlm.policy.peers.gateways import live_gateways
+from rlm.policy.view import Moment, PartitionView, PolicyLimits
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.copying.copy_lane import CopyLanes
+from rlm.tasks.copying.repairs import Repairs
+from rlm.tasks.leadership.leadership import Leadership
+from rlm.tasks.leadership.partition_task import PartitionTask
+from rlmm.events.values import TopicPolicy
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleOutlook:
+    """Represents what the manager knows before a cycle.
+
+    `untierable` has the rule for each topic id that must be neither copied nor trimmed. While the
+    store is unreachable, a cycle neither copies nor deletes. It still measures lag and trims stored
+    segments.
+    """
+
+    untierable: Mapping[UUID, str] = field(default_factory=dict)
+    store_reachable: bool = True
+
+
+class PartitionViews:
+    """Builds the views of led partitions. Thread-safe; only the cycle's thread sets `outlook`."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        *,
+        leadership: Leadership,
+        copies: CopyLanes,
+        repairs: Repairs,
+        limits: PolicyLimits,
+    ) -> None:
+        self._broker = ports.broker
+        self._source = ports.source
+        self._metadata = ports.metadata
+        self._clock = ports.clock
+        self._leadership = leadership
+        self._copies = copies
+        self._repairs = repairs
+        self._limits = limits
+        self.outlook = CycleOutlook()
+
+    def of_topic(self, topic: str, partition: int | None = None) -> tuple[PartitionView, ...]:
+        """Return current views of the topic's led partitions, or of one of them.
+
+        Raises RetriableError if the broker does not answer, and any error that prevents a
+        partition's view.
+        """
+        tasks = {
+            task.topic_id_partition: task
+            for task in self._leadership.led()
+            if task.topic_id_partition.topic == topic
+            and partition in (None, task.topic_id_partition.partition)
+        }
+        offsets = self._broker.offsets({tip: task.leader_epoch for tip, task in tasks.items()})
+        policies = {policy.topic_id: policy for policy in self._metadata.topic_policies()}
+        return tuple(
+            self.of(task, policies[tip.topic_id], offsets)
+            for tip, task in sorted(tasks.items())
+            if tip.topic_id in policies
+        )
+
+    def of(
+        self,
+        task: PartitionTask,
+        policy: TopicPolicy,
+        offsets: PartitionResults[PartitionOffsets],
+    ) -> PartitionView:
+        """Return the view of a partition whose `offsets` the broker has just returned.
+
+        Raises the error that prevents it.
+        """
+        tip = task.topic_id_partition
+        if tip in offsets.failed:
+            raise offsets.failed[tip]
+        # Read before and after the list of segments: a copy that starts or ends in between must not
+        # look abandoned.
+        in_flight_before = self._in_flight(tip)
+        damage = task.damage
+        segments = tuple(self._metadata.list_remote_log_segments(tip, states=tuple(SegmentState)))
+        return PartitionView(
+            topic_id_partition=tip,
+            policy=policy,
+            writer=task.lead.writer,
+            offsets=offsets.succeeded[tip],
+            in_flight=in_flight_before | self._in_flight(tip),
+            damage=damage,
+            local=self._source.local_log(tip),
+            state=self._metadata.partition_state(tip),
+            segments=segments,
+            moment=Moment(wall_ms=self._clock.wall_ms(), broker_ms=self._metadata.broker_time_ms()),
+            limits=self._limits,
+            untierable=self.outlook.untierable.get(tip.topic_id),
+            store_reachable=self.outlook.store_reachable,
+            gateways=live_gateways(self._metadata.registrations(), self._metadata.broker_time_ms()),
+            policy_position=self._metadata.topic_policy_position(tip.topic_id),
+            newer=self._metadata.newer_record(tip),
+            copy_failure=task.copying.failure,
+            paused=self._metadata.paused_tasks(tip.topic_id),
+        )
+
+    def _in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:
+        return self._copies.in_flight(tip) | self._repairs.in_flight(tip)

@@ -1,0 +1,185 @@
+"""Represents the work for one led partition, and all that the manager remembers of it.
+
+    the broker leads in a new epoch → task → claim accepted → cycles, lanes and checks use the task
+    → the broker loses the lead, or leads in another epoch → the task is dropped
+
+This is KIP-405's leader task. A partition that the broker follows has no state beyond the metadata
+that this process follows for it (rlm/tasks/leadership/hosted_partitions.py).
+
+What runs at the moment is not part of a task: a lane knows its queued and running jobs, because a
+running job outlives the lead until its next check. A job keeps its task, and ends once `leads` is
+false.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from threading import Lock
+
+from rlm.broker.errors import PartitionGoneError
+from rlm.policy.view import CopyFailure, Damage
+from rlm.status.failing_copies import cause_of
+from rlm.tasks.context.log_once import LogOnce
+from rlm.tasks.context.retry_pauses import BackOff, Failures, RetryPauses
+from rlm.tasks.leadership.partition_lead import PartitionLead
+from rsm.segment.errors import CorruptError, TieredStorageError, UnsupportedError
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.spi import ObjectFault
+
+
+class CopyHistory:
+    """Remembers how the last copies of one lane ended for a partition. Thread-safe.
+
+    The lane writes it: the thread of a copy, or the cycle's thread for a copy that hangs.
+    """
+
+    __slots__ = ("_corrupt_failures", "_failure", "_failures", "_lock", "_stopped_at_offset")
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._failure: CopyFailure | None = None
+        self._failures: Failures | None = None
+        self._corrupt_failures: Failures | None = None
+        self._stopped_at_offset: int | None = None
+
+    @property
+    def failure(self) -> CopyFailure | None:
+        """Return why the last attempts failed; None if the last one succeeded."""
+        return self._failure
+
+    def allows(self, base_offset: int, now_ms: int) -> bool:
+        """Return whether a copy that starts at `base_offset` may start at `now_ms` (monotonic).
+
+        After a failure it waits. A segment that cannot be stored stops the copies as long as it is
+        the first.
+        """
+        with self._lock:
+            is_pausing = any(
+                each is not None and now_ms < each.not_before_ms
+                for each in (self._failures, self._corrupt_failures)
+            )
+            return not is_pausing and self._stopped_at_offset != base_offset
+
+    def failed(
+        self, error: TieredStorageError, *, base_offset: int | None, back_off: BackOff
+    ) -> CopyFailure:
+        """Record a failed attempt. Corrupt segments are counted apart, with their own back-off."""
+        is_corrupt, is_final = isinstance(error, CorruptError), isinstance(error, UnsupportedError)
+        with self._lock:
+            if is_corrupt:
+                self._corrupt_failures = failures = back_off.after(self._corrupt_failures)
+            else:
+                self._failures = failures = back_off.after(self._failures)
+            if is_final and base_offset is not None:
+                self._stopped_at_offset = base_offset
+            self._failure = failure = CopyFailure(
+                error=str(error),
+                cause=cause_of(error),
+                corrupt=is_corrupt,
+                attempts=failures.count,
+                final=is_final,
+            )
+        return failure
+
+    def succeeded(self) -> CopyFailure | None:
+        """Forget all failures; return the last one."""
+        with self._lock:
+            failure, self._failure = self._failure, None
+            self._failures = self._corrupt_failures = self._stopped_at_offset = None
+        return failure
+
+
+@dataclass(slots=True, kw_only=True)
+class DamageCheck:
+    """Represents the damaged segments of a partition, and the whole ones that may replace them.
+
+    `looks` are the pauses between checks of a segment's objects, `reads` those between reads.
+    """
+
+    looks: RetryPauses
+    reads: RetryPauses
+    damaged: dict[RemoteLogSegmentId, tuple[ObjectFault, ...]] = field(default_factory=dict)
+    whole: set[RemoteLogSegmentId] = field(default_factory=set)
+
+
+class PartitionTask:
+    """Represents one partition that the broker leads in one leader epoch.
+
+        field                           written by
+        lead                            nobody
+        leads                           Leadership
+        log                             every thread (thread-safe)
+        suspects_gaps, age_asked_ms     the cycle's thread; no other thread reads them
+        copying, repairing              the lanes of copies and of repairs
+        proven losses                   the lane of deletions; the cycle's thread takes them
+        damage_check                    the thread of the anomaly check; no other thread reads it
+        damage                          the same thread; a new value each time
+
+    Every thread may read the fields, except where this table forbids it. A new kind of lane gets a
+    field of its own. Memory: 1 kB and one entry per damaged segment, for each partition that the
+    broker leads.
+    """
+
+    __slots__ = (
+        "_gone_log",
+        "_lock",
+        "_proven_losses",
+        "age_asked_ms",
+        "copying",
+        "damage",
+        "damage_check",
+        "lead",
+        "leads",
+        "log",
+        "repairing",
+        "suspects_gaps",
+    )
+
+    def __init__(self, lead: PartitionLead, gone_log: LogOnce) -> None:
+        """`gone_log` is shared by all tasks, for what is logged once per topic."""
+        self.lead = lead
+        self.leads = False
+        """Whether the claim of this lead was accepted and no known event has ended it since."""
+        self.log = LogOnce()
+        self.suspects_gaps = False
+        self.age_asked_ms: int | None = None
+        self.copying = CopyHistory()
+        self.repairing = CopyHistory()
+        self.damage = Damage()
+        self.damage_check: DamageCheck | None = None
+        self._gone_log = gone_log
+        self._lock = Lock()
+        self._proven_losses: frozenset[RemoteLogSegmentId] = frozenset()
+
+    @property
+    def topic_id_partition(self) -> TopicIdPartition:
+        return self.lead.topic_id_partition
+
+    @property
+    def leader_epoch(self) -> int:
+        return self.lead.writer.leader_epoch
+
+    def prove_losses(self, segment_ids: Iterable[RemoteLogSegmentId]) -> None:
+        """Record that a second check found the objects of these segments damaged."""
+        with self._lock:
+            self._proven_losses = frozenset(segment_ids)
+
+    def take_proven_losses(self) -> frozenset[RemoteLogSegmentId]:
+        """Return what was proven since the last call; each proof counts once."""
+        with self._lock:
+            taken, self._proven_losses = self._proven_losses, frozenset()
+        return taken
+
+    def log_level(self, subject: Hashable, what: str, error: TieredStorageError) -> int:
+        """Return WARNING for a new problem of the partition, DEBUG for one that lasts.
+
+        A partition that the broker does not have is logged once per topic at INFO: the topic was
+        deleted, and nobody has to act.
+        """
+        text = f"{what}: {error.message}"
+        if isinstance(error, PartitionGoneError):
+            is_new = self._gone_log.changed((self.topic_id_partition.topic_id, what), text)
+            return logging.INFO if is_new else logging.DEBUG
+        return logging.WARNING if self.log.changed(subject, text) else logging.DEBUG
