@@ -20,8 +20,9 @@ from bench.dataset import TOPIC, Dataset
 from bench.measurement import Measurement, of_runs, ratios
 from rlm.cli.invocation.session import open_session
 from rlm.config.load import load_command_config
-from rlm.remote_read.reader import ReadSettings, RemoteLogReader
+from rlm.remote_read.reader import RemoteLogReader
 from rlm.worker.external import open_chunk_storage, storage_manager
+from rsm.read.segment_scan import ScanSettings
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 from tests.services.rlm_run import RLM
@@ -73,7 +74,7 @@ def _remote_reader(configuration: Path) -> Iterator[RemoteLogReader]:
         ) as storage,
         ThreadPoolExecutor(_FETCH_THREADS) as executor,
     ):
-        yield RemoteLogReader(session.metadata, storage, executor, ReadSettings())
+        yield RemoteLogReader(session.metadata, storage, executor, ScanSettings())
 
 
 def _scan(reader: RemoteLogReader, partition: TopicIdPartition, offsets: OffsetRange) -> float:

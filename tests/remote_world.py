@@ -9,7 +9,7 @@ from itertools import cycle
 from typing import Any
 from uuid import UUID
 
-from rlm.remote_read.reader import ReadSettings, RemoteLogReader
+from rlm.remote_read.reader import RemoteLogReader
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events.anomaly import ANOMALIES_MAX_COUNT, Anomaly, AnomalyKind, AnomalyReported
@@ -31,6 +31,7 @@ from rsm.cache.disk_chunks import DiskChunks
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
+from rsm.read.segment_scan import ScanSettings
 from rsm.segment.batches.batch import scan_batches
 from rsm.segment.batches.segment_cursor import StoredBatches
 from rsm.segment.epochs import Lineage
@@ -103,7 +104,7 @@ class RemoteWorld:
         return manager
 
     def reader(self, *, fetch_bytes: int = 1 << 16, ahead_count: int = 1) -> RemoteLogReader:
-        settings = ReadSettings(fetch_bytes=fetch_bytes, ahead_count=ahead_count)
+        settings = ScanSettings(fetch_bytes=fetch_bytes, ahead_count=ahead_count)
         return RemoteLogReader(self.metadata, self.storage, self.executor, settings)
 
     def claim(self, lineage: Lineage = EPOCH_ZERO, partition: TopicIdPartition = TIP) -> None:

@@ -1,29 +1,26 @@
-"""Reads a piece of a stored segment as rows: index lookup, prefetch, checked batches.
+"""Reads a piece of a stored segment as rows.
 
-Memory: two fetches of FETCH_BYTES, and the memory of rows.row_batches.
+Memory: a scan with fetches of 8 MiB (rsm.read.segment_scan), and the memory of rows.row_batches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
+from rsm.read.segment_scan import ScanSettings, SegmentScanner
 from rsm.segment.batches.aborted import AbortedTransactions, Isolation
-from rsm.segment.batches.segment_cursor import SegmentCursor
-from rsm.segment.errors import CorruptError, TieredStorageError
-from rsm.segment.indexes import OFFSET_ENTRY, OffsetIndex, OffsetIndexEntry
-from rsm.segment.metadata import RemoteLogSegmentMetadata
-from rsm.segment.ranges import ByteRange
-from rsm.spi import IndexType, RemoteStorageManager
+from rsm.segment.errors import TieredStorageError
+from rsm.spi import RemoteStorageManager
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import Hole, SegmentPiece
 from spark_tools.reading.unreadable import left_out, may_be_left_out
 from spark_tools.rows.record_arrays import RowBounds
 from spark_tools.rows.row_batches import PartitionRows
 
-FETCH_BYTES = 8 << 20
+_SETTINGS = ScanSettings(fetch_bytes=8 << 20)
 
 
 def read_piece(
@@ -65,17 +62,14 @@ class SegmentReader:
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows. Raises NotFoundError, CorruptError, RetriableError."""
-        piece, metadata = self._piece, self._piece.stored.metadata
-        tip = metadata.topic_id_partition
+        piece, tip = self._piece, self._piece.topic_id_partition
         rows = _rows(tip.topic, tip.partition, piece, self._options, self._aborted())
-        entry = _first_entry(self._storage, metadata, piece.offsets.start_offset)
-        cursor = SegmentCursor(piece.stored, from_offset=piece.offsets.start_offset, entry=entry)
-        for fetched in _fetched(self._storage, metadata, cursor):
-            for run in cursor.feed(fetched):
+        start_offset, end_offset = piece.offsets.start_offset, piece.offsets.end_offset
+        with ThreadPoolExecutor(1, "segment-fetch") as pool:
+            scanner = SegmentScanner(self._storage, pool, _SETTINGS)
+            for run in scanner.scan([(piece.stored, start_offset)], start_offset, end_offset):
                 yield from rows.of_run(run)
                 self.next_offset = run.offsets.end_offset
-            if cursor.done or cursor.next_offset >= piece.offsets.end_offset:
-                return
 
     def located(self, error: TieredStorageError) -> TieredStorageError:
         """Return the error with the segment, its objects and the offset."""
@@ -109,43 +103,3 @@ def _rows(
         bounds=RowBounds(offsets=piece.offsets, from_ms=options.from_ms, until_ms=options.until_ms),
         aborted=aborted,
     )
-
-
-def _first_entry(
-    storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata, from_offset: int
-) -> OffsetIndexEntry:
-    """Return where to start in the log. Raises CorruptError for a position outside the log."""
-    base_offset = metadata.offsets.start_offset
-    if from_offset == base_offset:
-        return OffsetIndexEntry(offset=base_offset, position=0)
-    data = storage.fetch_index(metadata, IndexType.OFFSET)
-    if len(data) % OFFSET_ENTRY.size:
-        raise CorruptError("index ends within an entry")
-    entry = OffsetIndex(base_offset=base_offset, data=data).lookup(from_offset)
-    if not (0 <= entry.position < metadata.segment_size_bytes and entry.offset <= from_offset):
-        raise CorruptError("index entry out of place", entry=entry)
-    return entry
-
-
-def _fetched(
-    storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata, cursor: SegmentCursor
-) -> Iterator[bytes]:
-    """Yield the log's bytes from the cursor on, prefetching one fetch in a thread."""
-    size = metadata.segment_size_bytes
-    starts = iter(range(cursor.position, size, FETCH_BYTES))
-
-    def fetch(position: int) -> bytes:
-        end_position = min(position + FETCH_BYTES, size)
-        return storage.fetch_log_segment(
-            metadata, ByteRange(start_position=position, end_position=end_position)
-        )
-
-    with ThreadPoolExecutor(1, "segment-fetch") as pool:
-        ahead: Future[bytes] | None = None
-        for position in starts:
-            following = pool.submit(fetch, position)
-            if ahead is not None:
-                yield ahead.result()
-            ahead = following
-        if ahead is not None:
-            yield ahead.result()

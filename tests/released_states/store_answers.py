@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from crc32c import crc32c
 
-from rlm.remote_read.reader import ReadSettings, RemoteLogReader
+from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rlmm.lookup import Absence, NotStored, locate
 from rlmm.spi import RemoteLogMetadataManager, SegmentRecord
@@ -21,6 +21,7 @@ from rsm.layout.keys import ObjectKeys
 from rsm.layout.originals import OriginalsKeys, decode_originals
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
+from rsm.read.segment_scan import ScanSettings
 from rsm.segment.batches.batch import BatchHeader, scan_batches
 from rsm.segment.batches.compression import CompressionType
 from rsm.segment.batches.records import Record, decode_records
@@ -151,7 +152,7 @@ def _index(
 def _partition(
     segments: RemoteStorageManager, metadata: RemoteLogMetadataManager, tip: TopicIdPartition
 ) -> Json:
-    reader = RemoteLogReader(metadata, segments, SynchronousExecutor(), ReadSettings(ahead_count=0))
+    reader = RemoteLogReader(metadata, segments, SynchronousExecutor(), ScanSettings(ahead_count=0))
     timestamps = RemoteTimestamps(metadata, reader)
     batches = list(_batches(reader, metadata, tip))
     times_ms = sorted(

@@ -6,11 +6,12 @@ them count. It reads what the brokers have let go, for the rest they answer them
 
 from __future__ import annotations
 
-from rlm.remote_read.reader import ReadSettings, RemoteLogReader
+from rlm.remote_read.reader import RemoteLogReader
 from rlmm.lookup import Absence, NotStored, locate, log_start_offset
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
+from rsm.read.segment_scan import ScanSettings
 from rsm.segment.batches.batch import scan_batches
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
@@ -29,7 +30,7 @@ class ReaderView:
             storage=world.objects, keys=ObjectKeys(), layouts=(RawLayout(),)
         )
         self._reader = RemoteLogReader(
-            world.metadata, storage, SynchronousExecutor(), ReadSettings(ahead_count=0)
+            world.metadata, storage, SynchronousExecutor(), ScanSettings(ahead_count=0)
         )
 
     def difference(self) -> str | None:

@@ -26,10 +26,11 @@ from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.reading.damage_report import report_damage
 from rlm.cli.reading.record_lines import human_line, json_lines
-from rlm.remote_read.reader import ReadSettings, RemoteLogReader
+from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.tiered_log import RemoteTier, TieredLog
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rlm.worker.external import client_properties, open_chunk_storage, storage_manager
+from rsm.read.segment_scan import ScanSettings
 from rsm.segment.batches.aborted import Isolation
 from rsm.segment.errors import (
     CorruptError,
@@ -178,7 +179,7 @@ def _remote_tier(session: CommandSession, stack: ExitStack) -> RemoteTier | None
     storage = storage_manager(settings, open_chunk_storage(settings))
     stack.callback(storage.close)
     executor = stack.enter_context(ThreadPoolExecutor(_FETCH_THREADS, "remote-fetch"))
-    reader = RemoteLogReader(session.metadata, storage, executor, ReadSettings())
+    reader = RemoteLogReader(session.metadata, storage, executor, ScanSettings())
     timestamps = RemoteTimestamps(session.metadata, reader)
     return RemoteTier(storage=storage, reader=reader, timestamps=timestamps)
 

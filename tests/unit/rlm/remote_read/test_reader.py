@@ -1,16 +1,12 @@
-"""Stored segments read back: over segments, ahead of the consumer, and for one fetch."""
+"""Stored segments read back, one after the other, as the metadata knows them."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
-from rlm.remote_read.reader import ReadSettings, RemoteLogReader
 from rsm.segment.batches.segment_cursor import StoredBatches
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, NotFoundError
-from rsm.segment.ranges import OffsetRange
 from tests.remote_world import (
     TIP,
     WHOLE,
@@ -38,33 +34,6 @@ def test_scan_when_over_segments_then_every_byte_in_order(
     assert scan.next_offset == 300
 
 
-def test_scan_when_fetches_run_on_threads_then_the_same(world: RemoteWorld) -> None:
-    segments = [segment_of(base) for base in (0, 100, 200)]
-    world.claim()
-    for segment in segments:
-        world.store(segment)
-    with ThreadPoolExecutor(2) as executor:
-        settings = ReadSettings(fetch_bytes=65_536, ahead_count=2)
-        reader = RemoteLogReader(world.metadata, world.storage, executor, settings)
-
-        content = bytes_of(list(reader.scan(TIP, 0)))
-
-    assert content == b"".join(segment.log for segment in segments)
-
-
-def test_scan_when_started_inside_a_segment_then_reads_from_the_index_entry_on(
-    world: RemoteWorld,
-) -> None:
-    world.claim()
-    world.store(segment_of(0))
-    scan = world.reader().scan(TIP, 95)
-
-    runs = list(scan)
-
-    assert [run.offsets for run in runs] == [OffsetRange(start_offset=90, end_offset=100)]
-    assert world.executor.submitted_count == 1
-
-
 def test_scan_when_end_is_reached_then_fetches_no_more(world: RemoteWorld) -> None:
     world.claim()
     for base in (0, 100, 200):
@@ -73,27 +42,6 @@ def test_scan_when_end_is_reached_then_fetches_no_more(world: RemoteWorld) -> No
     runs = list(world.reader(ahead_count=0).scan(TIP, 0, 100))
 
     assert runs[-1].offsets.end_offset == 100
-    assert world.executor.submitted_count == 2
-
-
-def test_scan_when_end_is_inside_a_segment_then_fetches_no_more_of_it(world: RemoteWorld) -> None:
-    world.claim()
-    world.store(segment_of(0))
-
-    runs = list(world.reader(ahead_count=0).scan(TIP, 0, 5))
-
-    assert runs[0].offsets.start_offset == 0
-    assert world.executor.submitted_count == 1
-
-
-def test_scan_when_consumer_stops_then_at_most_one_fetch_was_ahead(world: RemoteWorld) -> None:
-    """Memory is bounded: what nobody has asked for is fetched one piece ahead at most."""
-    world.claim()
-    for base in range(0, 1000, 100):
-        world.store(segment_of(base))
-
-    next(iter(world.reader(ahead_count=1).scan(TIP, 0)))
-
     assert world.executor.submitted_count == 2
 
 

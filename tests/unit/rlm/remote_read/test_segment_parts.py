@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from rlm.remote_read.reader import ReadSettings, RemoteLogReader
+from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.segment_division import SegmentDivision
 from rlm.remote_read.segment_parts import SegmentParts
 from rsm.cache.chunk_buffers import ChunkBuffers
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
+from rsm.read.segment_scan import ScanSettings
 from rsm.segment.errors import CorruptError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
@@ -60,7 +61,7 @@ def test_scan_when_the_segment_has_custom_metadata_then_every_read_gives_it_back
     segment = segment_of(0)
     world.store(segment, custom_metadata=b"bucket-7")
     manager = CustomManager(world)
-    reader = RemoteLogReader(world.connect(), manager, InlineExecutor(), ReadSettings())
+    reader = RemoteLogReader(world.connect(), manager, InlineExecutor(), ScanSettings())
 
     content = bytes_of(list(reader.scan(TIP, 5)))
 

@@ -1,0 +1,153 @@
+"""SegmentScanner: reads stored segments as runs of complete, verified record batches.
+
+It is for one consumer that reads a large range: it finds the first batch by the offset index,
+fetches ranges of the log ahead of the consumer, and bypasses all caches of the log. The caller
+selects the segments; rsm.segment.batches.segment_cursor verifies batches. Records are not decoded.
+
+Memory of a scan: (ahead_count + 2) · fetch_bytes and one batch.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import closing
+from dataclasses import dataclass
+
+from rsm.read.segment_indexes import read_indexes
+from rsm.segment.batches.segment_cursor import SegmentCursor, StoredBatches
+from rsm.segment.coverage import StoredRange
+from rsm.segment.indexes import OffsetIndexEntry
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.ranges import ByteRange
+from rsm.spi import RemoteStorageManager
+
+_MIN_FETCH_BYTES = 65_536
+_Fetched = Generator[tuple[SegmentCursor, bytes], None, None]
+LogFetch = Callable[[RemoteLogSegmentMetadata, ByteRange], bytes]
+"""Returns bytes of a segment's log, as `RemoteStorageManager.fetch_log_segment`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanSettings:
+    """The size of a fetch, and how many are in-flight in addition to the one in use."""
+
+    fetch_bytes: int = 4 << 20
+    ahead_count: int = 1
+
+    def __post_init__(self) -> None:
+        if self.fetch_bytes < _MIN_FETCH_BYTES or self.ahead_count < 0:
+            raise ValueError(f"not settings to read with: {self}")
+
+
+class SegmentScan:
+    """One pass over stored batches; iterate it once, in one thread.
+
+    It ends at `end_offset`, or with the last segment. It raises NotFoundError, CorruptError or
+    RetriableError if a segment cannot be read. Reading continues at `next_offset`, which is also
+    after a compaction gap at a segment's end.
+    """
+
+    def __init__(self, fetched: _Fetched, from_offset: int, end_offset: int | None) -> None:
+        self._fetched = fetched
+        self._next_offset = from_offset
+        self._end_offset = end_offset
+
+    @property
+    def next_offset(self) -> int:
+        """Return the offset below which all stored batches were yielded."""
+        return self._next_offset
+
+    def __iter__(self) -> Iterator[StoredBatches]:
+        with closing(self._fetched) as fetched:
+            for cursor, piece in fetched:
+                for run in cursor.feed(piece):
+                    yield run
+                    self._next_offset = run.offsets.end_offset
+                if cursor.done:
+                    self._next_offset = cursor.stored.offsets.end_offset
+                if self._end_offset is not None and self._next_offset >= self._end_offset:
+                    return  # a segment may be far longer than the requested range
+
+
+class SegmentScanner:
+    """Reads stored segments. Thread-safe; a scan belongs to one thread.
+
+    `executor` runs only fetches, and limits how many run at once. `fetch` is the storage's own
+    unless the caller adds to its errors.
+    """
+
+    def __init__(
+        self,
+        storage: RemoteStorageManager,
+        executor: Executor,
+        settings: ScanSettings,
+        *,
+        fetch: LogFetch | None = None,
+    ) -> None:
+        self._storage = storage
+        self._executor = executor
+        self._settings = settings
+        self._fetch = fetch or storage.fetch_log_segment
+
+    def scan(
+        self,
+        segments: Iterable[tuple[StoredRange, int]],
+        from_offset: int,
+        end_offset: int | None = None,
+    ) -> SegmentScan:
+        """Read segments in order, each from the batch with its offset on.
+
+        The last run may pass `end_offset`. A segment is requested from `segments` when the first
+        fetch in it is due, so its selection may depend on time.
+        """
+        return SegmentScan(self._prefetch(self._requests(segments)), from_offset, end_offset)
+
+    def _requests(
+        self, segments: Iterable[tuple[StoredRange, int]]
+    ) -> Iterator[tuple[SegmentCursor, ByteRange]]:
+        for stored, from_offset in segments:
+            cursor = self._open(stored, from_offset)
+            for positions in _pieces(cursor, self._settings.fetch_bytes):
+                yield cursor, positions
+
+    def _open(self, stored: StoredRange, from_offset: int) -> SegmentCursor:
+        metadata = stored.metadata
+        entry = OffsetIndexEntry(offset=metadata.offsets.start_offset, position=0)
+        if from_offset > metadata.offsets.start_offset:
+            entry = read_indexes(self._storage, metadata).lookup(
+                from_offset, metadata.segment_size_bytes
+            )
+        return SegmentCursor(stored, from_offset=from_offset, entry=entry)
+
+    def _prefetch(self, requests: Iterator[tuple[SegmentCursor, ByteRange]]) -> _Fetched:
+        """Fetch the requested ranges in order, some of them while the consumer is busy."""
+        under_way: deque[tuple[SegmentCursor, Future[bytes]]] = deque()
+        try:
+            for cursor, positions in requests:
+                metadata = cursor.stored.metadata
+                future = self._executor.submit(self._fetch, metadata, positions)
+                under_way.append((cursor, future))
+                if len(under_way) > self._settings.ahead_count:
+                    yield _taken(under_way)
+            while under_way:
+                yield _taken(under_way)
+        finally:
+            for _, future in under_way:
+                future.cancel()
+
+
+def _pieces(cursor: SegmentCursor, fetch_bytes: int) -> Iterator[ByteRange]:
+    """Yield the ranges of a segment to fetch, until its cursor is done."""
+    size = cursor.stored.metadata.segment_size_bytes
+    position = cursor.position
+    while position < size and not cursor.done:
+        end_position = min(position + fetch_bytes, size)
+        yield ByteRange(start_position=position, end_position=end_position)
+        position = end_position
+
+
+def _taken(under_way: deque[tuple[SegmentCursor, Future[bytes]]]) -> tuple[SegmentCursor, bytes]:
+    cursor, future = under_way.popleft()
+    return cursor, future.result()
