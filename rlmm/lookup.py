@@ -10,9 +10,11 @@ brokers.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import accumulate
 from uuid import UUID
 
 from rlmm.partition_state import PartitionState
@@ -20,7 +22,7 @@ from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.coverage import StoredRange, covered_end, stored_ranges
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.metadata import SegmentState
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import OffsetRange
 
 
@@ -54,6 +56,68 @@ class NotStored:
             offset=self.offset,
             until_offset=self.until_offset,
         )
+
+
+class StoredLog:
+    """The readable stored offsets of one partition, and its recorded gaps. Immutable.
+
+    `ranges` ascend by start, are at or above the log start, and may overlap. Memory: two references
+    per range. A look-up takes time logarithmic in the number of ranges.
+    """
+
+    def __init__(
+        self,
+        topic_id_partition: TopicIdPartition,
+        ranges: Sequence[StoredRange],
+        gaps: Iterable[OffsetRange],
+    ) -> None:
+        self.topic_id_partition = topic_id_partition
+        self.ranges = tuple(ranges)
+        self.gaps = tuple(gaps)
+        self._starts = [each.offsets.start_offset for each in self.ranges]
+        self._furthest = list(accumulate(self.ranges, _further))
+
+    @classmethod
+    def of(
+        cls,
+        topic_id_partition: TopicIdPartition,
+        state: PartitionState,
+        segments: Iterable[RemoteLogSegmentMetadata],
+    ) -> StoredLog:
+        """Return the log that these segments make, given the partition's current state."""
+        gaps = (gap.offsets for gap in state.gaps)
+        return cls(topic_id_partition, _readable(state, segments), gaps)
+
+    def at(self, offset: int) -> StoredRange | NotStored:
+        """Return the range with the highest end that has `offset`, or why there is none.
+
+        An offset below the log start is in a hole, because this log starts there.
+        """
+        below = bisect_right(self._starts, offset)
+        if below and offset in self._furthest[below - 1].offsets:
+            return self._furthest[below - 1]
+        until_offset = self.stored_above(offset)
+        absence = Absence.BEYOND_STORED if until_offset is None else Absence.HOLE
+        lost_end_offset = covered_end((), offset, gaps=self.gaps)
+        if lost_end_offset > offset:
+            absence = Absence.RECORDED_GAP
+            until_offset = min(lost_end_offset, until_offset or lost_end_offset)
+        return NotStored(
+            topic_id_partition=self.topic_id_partition,
+            offset=offset,
+            absence=absence,
+            until_offset=until_offset,
+        )
+
+    def stored_above(self, offset: int) -> int | None:
+        """Return the first start of a range above `offset`; None if there is none."""
+        number = bisect_right(self._starts, offset)
+        return self._starts[number] if number < len(self._starts) else None
+
+    def gap_above(self, offset: int) -> int | None:
+        """Return the first start of a recorded gap above `offset`; None if there is none."""
+        starts = (gap.start_offset for gap in self.gaps)
+        return min((start for start in starts if start > offset), default=None)
 
 
 def locate_around(
@@ -137,8 +201,8 @@ def readable_ranges(
         states=(SegmentState.COPY_SEGMENT_FINISHED,),
         from_offset=first_offset,
     )
-    ranges = stored_ranges(state.lineage, (record.metadata for record in records))
-    return tuple(_from_log_start(r, state) for r in ranges if r.offsets.end_offset > first_offset)
+    readable = _readable(state, (record.metadata for record in records))
+    return tuple(each for each in readable if each.offsets.end_offset > first_offset)
 
 
 def log_start_offset(
@@ -173,29 +237,24 @@ def _search(
     metadata: RemoteLogMetadataManager, tip: TopicIdPartition, offset: int, state: PartitionState
 ) -> StoredRange | NotStored:
     """Return another segment with the offset, or its absence, when the look-up by epoch fails."""
-    above = readable_ranges(metadata, tip, offset)
-    holding = [r for r in above if offset in r.offsets]
-    if holding:
-        return max(holding, key=lambda r: r.offsets.end_offset)
-    lost_end_offset = covered_end((), offset, gaps=(gap.offsets for gap in state.gaps))
-    if lost_end_offset > offset:
-        ends = (lost_end_offset, *(r.offsets.start_offset for r in above[:1]))
-        return NotStored(
-            topic_id_partition=tip,
-            offset=offset,
-            absence=Absence.RECORDED_GAP,
-            until_offset=min(ends),
-        )
-    if not above:
-        return NotStored(topic_id_partition=tip, offset=offset, absence=Absence.BEYOND_STORED)
-    until_offset = above[0].offsets.start_offset
+    gaps = (gap.offsets for gap in state.gaps)
+    found = StoredLog(tip, readable_ranges(metadata, tip, offset), gaps).at(offset)
+    if isinstance(found, StoredRange) or found.absence is not Absence.HOLE:
+        return found
     lowest = metadata.earliest_log_offset(tip)
     unknown_below = state.first_readable_offset is None and lowest is not None and offset < lowest
-    return NotStored(
-        topic_id_partition=tip,
-        offset=offset,
-        absence=Absence.BELOW_LOG_START if unknown_below else Absence.HOLE,
-        until_offset=until_offset,
+    return replace(found, absence=Absence.BELOW_LOG_START) if unknown_below else found
+
+
+def _readable(
+    state: PartitionState, segments: Iterable[RemoteLogSegmentMetadata]
+) -> tuple[StoredRange, ...]:
+    """Return the parts of segments in the lineage and above the log start, ascending by start."""
+    first_offset = state.first_readable_offset or 0
+    return tuple(
+        _from_log_start(each, state)
+        for each in stored_ranges(state.lineage, segments)
+        if each.offsets.end_offset > first_offset
     )
 
 
@@ -206,3 +265,8 @@ def _from_log_start(stored: StoredRange, state: PartitionState) -> StoredRange:
         return stored
     offsets = OffsetRange(start_offset=start, end_offset=stored.offsets.end_offset)
     return replace(stored, offsets=offsets)
+
+
+def _further(one: StoredRange, other: StoredRange) -> StoredRange:
+    """Return the range with the higher end, `one` if both end at the same offset."""
+    return other if other.offsets.end_offset > one.offsets.end_offset else one

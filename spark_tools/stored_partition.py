@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rlmm.lookup import StoredLog
 from rlmm.partition_state import PartitionState
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata
@@ -16,3 +17,8 @@ class StoredPartition:
     topic_id_partition: TopicIdPartition
     state: PartitionState
     segments: tuple[RemoteLogSegmentMetadata, ...]
+
+    @property
+    def log(self) -> StoredLog:
+        """The readable part of it. Computed on each access."""
+        return StoredLog.of(self.topic_id_partition, self.state, self.segments)

@@ -1,19 +1,20 @@
 """Plans which segments to read for which offsets; Spark makes partitions of the pieces. Pure.
 
-Segments may overlap. Each offset is read from one segment of the log's lineage, as in the gateway:
-from the one with the highest end offset. Missing offsets between segments are never skipped
-silently, unless a gap records them. A large segment becomes several pieces with about the same
-number of offsets; each finds its first batch by the segment's index. One task reads consecutive
-small segments. If options ask for it, offsets that are not stored are read from the broker.
+rlmm.lookup decides which segment an offset is read from, and which missing offsets are a recorded
+gap. Other missing offsets between segments are never skipped silently. A large segment becomes
+several pieces with about the same number of offsets; each finds its first batch by the segment's
+index. One task reads consecutive small segments. If options ask for it, offsets that are not stored
+are read from the broker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
-from rsm.segment.coverage import StoredRange, stored_ranges
+from rlmm.lookup import Absence, NotStored, StoredLog
+from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
@@ -84,11 +85,11 @@ def plan(
 
     Raises NotFoundError for missing offsets in failfast mode, and for a bound outside the log.
     """
-    ranges = readable_ranges(partition)
+    log = partition.log
     local = readable_local(partition, local)
-    wanted = wanted_offsets(partition, ranges, options, local)
+    wanted = wanted_offsets(partition, log.ranges, options, local)
     pieces: list[Piece] = []
-    for piece in cover(partition, ranges, local, wanted):
+    for piece in cover(log, local, wanted):
         if isinstance(piece, SegmentPiece):
             if _may_match(piece, options):
                 pieces.append(piece)
@@ -123,17 +124,6 @@ def joined(pieces: Iterable[Piece], task_bytes: int) -> list[Task]:
             tasks.append([piece])
             room_bytes = task_bytes - size_bytes
     return [tuple(task) for task in tasks]
-
-
-def readable_ranges(partition: StoredPartition) -> list[StoredRange]:
-    """Return the stored ranges of the lineage at or above the log start, ascending."""
-    state = partition.state
-    start_offset = state.first_readable_offset or 0
-    return [
-        replace(stored, offsets=replace(stored.offsets, start_offset=first))
-        for stored in stored_ranges(state.lineage, partition.segments)
-        if (first := max(stored.offsets.start_offset, start_offset)) < stored.offsets.end_offset
-    ]
 
 
 def readable_local(partition: StoredPartition, local: OffsetRange | None) -> OffsetRange | None:
@@ -179,43 +169,36 @@ def wanted_offsets(
     return OffsetRange(start_offset=start_offset, end_offset=max(start_offset, end_offset))
 
 
-def cover(
-    partition: StoredPartition,
-    ranges: Sequence[StoredRange],
-    local: OffsetRange | None,
-    wanted: OffsetRange,
-) -> Iterator[Piece]:
+def cover(log: StoredLog, local: OffsetRange | None, wanted: OffsetRange) -> Iterator[Piece]:
     """Yield pieces for the wanted offsets, each once, without those of recorded gaps."""
-    gaps = [gap.offsets for gap in partition.state.gaps]
-    starts = [each.offsets.start_offset for each in ranges]
-    local_starts = [] if local is None else [local.start_offset]
+    tip = log.topic_id_partition
     offset = wanted.start_offset
     while offset < wanted.end_offset:
-        holding = [each for each in ranges if offset in each.offsets]
-        if holding:
-            stored = max(holding, key=lambda each: each.offsets.end_offset)
-            end_offset = min(stored.offsets.end_offset, wanted.end_offset)
-            offsets = OffsetRange(start_offset=offset, end_offset=end_offset)
-            yield SegmentPiece(stored=stored, offsets=offsets)
+        found = log.at(offset)
+        end_offset = min(_end_of(found, log, local) or wanted.end_offset, wanted.end_offset)
+        offsets = OffsetRange(start_offset=offset, end_offset=end_offset)
+        if isinstance(found, StoredRange):
+            yield SegmentPiece(stored=found, offsets=offsets)
         elif local is not None and offset in local:
-            above = [start for start in starts if start > offset]
-            end_offset = min((*above, local.end_offset, wanted.end_offset))
-            yield BrokerPiece(
-                topic_id_partition=partition.topic_id_partition,
-                offsets=OffsetRange(start_offset=offset, end_offset=end_offset),
-            )
-        else:
-            above = [start for start in (*starts, *local_starts) if start > offset]
-            end_offset = min((*above, wanted.end_offset))
-            gap = next((each for each in gaps if offset in each), None)
-            if gap is None:
-                edges = (each.start_offset for each in gaps if each.start_offset > offset)
-                end_offset = min((end_offset, *edges))
-                offsets = OffsetRange(start_offset=offset, end_offset=end_offset)
-                yield Hole(topic_id_partition=partition.topic_id_partition, offsets=offsets)
-            else:
-                end_offset = min(end_offset, gap.end_offset)
+            yield BrokerPiece(topic_id_partition=tip, offsets=offsets)
+        elif found.absence is not Absence.RECORDED_GAP:
+            yield Hole(topic_id_partition=tip, offsets=offsets)
         offset = end_offset
+
+
+def _end_of(
+    found: StoredRange | NotStored, log: StoredLog, local: OffsetRange | None
+) -> int | None:
+    """Return the first offset that the same piece cannot have; None if there is no limit."""
+    if isinstance(found, StoredRange):
+        return found.offsets.end_offset
+    if local is not None and found.offset in local:
+        ends = [local.end_offset, log.stored_above(found.offset)]
+    else:
+        ends = [found.until_offset, log.gap_above(found.offset)]
+        if local is not None and local.start_offset > found.offset:
+            ends.append(local.start_offset)
+    return min((end for end in ends if end is not None), default=None)
 
 
 def _may_match(piece: SegmentPiece, options: ReadOptions) -> bool:

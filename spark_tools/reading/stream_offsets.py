@@ -7,15 +7,16 @@ its log start once any of it is stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
-from rsm.segment.coverage import StoredRange, covered_end, stored_end
+from rlmm.lookup import StoredLog
+from rsm.segment.coverage import covered_end, stored_end
 from rsm.segment.errors import UnsupportedError
 from rsm.segment.ranges import OffsetRange
 from spark_tools.reading.admission import Backlog, TriggerLimits, admitted_ends
 from spark_tools.reading.options import EARLIEST_OFFSET, OffsetBounds, ReadOptions
-from spark_tools.reading.plan import SegmentPiece, cover, readable_ranges, wanted_offsets
+from spark_tools.reading.plan import SegmentPiece, cover, wanted_offsets
 from spark_tools.stored_partition import StoredPartition
 
 StreamOffsets = dict[str, dict[str, int]]
@@ -27,7 +28,7 @@ def initial_offsets(stored: Iterable[StoredPartition], options: ReadOptions) -> 
     """Return the start of a new stream. Raises NotFoundError for an offset outside the log."""
     found: StreamOffsets = {}
     for each in stored:
-        tip, ranges = each.topic_id_partition, readable_ranges(each)
+        tip, ranges = each.topic_id_partition, each.log.ranges
         wanted = wanted_offsets(each, ranges, options)
         if ranges or options.starting.of(tip.topic, tip.partition) >= 0:
             _put(found, each, wanted.start_offset)
@@ -49,10 +50,10 @@ def latest_offsets(
     found: StreamOffsets = {}
     backlogs: dict[tuple[str, str], Backlog] = {}
     for each in stored:
-        tip, ranges = each.topic_id_partition, readable_ranges(each)
-        waiting = _waiting(each, ranges, start, target)
+        tip, log = each.topic_id_partition, each.log
+        waiting = _waiting(each, log, start, target)
         if waiting is not None:
-            backlogs[tip.topic, str(tip.partition)] = _backlog(each, ranges, waiting, limits)
+            backlogs[tip.topic, str(tip.partition)] = _backlog(log, waiting, limits)
     for (topic, partition), end_offset in admitted_ends(backlogs, limits).items():
         found.setdefault(topic, {})[partition] = end_offset
     return found
@@ -62,7 +63,7 @@ def stored_offsets(stored: Iterable[StoredPartition]) -> StreamOffsets:
     """Return the stored end of each partition, whatever is missing below it."""
     found: StreamOffsets = {}
     for each in stored:
-        end_offset = stored_end(readable_ranges(each))
+        end_offset = stored_end(each.log.ranges)
         if end_offset is not None:
             _put(found, each, end_offset)
     return found
@@ -70,7 +71,7 @@ def stored_offsets(stored: Iterable[StoredPartition]) -> StreamOffsets:
 
 def _waiting(
     stored: StoredPartition,
-    ranges: Sequence[StoredRange],
+    log: StoredLog,
     start: StreamOffsets,
     target: StreamOffsets | None,
 ) -> OffsetRange | None:
@@ -80,12 +81,11 @@ def _waiting(
     first = stored.state.first_readable_offset
     is_known = started is not None
     if started is None:
-        if not ranges:
+        if not log.ranges:
             return None
-        started = min(each.offsets.start_offset for each in ranges) if first is None else first
+        started = min(each.offsets.start_offset for each in log.ranges) if first is None else first
     started = max(started, first or 0)
-    gaps = [gap.offsets for gap in stored.state.gaps]
-    end_offset = covered_end(ranges, started, gaps=gaps)
+    end_offset = covered_end(log.ranges, started, gaps=log.gaps)
     if target is not None:
         last = target.get(tip.topic, {}).get(str(tip.partition))
         if last is None and not is_known:
@@ -94,15 +94,10 @@ def _waiting(
     return OffsetRange(start_offset=started, end_offset=end_offset)
 
 
-def _backlog(
-    stored: StoredPartition,
-    ranges: Sequence[StoredRange],
-    waiting: OffsetRange,
-    limits: TriggerLimits,
-) -> Backlog:
+def _backlog(log: StoredLog, waiting: OffsetRange, limits: TriggerLimits) -> Backlog:
     if limits.max_bytes is None:
         return Backlog(offsets=waiting, parts=())
-    pieces = cover(stored, ranges, None, waiting)
+    pieces = cover(log, None, waiting)
     parts = [(each.offsets, each.size_bytes) for each in pieces if isinstance(each, SegmentPiece)]
     return Backlog(offsets=waiting, parts=tuple(parts))
 

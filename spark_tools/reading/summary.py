@@ -16,7 +16,6 @@ from spark_tools.reading.plan import (
     SegmentPiece,
     Task,
     readable_local,
-    readable_ranges,
     wanted_offsets,
 )
 from spark_tools.stored_partition import StoredPartition
@@ -113,7 +112,7 @@ def _summary(
     local: OffsetRange | None,
 ) -> PartitionSummary:
     pieces = [piece for task in tasks for piece in task]
-    ranges = readable_ranges(stored)
+    ranges = stored.log.ranges
     wanted = wanted_offsets(stored, ranges, options, local)
     of_broker = [piece.offsets for piece in pieces if isinstance(piece, BrokerPiece)]
     parts = [piece for piece in pieces if isinstance(piece, SegmentPiece)]

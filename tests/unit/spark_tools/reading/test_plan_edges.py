@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rsm.segment.ranges import OffsetRange
-from spark_tools.reading.plan import BrokerPiece, Hole, plan, readable_ranges, split
+from spark_tools.reading.plan import BrokerPiece, Hole, plan, split
 from spark_tools.stored_partition import StoredPartition
 from tests.metadata_builder import NEWEST_EPOCH, gap
 from tests.unit.spark_tools.reading.test_plan import (
@@ -79,15 +79,6 @@ def test_split_when_a_segment_is_large_then_as_many_pieces_as_its_bytes_fill(
     lengths = [len(piece.offsets) for piece in pieces]
     assert (len(lengths), sum(lengths)) == (count, end - start)
     assert max(lengths) - min(lengths) <= 1
-
-
-@pytest.mark.parametrize(("log_start", "starts"), [(9, [9, 10]), (10, [10]), (24, [24]), (25, [])])
-def test_ranges_when_a_segment_ends_at_the_log_start_then_nothing_of_it_is_read(
-    log_start: int, starts: list[int]
-) -> None:
-    partition = stored(segment(1, 0, 10), segment(2, 10, 25), log_start=log_start)
-
-    assert [each.offsets.start_offset for each in readable_ranges(partition)] == starts
 
 
 @pytest.mark.parametrize(("log_start", "count"), [(39, 1), (40, 0)])
