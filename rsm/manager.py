@@ -1,6 +1,6 @@
 """SegmentStorageManager: the RemoteStorageManager over a layout and a chunk storage.
 
-This module alone decides the order of effects:
+This module decides the order of effects of a copy, and rsm.object_deletion that of a deletion:
 
     copy     for each object in the layout's order, the companion last: write -> verify; on any
              error delete what may have been written, and raise the error
@@ -28,6 +28,7 @@ from rsm.layout.segment_layout import (
     record_stored,
 )
 from rsm.object_check import ObjectCheck
+from rsm.object_deletion import delete_objects, delete_segments
 from rsm.object_reader import ObjectReader
 from rsm.segment.copy_into import copy_into
 from rsm.segment.errors import (
@@ -35,7 +36,6 @@ from rsm.segment.errors import (
     CorruptError,
     NotFoundError,
     RetriableError,
-    TieredStorageError,
     UnsupportedError,
 )
 from rsm.segment.ids import RemoteLogSegmentId
@@ -50,7 +50,7 @@ from rsm.spi import (
     PlannedObjects,
     RemoteStorageManager,
 )
-from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
+from rsm.storage.chunk_storage import ChunkStorage
 from rsm.transfer import ReadBack, put_verified
 
 _log = logging.getLogger(__name__)
@@ -138,18 +138,16 @@ class SegmentStorageManager(RemoteStorageManager):
         return tuple(fault for stored in metadata.objects if (fault := check.fault_of(stored)))
 
     def delete_log_segment_data(self, metadata: RemoteLogSegmentMetadata) -> None:
-        keys = [stored.key for stored in metadata.objects]
-        self.forget(keys)
-        # Delete the companion last: until then it describes the other objects.
-        for group in (keys[:-1], keys[-1:]):
-            failed = _failed(self._storage.delete_many(group))
-            if failed:
-                raise RetriableError(
-                    "objects could not be deleted",
-                    segment_id=metadata.segment_id,
-                    keys=tuple(outcome.name for outcome in failed),
-                    reason=failed[0].error,
-                ) from failed[0].error
+        self.forget(stored.key for stored in metadata.objects)
+        (failures,) = delete_segments(self._storage, [metadata])
+        if failures:
+            first = next(iter(failures.values()))
+            raise RetriableError(
+                "objects could not be deleted",
+                segment_id=metadata.segment_id,
+                keys=tuple(failures),
+                reason=first,
+            ) from first
 
     def kept_objects(self) -> Collection[str]:
         return self._objects.kept()
@@ -231,10 +229,7 @@ class SegmentStorageManager(RemoteStorageManager):
 
     def _discard(self, segment_id: RemoteLogSegmentId, keys: Sequence[str]) -> None:
         """Delete the objects of a failed copy if possible; log the keys that remain."""
-        try:
-            left = [outcome.name for outcome in _failed(self._storage.delete_many(keys))]
-        except TieredStorageError:
-            left = list(keys)
+        left = delete_objects(self._storage, keys)
         if left:
             _log.warning(
                 "objects of a failed copy are left segment_id=%s keys=%s",
@@ -267,7 +262,3 @@ def _index_bytes(companions: SegmentCompanions, index_type: IndexType) -> bytes 
             return companions.producer_snapshot
         case IndexType.LEADER_EPOCH:
             return checkpoint_bytes(companions.lineage)
-
-
-def _failed(outcomes: Sequence[DeleteOutcome]) -> list[DeleteOutcome]:
-    return [outcome for outcome in outcomes if outcome.error is not None]

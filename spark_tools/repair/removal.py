@@ -12,10 +12,10 @@ from dataclasses import replace
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter
 from rsm.layout.keys import ObjectKeys
+from rsm.object_deletion import delete_segments
 from rsm.segment.errors import TieredStorageError
 from rsm.storage.chunk_storage import ChunkStorage
 from spark_tools.repair.dead_letters import AnyDeadLetter
-from spark_tools.repair.deletion import delete_segments
 from spark_tools.repair.orphan_removal import REMOVED, Removal, remove_orphans
 from spark_tools.repair.proof import Decision, Judgement
 from spark_tools.repair.rulings import DeadLetterLocation
@@ -39,8 +39,8 @@ def remove(
     failures = delete_segments(storage, [dead_letter.metadata for dead_letter in segments.values()])
     removed = remove_orphans(storage, list(orphans.values()), keys)
     found = {
-        location: Removal(failure=failure) if failure else REMOVED
-        for location, failure in zip(segments, failures, strict=True)
+        location: next((Removal(failure=f"{key}: {why}") for key, why in each.items()), REMOVED)
+        for location, each in zip(segments, failures, strict=True)
     }
     return _without_blame(storage, found | dict(zip(orphans, removed, strict=True)))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rsm.object_deletion import delete_segments
 from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
 from rsm.storage.memory import MemoryChunkStorage
 from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
-from spark_tools.repair.deletion import delete_segments
 from tests.metadata_builder import DELETE_STARTED, segment_metadata
 
 
@@ -25,7 +25,7 @@ def segment(number: int) -> RemoteLogSegmentMetadata:
 
 
 class RefusingStorage(ChunkStorageWrapper):
-    """Refuses to delete some keys, and remembers the order of what it was asked."""
+    """Refuses to delete some keys, and records the requests in order."""
 
     def __init__(self, inner: ChunkStorage, *refused: str) -> None:
         super().__init__(inner)
@@ -51,7 +51,7 @@ def stored(*segments: RemoteLogSegmentMetadata) -> MemoryChunkStorage:
 
 
 def test_delete_when_many_then_companions_last_and_only_of_what_is_gone() -> None:
-    """A segment's companion tells what the rest is, as long as there is any."""
+    """A companion describes the other objects of its segment, as long as one of them exists."""
     segments = [segment(1), segment(2), segment(3)]
     storage = RefusingStorage(stored(segments[0], segments[1]), key(2))
 
@@ -64,3 +64,38 @@ def test_delete_when_many_then_companions_last_and_only_of_what_is_gone() -> Non
         [key(1, "meta"), key(3, "meta")],
     ]
     assert {chunk.name for chunk in storage.list("")} == {key(2), key(2, "meta")}
+
+
+class UnreachableStorage(ChunkStorageWrapper):
+    """Answers to no deletion."""
+
+    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
+        raise RetriableError("unreachable")
+
+
+def test_delete_when_the_store_cannot_be_reached_then_all_but_the_companions_have_failed() -> None:
+    segments = [segment(1), segment(2)]
+    storage = UnreachableStorage(stored(*segments))
+
+    results = delete_segments(storage, segments)
+
+    assert [list(failures) for failures in results] == [[key(1)], [key(2)]]
+    assert str(results[0][key(1)]) == "unreachable"
+
+
+def test_delete_when_a_companion_is_refused_then_only_that_has_failed() -> None:
+    segments = [segment(1), segment(2)]
+    storage = RefusingStorage(stored(*segments), key(2, "meta"))
+
+    assert [list(failures) for failures in delete_segments(storage, segments)] == [
+        [],
+        [key(2, "meta")],
+    ]
+
+
+def test_delete_when_a_segment_has_only_a_companion_then_it_is_deleted() -> None:
+    companion_only = replace(segment(1), objects=(StoredObject(key=key(1, "meta")),))
+    storage = stored(companion_only)
+
+    assert delete_segments(storage, [companion_only]) == [{}]
+    assert list(storage.list("")) == []
