@@ -18,6 +18,7 @@ from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rlmm.lookup import Absence, NotStored, locate, log_start_offset
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.read.segment_indexes import read_aborted
 from rsm.segment.batches.aborted import AbortedTransactions, Isolation
 from rsm.segment.batches.batch import scan_batches
 from rsm.segment.batches.records import Record, decode_records
@@ -171,9 +172,9 @@ class TieredLog:
         metadata: RemoteLogSegmentMetadata | None = None
         aborted = AbortedTransactions()
         for run in scan:
-            if run.metadata is not metadata and self._isolation is Isolation.READ_COMMITTED:
+            if run.metadata is not metadata:
                 metadata = run.metadata
-                aborted = AbortedTransactions(remote.storage.fetch_aborted_transactions(metadata))
+                aborted = read_aborted(remote.storage, metadata, self._isolation)
             for records in _decoded(run, wanted, aborted):
                 yield TierRecords(tier=Tier.REMOTE, records=records)
         if scan.next_offset <= from_offset:

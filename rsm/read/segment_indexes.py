@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rsm.segment.batches.aborted import AbortedTransactions, Isolation
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OFFSET_ENTRY, OffsetIndex, OffsetIndexEntry, TimeIndex
 from rsm.segment.local_segment import AbortedTransaction
@@ -92,3 +93,15 @@ def read_time_index(storage: RemoteStorageManager, metadata: RemoteLogSegmentMet
     """Read and check the time index. Raises NotFoundError, CorruptError, RetriableError."""
     data = storage.fetch_index(metadata, IndexType.TIMESTAMP)
     return TimeIndex.parse(data, offsets=metadata.offsets)
+
+
+def read_aborted(
+    storage: RemoteStorageManager, metadata: RemoteLogSegmentMetadata, isolation: Isolation
+) -> AbortedTransactions:
+    """Read the aborted transactions that a reader skips; none for READ_UNCOMMITTED.
+
+    Raises NotFoundError, CorruptError, RetriableError.
+    """
+    if isolation is Isolation.READ_UNCOMMITTED:
+        return AbortedTransactions()
+    return AbortedTransactions(storage.fetch_aborted_transactions(metadata))

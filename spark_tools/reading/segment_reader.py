@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
+from rsm.read.segment_indexes import read_aborted
 from rsm.read.segment_scan import ScanSettings, SegmentScanner
-from rsm.segment.batches.aborted import AbortedTransactions, Isolation
+from rsm.segment.batches.aborted import AbortedTransactions
 from rsm.segment.errors import TieredStorageError
 from rsm.spi import RemoteStorageManager
 from spark_tools.reading.options import ReadOptions
@@ -63,7 +64,8 @@ class SegmentReader:
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows. Raises NotFoundError, CorruptError, RetriableError."""
         piece, tip = self._piece, self._piece.topic_id_partition
-        rows = _rows(tip.topic, tip.partition, piece, self._options, self._aborted())
+        aborted = read_aborted(self._storage, piece.stored.metadata, self._options.isolation)
+        rows = _rows(tip.topic, tip.partition, piece, self._options, aborted)
         start_offset, end_offset = piece.offsets.start_offset, piece.offsets.end_offset
         with ThreadPoolExecutor(1, "segment-fetch") as pool:
             scanner = SegmentScanner(self._storage, pool, _SETTINGS)
@@ -81,12 +83,6 @@ class SegmentReader:
             offset=self.next_offset,
             reason=error,
         )
-
-    def _aborted(self) -> AbortedTransactions:
-        if self._options.isolation is Isolation.READ_UNCOMMITTED:
-            return AbortedTransactions()
-        metadata = self._piece.stored.metadata
-        return AbortedTransactions(self._storage.fetch_aborted_transactions(metadata))
 
 
 def _rows(

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
+from rsm.layout.keys import ObjectKeys
+from rsm.layout.raw import RawLayout
+from rsm.manager import SegmentStorageManager
 from rsm.object_deletion import delete_segments
 from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import BytesSource
@@ -99,3 +104,14 @@ def test_delete_when_a_segment_has_only_a_companion_then_it_is_deleted() -> None
 
     assert delete_segments(storage, [companion_only]) == [{}]
     assert list(storage.list("")) == []
+
+
+def test_delete_log_segment_data_when_the_store_cannot_be_reached_then_names_the_rest() -> None:
+    """As its SPI says, also if the store refuses the whole request."""
+    storage = UnreachableStorage(stored(segment(1)))
+    manager = SegmentStorageManager(storage=storage, keys=ObjectKeys(), layouts=[RawLayout()])
+
+    with pytest.raises(RetriableError, match="unreachable") as caught:
+        manager.delete_log_segment_data(segment(1))
+
+    assert caught.value.context["keys"] == (key(1),)
