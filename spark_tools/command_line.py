@@ -29,7 +29,7 @@ from types import FrameType
 
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from spark_tools.cluster_topics import MAX_TIMEOUT_MS
-from spark_tools.connection import CLIENT_PREFIX, CONFIG, KEYS
+from spark_tools.connection import CLIENT_PREFIX, CONFIG, KEYS, plugin_key_prefixes
 from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
 
 _DEFAULT_TIMEOUT_S = 60
@@ -201,8 +201,9 @@ def require_known(options: Mapping[str, str], *, passed_on: tuple[str, ...] = ()
 
     `passed_on` are prefixes of keys that other components validate.
     """
+    prefixes = (CLIENT_PREFIX, *passed_on, *plugin_key_prefixes(options))
     for name in options:
-        if name not in KEYS and not name.startswith((CLIENT_PREFIX, *passed_on)):
+        if name not in KEYS and not name.startswith(prefixes):
             (nearest,) = difflib.get_close_matches(name, KEYS, n=1, cutoff=0)
             raise InvalidConfigError("unknown option", option=name, nearest=nearest)
 

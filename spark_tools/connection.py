@@ -12,23 +12,20 @@ from pathlib import Path
 
 import javaproperties
 
-from rsm.layout.block_v1.layout import BlockV1Layout
+from rsm.config.storage import RSM_KEYS, StorageConfig, parse_storage, plugin_prefixes
 from rsm.layout.keys import ObjectKeys
-from rsm.layout.raw import RawLayout
-from rsm.manager import SegmentStorageManager
+from rsm.opening import SegmentSettings, Store, open_segments, open_store
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.spi import RemoteStorageManager
-from rsm.storage.bindings import StoreSettings, open_storage
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.refusals import PERMISSION
-from spark_tools import store_options
 from spark_tools.kafka_connector import PREFIX, client_settings
+from spark_tools.store_url import store_url
 
 CONFIG = "config"
 _BOOTSTRAP = "bootstrap.servers"
 CLIENT_PREFIX = "client."
 _METADATA_TOPIC = "rlmm.config.remote.log.metadata.topic.name"
-_KEY_PREFIX = "rsm.config.key.prefix"
 _ORPHAN_GRACE = "remote.orphan.grace.ms"
 _DEFAULT_ORPHAN_GRACE_MS = 86_400_000
 _DEAD_LETTER_TOPIC = "remote.delete.dead.letter.topic"
@@ -36,9 +33,7 @@ _SPARKS_BOOTSTRAP = "kafka.bootstrap.servers"
 OPTION_PREFIXES = (CLIENT_PREFIX, PREFIX, "rlmm.", "rsm.")
 OPTIONS = frozenset({CONFIG, _BOOTSTRAP, _SPARKS_BOOTSTRAP})
 """Options without a prefix that this module reads."""
-KEYS = (
-    OPTIONS | {_METADATA_TOPIC, _KEY_PREFIX, _ORPHAN_GRACE, _DEAD_LETTER_TOPIC} | store_options.KEYS
-)
+KEYS = OPTIONS | {_METADATA_TOPIC, _ORPHAN_GRACE, _DEAD_LETTER_TOPIC} | RSM_KEYS
 """All keys that this module reads, without the client's, which librdkafka validates."""
 
 
@@ -46,22 +41,39 @@ KEYS = (
 class StoreConnection:
     """Where segments are stored. Spark sends it to the executors."""
 
-    settings: StoreSettings
-    key_prefix: str
+    settings: Store
+    segments: SegmentSettings = field(default_factory=SegmentSettings)
 
     def __post_init__(self) -> None:
         """Raise InvalidConfigError for an invalid prefix."""
         ObjectKeys(prefix=self.key_prefix)
 
+    @property
+    def key_prefix(self) -> str:
+        """The common prefix of all objects' names, without its slash."""
+        return self.segments.key_prefix
+
+    @classmethod
+    def of(cls, config: StorageConfig) -> StoreConnection:
+        """Take the part of a configuration that executors need."""
+        return cls(settings=config.store(), segments=config.segments())
+
     def open(self) -> RemoteStorageManager:
         """Open the store. Raises InvalidConfigError for a store that the settings cannot open."""
-        return SegmentStorageManager(
-            storage=self.open_chunks(), keys=self.keys, layouts=(RawLayout(), BlockV1Layout())
-        )
+        return open_segments(self.segments, open_store(self.settings))
 
     def open_chunks(self) -> ChunkStorage:
-        """Open the same store as chunks. Raises InvalidConfigError."""
-        return open_storage(self.settings)
+        """Open the objects of segments as chunks.
+
+        Raises InvalidConfigError, also if a plug-in alone knows where the objects of segments are.
+        """
+        if self.segments.manager is not None:
+            raise InvalidConfigError(
+                "objects of segments can be listed only with rlm's own storage manager",
+                option=self.segments.manager.key,
+                found=self.segments.manager.class_name,
+            )
+        return open_store(self.settings)
 
     def require_answer(self) -> None:
         """Raise InvalidConfigError if the store does not answer. A denied listing is an answer."""
@@ -74,7 +86,7 @@ class StoreConnection:
     @property
     def url(self) -> str:
         """The store's address for people, without secrets."""
-        return store_options.store_url(self.settings, self.key_prefix)
+        return store_url(self.settings, self.key_prefix)
 
     @property
     def listed_prefix(self) -> str:
@@ -147,12 +159,23 @@ class ClusterConnection:
         return cls(
             client={**client, _BOOTSTRAP: servers},
             metadata_topic=values.get(_METADATA_TOPIC, "__remote_log_segment_metadata"),
-            store=StoreConnection(
-                settings=store_options.store_settings(values),
-                key_prefix=values.get(_KEY_PREFIX, ""),
-            ),
+            store=_store(values),
             values=values,
         )
+
+
+def plugin_key_prefixes(options: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the prefixes of keys that plug-ins read, which options or their file name."""
+    return plugin_prefixes({**_file_values(options.get(CONFIG)), **options})
+
+
+def _store(values: Mapping[str, str]) -> StoreConnection:
+    """Parse the options of the store. Raises InvalidConfigError with the wrong `option`."""
+    try:
+        return StoreConnection.of(parse_storage(values))
+    except InvalidConfigError as error:
+        context = dict(error.context)
+        raise InvalidConfigError(error.message, option=context.pop("key"), **context) from None
 
 
 def _servers(values: Mapping[str, str]) -> str | None:

@@ -85,7 +85,8 @@ def build_manager(config: Config, listener: ApiListener, metrics: Metrics) -> Br
 
     Sends nothing to the cluster. Raises InvalidConfigError if files already show a problem.
     """
-    return compose(config, open_external_systems(config, SystemClock()), listener, metrics)
+    external = open_external_systems(config, SystemClock(), metrics.plugin_failed)
+    return compose(config, external, listener, metrics)
 
 
 def compose(
@@ -114,6 +115,7 @@ def compose(
                 software_version=f"{_DISTRIBUTION}/{version(_DISTRIBUTION)}",
                 cluster_id=external.identity.cluster_id,
             ),
+            metrics.plugin_failed,
         ),
         metadata=metadata,
         dead_letters=external.dead_letters,
@@ -215,7 +217,8 @@ def _work(
 
 
 def _witness(config: Config, external: ExternalSystems, ports: Ports) -> StoreWitness | None:
-    if not config.scrubbing.looks_for_stored:
+    """Return the witness; None if it is off, or if a plug-in decides where segments are."""
+    if not config.scrubbing.looks_for_stored or config.storage.segments().manager is not None:
         return None
     return StoreWitness(external.storage, ports.metadata)
 

@@ -14,8 +14,8 @@ from contextlib import closing
 
 from confluent_kafka import Consumer, KafkaException, Producer
 
-from rlm.config.client_properties import is_secret
 from rlm.wire.security.settings import security_of
+from rsm.secret_keys import is_secret
 from rsm.segment.errors import InvalidConfigError
 
 _FILE_KEYS = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location")

@@ -6,17 +6,15 @@ value whose key suggests a secret; only `librdkafka()` reveals those.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pydantic import SecretStr
 
+from rsm.secret_keys import is_secret
+
 PREFIX = "client."
 
-_SECRET = re.compile(
-    r"password|passphrase|secret|private|token|key\.pem|oauthbearer\.config|connection\.string"
-)
 _OWNED = frozenset(
     {
         "acks",
@@ -61,11 +59,6 @@ COMMON_KEYS = (
 def is_owned(name: str) -> bool:
     """Return whether `rlm` sets this librdkafka key itself, so that users may not."""
     return name in _OWNED
-
-
-def is_secret(name: str) -> bool:
-    """Return whether the value of this key must not be shown."""
-    return _SECRET.search(name) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

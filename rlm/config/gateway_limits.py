@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rlm.config.section import Section
-from rlm.config.values import Count, IntervalMs
+from rsm.config.section import Section
+from rsm.config.values import Count, IntervalMs
 
 _Rate = Annotated[int, Field(ge=1, le=2**63 - 1)]
 

@@ -11,8 +11,9 @@ from typing import Literal
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
 
-from rlm.config.section import Section
-from rlm.config.values import File, ServerNameTemplate, TlsVersions
+from rlm.config.values import ServerNameTemplate, TlsVersions
+from rsm.config.section import Section
+from rsm.config.values import File
 
 PROTOCOL_KEY = "gateway.listener.security.protocol"
 KEYSTORE_KEY = "gateway.ssl.keystore.location"

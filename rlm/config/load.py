@@ -6,20 +6,17 @@ An unknown key is an error, because a misspelled one would silently leave its de
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
-
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from rlm.config.client_properties import (
     COMMON_KEYS,
     PREFIX,
     ClientProperties,
     is_owned,
-    is_secret,
 )
 from rlm.config.copying import CopyingConfig
 from rlm.config.deleting import DeletingConfig
@@ -28,7 +25,6 @@ from rlm.config.gateway_tls import NAME_TEMPLATE_KEY, GatewayTlsConfig
 from rlm.config.properties import Properties, Property, read_properties
 from rlm.config.rest_tls import RestTlsConfig
 from rlm.config.scrubbing import ScrubbingConfig
-from rlm.config.section import Section
 from rlm.config.sections import (
     CLIENT_KEYS,
     ClusterConfig,
@@ -37,11 +33,17 @@ from rlm.config.sections import (
     ManagerConfig,
     MetadataConfig,
     ProcessConfig,
-    keys_of,
     known_keys,
 )
-from rlm.config.stores.storage import STORE_KEYS, StorageConfig
-from rlm.config.stores.store_choice import FILESYSTEM_ROOT_KEY
+from rsm.config.fetch_cache import CACHE_PATH_KEY
+from rsm.config.section import Section, keys_of, parse_section
+from rsm.config.storage import (
+    STORE_KEYS,
+    StorageConfig,
+    parse_storage,
+    plugin_prefixes,
+)
+from rsm.config.store_choice import FILESYSTEM_ROOT_KEY
 from rsm.segment.errors import InvalidConfigError
 
 _OWN_PREFIXES = (PREFIX, "rsm.", "rlmm.", "remote.")
@@ -122,10 +124,10 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
     _refuse_unknown_keys(properties)
     _refuse_misplaced_keys(properties)
     _check_client(properties, check_client)
-    return Config(
+    config = Config(
         cluster=_parse(ClusterConfig, properties),
         host=_parse(HostConfig, properties),
-        storage=_parse(StorageConfig, properties),
+        storage=_storage(properties),
         metadata=_parse(MetadataConfig, properties),
         manager=_parse(ManagerConfig, properties),
         copying=_parse(CopyingConfig, properties),
@@ -137,6 +139,11 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
         process=_parse(ProcessConfig, properties),
         rest_tls=_parse(RestTlsConfig, properties),
     )
+    if config.storage.segments().manager is not None and config.gateway.chunk_cache_path:
+        raise properties.invalid(
+            "setting has no use with a storage manager that is a plug-in", CACHE_PATH_KEY
+        )
+    return config
 
 
 def load_command_config(path: Path, check_client: ClientCheck = _take_any) -> CommandConfig:
@@ -165,7 +172,7 @@ def _command_config(properties: Properties, check_client: ClientCheck) -> Comman
     has_store = any(properties.get(key) for key in STORE_KEYS)
     return CommandConfig(
         cluster=_parse(ClusterConfig, properties),
-        storage=_parse(StorageConfig, properties) if has_store else None,
+        storage=_storage(properties) if has_store else None,
         metadata=_parse(MetadataConfig, properties),
         manager=_parse(ManagerConfig, properties),
         rest_tls=_parse(RestTlsConfig, properties),
@@ -179,11 +186,12 @@ def _prefixed(key: str) -> str:
 
 def _refuse_unknown_keys(properties: Properties) -> None:
     known = known_keys()
+    of_plugins = plugin_prefixes(properties.values())
     for key in properties.entries:
         if key.startswith(PREFIX):
             if is_owned(key.removeprefix(PREFIX)):
                 raise properties.invalid("setting is the product's own to decide", key)
-        elif key not in known:
+        elif key not in known and not key.startswith(of_plugins):
             raise properties.invalid("unknown setting", key, **_suggestion(key, known))
 
 
@@ -212,10 +220,23 @@ def _parse(section: type[S], properties: Properties) -> S:
     }
     if CLIENT_KEYS in keys_of(section):
         values[CLIENT_KEYS] = _client_properties(properties)
+    with _located(properties):
+        return parse_section(section, values)
+
+
+def _storage(properties: Properties) -> StorageConfig:
+    with _located(properties):
+        return parse_storage(properties.values())
+
+
+@contextmanager
+def _located(properties: Properties) -> Iterator[None]:
+    """Add the file and the line of the wrong key to the error."""
     try:
-        return section.model_validate(values)
-    except ValidationError as error:
-        raise _invalid(error.errors()[0], section, properties) from None
+        yield
+    except InvalidConfigError as error:
+        context = dict(error.context)
+        raise properties.invalid(error.message, str(context.pop("key")), **context) from None
 
 
 def _client_properties(properties: Properties) -> ClientProperties:
@@ -235,15 +256,3 @@ def _check_client(properties: Properties, check_client: ClientCheck) -> None:
         context = dict(error.context)
         key = PREFIX + str(context.pop("key", "*"))
         raise properties.invalid(error.message, key, **context) from error
-
-
-def _invalid(
-    details: ErrorDetails, section: type[Section], properties: Properties
-) -> InvalidConfigError:
-    name = str(details["loc"][0])  # the field's name for a default that does not fit; else the key
-    key = str(section.model_fields[name].validation_alias) if name in section.model_fields else name
-    if details["type"] == "missing":
-        return properties.invalid("missing setting", key)
-    expected = details["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    found = "(not shown)" if is_secret(key) else repr(properties.get(key))
-    return properties.invalid("invalid setting", key, found=found, expected=expected)

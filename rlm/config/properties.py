@@ -35,6 +35,10 @@ class Properties:
         entry = self.entries.get(key)
         return None if entry is None else entry.value
 
+    def values(self) -> Mapping[str, str]:
+        """Return all keys with their values."""
+        return {key: entry.value for key, entry in self.entries.items()}
+
     def invalid(self, message: str, key: str, **context: object) -> InvalidConfigError:
         """Return an error with the file and line of `key`; the caller raises it."""
         entry = self.entries.get(key)

@@ -9,8 +9,9 @@ from typing import get_args
 from pydantic.fields import FieldInfo
 
 from rlm.config.client_properties import ClientProperties
-from rlm.config.section import Section
 from rlm.config.sections import SECTIONS
+from rsm.config.choices import GivenSettings
+from rsm.config.section import Section
 
 _HEAD = """# Configuration
 
@@ -39,13 +40,21 @@ def _default_text(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     default: object = field.default
-    if default is None or default in ("", {}, ()) or isinstance(default, ClientProperties):
+    if (
+        default is None
+        or default in ("", {}, ())
+        or isinstance(default, (ClientProperties, GivenSettings))
+    ):
         return "none"
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
     if isinstance(default, tuple):
-        return f"`{','.join(map(str, default))}`"
-    return f"`{default.value if isinstance(default, Enum) else default}`"
+        return f"`{','.join(map(_text, default))}`"
+    return f"`{_text(default)}`"
+
+
+def _text(value: object) -> str:
+    return str(value.value if isinstance(value, Enum) else value)
 
 
 def _valid_values(field: FieldInfo) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
 
-from rlm.config.section import Section
-from rlm.config.values import File
+from rsm.config.section import Section
+from rsm.config.values import File
 
 REST_KEYSTORE_KEY = "rest.ssl.keystore.location"
 REST_KEY_PASSWORD_KEY = "rest.ssl.key.password"  # noqa: S105 - the name of a setting

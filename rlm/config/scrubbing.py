@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rlm.config.section import Section
-from rlm.config.values import Count, DurationMs
+from rsm.config.section import Section
+from rsm.config.values import Count, DurationMs
 
 _Percent = Annotated[int, Field(ge=0, le=100)]
 _Rate = Annotated[int, Field(ge=1, le=2**63 - 1)]

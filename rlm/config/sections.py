@@ -17,25 +17,22 @@ from rlm.config.gateway_limits import GatewayLimitsConfig
 from rlm.config.gateway_tls import GatewayTlsConfig
 from rlm.config.rest_tls import RestTlsConfig
 from rlm.config.scrubbing import ScrubbingConfig
-from rlm.config.section import Section
-from rlm.config.stores.storage import StorageConfig
 from rlm.config.values import (
     AdvertisedListener,
     BootstrapServers,
-    Count,
     Directories,
-    Directory,
-    DurationMs,
     HeartbeatMs,
     HostPort,
-    IntervalMs,
     Listener,
     NodeAddresses,
     NodeListeners,
     OptionalListener,
-    SizeBytes,
     TopicName,
 )
+from rsm.config.fetch_cache import FetchCacheKeys
+from rsm.config.section import Section, keys_of
+from rsm.config.storage import PLUGIN_KEYS, StorageConfig
+from rsm.config.values import Count, Directory, DurationMs, IntervalMs, SizeBytes
 
 CLIENT_KEYS = f"{PREFIX}<librdkafka key>"
 
@@ -204,7 +201,7 @@ class ManagerConfig(Section):
     )
 
 
-class GatewayConfig(Section):
+class GatewayConfig(FetchCacheKeys):
     """The gateway that clients read through."""
 
     listener: OptionalListener = Field(
@@ -278,28 +275,6 @@ class GatewayConfig(Section):
         validation_alias="remote.log.reader.threads",
         description="Threads that read from the store.",
     )
-    chunk_bytes: Count = Field(
-        default=4_194_304,
-        validation_alias="rsm.config.chunk.size",
-        description="In pieces of how many bytes segments are read and cached.",
-    )
-    chunk_cache_bytes: Count = Field(
-        default=268_435_456,
-        validation_alias="rsm.config.fetch.chunk.cache.size",
-        description="Memory for what was read from the store, for all clients together; a quarter "
-        "more is kept for what is read next.",
-    )
-    chunk_cache_path: Directory | None = Field(
-        default=None,
-        validation_alias="rsm.config.fetch.chunk.cache.path",
-        description="Directory for what was read from the store and no longer fits into memory; "
-        "made if it is not there, and the gateway's alone. By default nothing is kept on disk.",
-    )
-    chunk_cache_disk_bytes: SizeBytes = Field(
-        default=10_737_418_240,
-        validation_alias="rsm.config.fetch.chunk.cache.disk.size",
-        description="How much is kept in that directory.",
-    )
 
 
 class ProcessConfig(Section):
@@ -369,11 +344,7 @@ SECTIONS: tuple[type[Section], ...] = (
 )
 
 
-def keys_of(section: type[Section]) -> tuple[str, ...]:
-    """Return the section's keys as in the file, in order."""
-    return tuple(str(field.validation_alias) for field in section.model_fields.values())
-
-
 def known_keys() -> tuple[str, ...]:
-    """Return all keys of all sections."""
-    return tuple(key for section in SECTIONS for key in keys_of(section))
+    """Return all keys of all sections, without the settings of plug-ins."""
+    keys = (key for section in SECTIONS for key in keys_of(section))
+    return tuple(key for key in keys if key != PLUGIN_KEYS)

@@ -9,21 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from rlm.config.host_address import is_loopback, is_unspecified
+from rsm.config.values import split_list
 
 _HOST_PORT = re.compile(r"(?:\[([0-9a-fA-F:.%a-z]+)\]|([^\s:/\[\],]+)):([0-9]{1,5})")
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # Kafka's Topic.validate
 _HOST_NAME = re.compile(r"(?=.{1,243}$)[a-zA-Z0-9-]{1,63}(\.[a-zA-Z0-9-]{1,63})*")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
-_HTTP_ADDRESS = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?")
-_FILE_MODE = re.compile(r"0?6[0246]{2}")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,30 +44,6 @@ class HostPort:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class Backend(Enum):
-    """The stores that can contain segments."""
-
-    FILESYSTEM = "filesystem"
-    S3 = "s3"
-    HDFS = "hdfs"
-    AZURE = "azure"
-    GCS = "gcs"
-
-
-class Layout(Enum):
-    """How new segments are laid out as objects."""
-
-    RAW = "raw"
-    BLOCK_V1 = "block_v1"
-
-
-class CopyVerification(Enum):
-    """How a copy is verified, in addition to its length and the store's own checksum."""
-
-    NONE = "none"
-    READ = "read"
-
-
 def parse_host_port(text: str) -> HostPort:
     """Parse `host:port` or `[address]:port`."""
     match = _HOST_PORT.fullmatch(text)
@@ -91,7 +64,7 @@ def _parse_node_addresses(value: object) -> object:
     if not isinstance(value, str):
         return value
     addresses: dict[int, HostPort] = {}
-    for part in _split(value):
+    for part in split_list(value):
         node, _, address = part.partition("=")
         if not (node.isascii() and node.isdigit()) or int(node) in addresses:
             raise ValueError("node id=host:port[,node id=host:port…]")
@@ -121,7 +94,7 @@ def _check_distinct(value: Mapping[int, HostPort]) -> Mapping[int, HostPort]:
 def _parse_bootstrap_servers(value: object) -> object:
     if not isinstance(value, str):
         return value
-    servers = tuple(map(parse_host_port, _split(value)))
+    servers = tuple(map(parse_host_port, split_list(value)))
     if not servers or any(server.port == 0 for server in servers):
         raise ValueError("host:port[,host:port…]")
     return servers
@@ -130,40 +103,16 @@ def _parse_bootstrap_servers(value: object) -> object:
 def _parse_directories(value: object) -> object:
     if not isinstance(value, str):
         return value
-    directories = tuple(map(Path, _split(value)))
+    directories = tuple(map(Path, split_list(value)))
     if not directories:
         raise ValueError("a comma-separated list of directories")
     return directories
 
 
-def _parse_directory(value: object) -> object:
-    if value == "":
-        raise ValueError("a directory")
-    return value
-
-
-def _parse_http_addresses(value: object) -> object:
-    return tuple(_split(value)) if isinstance(value, str) else value
-
-
-def _parse_file(value: object) -> object:
-    if value == "":
-        raise ValueError("a file")
-    return value
-
-
-def _parse_file_mode(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    if _FILE_MODE.fullmatch(value) is None:
-        raise ValueError("an octal mode of files from 0600 to 0666, like 0640")
-    return int(value, 8)
-
-
 def _parse_tls_versions(value: object) -> object:
     if not isinstance(value, str):
         return value
-    versions = tuple(_split(value))
+    versions = tuple(split_list(value))
     if not versions or not set(versions) <= set(TLS_VERSIONS):
         raise ValueError(f"some of {', '.join(TLS_VERSIONS)}, comma-separated")
     return versions
@@ -182,23 +131,6 @@ def _check_topic_name(value: str) -> str:
     return value
 
 
-def _check_key_prefix(value: str) -> str:
-    segments = value.split("/")
-    if value and (_CONTROL.search(value) or any(part in {"", ".", ".."} for part in segments)):
-        raise ValueError("names joined by '/', with none at either end, or nothing")
-    return value
-
-
-def _check_http_address(value: str) -> str:
-    if _HTTP_ADDRESS.fullmatch(value) is None:
-        raise ValueError("http://host[:port] or https://host[:port]")
-    return value
-
-
-def _split(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
 BootstrapServers = Annotated[tuple[HostPort, ...], BeforeValidator(_parse_bootstrap_servers)]
 Listener = Annotated[HostPort, BeforeValidator(_parse_listener)]
 OptionalListener = Annotated[HostPort | None, BeforeValidator(_parse_optional_listener)]
@@ -207,17 +139,7 @@ _NodeMap = Annotated[Mapping[int, HostPort], BeforeValidator(_parse_node_address
 NodeAddresses = Annotated[_NodeMap, AfterValidator(_check_each_advertised)]
 NodeListeners = Annotated[_NodeMap, AfterValidator(_check_distinct)]
 Directories = Annotated[tuple[Path, ...], BeforeValidator(_parse_directories)]
-FileMode = Annotated[int, BeforeValidator(_parse_file_mode)]
-File = Annotated[Path, BeforeValidator(_parse_file)]
 ServerNameTemplate = Annotated[str, AfterValidator(_check_name_template)]
 TlsVersions = Annotated[tuple[str, ...], BeforeValidator(_parse_tls_versions)]
-Directory = Annotated[Path, BeforeValidator(_parse_directory)]
 TopicName = Annotated[str, AfterValidator(_check_topic_name)]
-KeyPrefix = Annotated[str, AfterValidator(_check_key_prefix)]
-Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
-HttpAddress = Annotated[str, AfterValidator(_check_http_address)]
-HttpAddresses = Annotated[tuple[HttpAddress, ...], BeforeValidator(_parse_http_addresses)]
-SizeBytes = Annotated[int, Field(ge=0, le=2**63 - 1)]
-DurationMs = Annotated[int, Field(ge=0, le=2**63 - 1)]
-IntervalMs = Annotated[int, Field(ge=1, le=2**31 - 1)]
 HeartbeatMs = Annotated[int, Field(ge=1, le=7_500)]  # twice within a lease of 15 s

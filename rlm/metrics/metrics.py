@@ -64,6 +64,10 @@ class Metrics:
         self.set_expiry_blocked(topic, partition, reason=None)
         self.set_copy_blocked(topic, partition, reason=None)
 
+    def plugin_failed(self, plugin: str, method: str) -> None:
+        """Count an error of a plug-in's method."""
+        self._plugin_errors.labels(plugin, method).inc()
+
     def set_copy_blocked(self, topic: str, partition: int, *, reason: str | None) -> None:
         """Record why rolled segments of a partition are not copied now; None if unblocked."""
         self._set_blocked(self.copy_blocked, (topic, str(partition)), reason)
@@ -157,6 +161,12 @@ class Metrics:
             "Requests to the store and how long they took; result is ok or the error's class.",
             ("operation", "result"),
             _REQUEST_BUCKETS_S,
+        )
+        self._plugin_errors = self._counter(
+            "rlm_plugin_errors",
+            "Errors of a plug-in other than those of its interface, wrong results, and calls that "
+            "did not return in time; class is package.module:Class.",
+            ("class", "method"),
         )
         self.bucket_accessible = self._gauge(
             "rlm_bucket_accessible",

@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from rlm.config.load import Config
-from rlm.config.stores.store_choice import FILESYSTEM_ROOT_KEY
 from rlm.source.meta_properties import BrokerIdentity, read_broker_identity
+from rsm.config.store_choice import FILESYSTEM_ROOT_KEY
 from rsm.segment.errors import InvalidConfigError
 
 

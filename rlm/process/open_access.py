@@ -10,14 +10,14 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlm.config.client_properties import is_secret
 from rlm.config.load import Config
 from rlm.config.properties import read_properties
-from rlm.config.stores.store_choice import FILESYSTEM_ROOT_KEY
+from rsm.config.fetch_cache import CACHE_PATH_KEY
+from rsm.config.store_choice import FILESYSTEM_ROOT_KEY
+from rsm.secret_keys import is_secret
 
 _log = logging.getLogger(__name__)
 
-_CACHE_KEY = "rsm.config.fetch.chunk.cache.path"
 _OTHERS_READ = 0o004
 _OTHERS_SEARCH = 0o001
 _OTHERS = 0o007
@@ -48,7 +48,7 @@ def open_access(config: Config, config_path: Path) -> tuple[OpenAccess, ...]:
     cache = config.gateway.chunk_cache_path
     found = [
         _open_directory(config.host.state_dir, key="state.dir", allowed=0),
-        None if cache is None else _open_directory(cache, key=_CACHE_KEY, allowed=0),
+        None if cache is None else _open_directory(cache, key=CACHE_PATH_KEY, allowed=0),
         _open_config(config_path),
     ]
     root = config.storage.filesystem_root

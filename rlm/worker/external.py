@@ -16,8 +16,6 @@ from rlm.broker.own_broker import OwnBroker, ReconnectBackoff
 from rlm.broker.spi import Broker
 from rlm.config.load import Config
 from rlm.config.sections import ClusterConfig, ManagerConfig, MetadataConfig
-from rlm.config.stores.storage import StorageConfig
-from rlm.config.values import CopyVerification
 from rlm.process.host_check import check_host
 from rlm.source.log_source import LogSource
 from rlm.source.logdir import LogDirSource
@@ -31,19 +29,16 @@ from rlmm.cache.rocksdb_options import RocksDbSettings
 from rlmm.topic.event_topic import EventTopic
 from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
 from rlmm.topic.shape import TopicSettings
-from rsm.layout.block_v1.layout import BlockV1Layout
-from rsm.layout.keys import ObjectKeys
+from rsm.config.storage import StorageConfig
 from rsm.layout.originals import OriginalsKeys
-from rsm.layout.raw import RawLayout
-from rsm.layout.segment_layout import ObjectOrigin, SegmentLayout
-from rsm.manager import SegmentStorageManager
+from rsm.layout.segment_layout import ObjectOrigin
+from rsm.opening import open_segments, open_store
+from rsm.plugins.calls import PluginFailed, ignore_failure
 from rsm.segment.clock import Clock
 from rsm.spi import RemoteStorageManager
-from rsm.storage.bindings import open_storage
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.wrappers.rehearsal import rehearsed
 from rsm.system_clock import SystemClock
-from rsm.transfer import ReadBack
 
 # To the broker's first response: the delay that a stopped or frozen host causes.
 _CONNECT_TIMEOUT_MS = 5_000
@@ -65,14 +60,16 @@ class ExternalSystems:
     dead_letters: DeadLetterTopic
 
 
-def open_external_systems(config: Config, clock: Clock) -> ExternalSystems:
+def open_external_systems(
+    config: Config, clock: Clock, plugin_failed: PluginFailed = ignore_failure
+) -> ExternalSystems:
     """Open the real systems. InvalidConfigError."""
     identity = check_host(config)
     return ExternalSystems(
         identity=identity,
         broker=_own_broker(config, identity, clock),
         source=LogDirSource(config.host.log_dirs, clock=clock),
-        storage=open_chunk_storage(config.storage),
+        storage=open_chunk_storage(config.storage, plugin_failed),
         metadata_topic=open_metadata_topic(config.cluster, config.metadata, follows=True),
         dead_letters=KafkaDeadLetterTopic(
             client_properties(config.cluster),
@@ -150,9 +147,12 @@ def own_topics(metadata: MetadataConfig, manager: ManagerConfig) -> frozenset[st
     return frozenset({metadata.topic_name, manager.delete_dead_letter_topic})
 
 
-def open_chunk_storage(config: StorageConfig) -> ChunkStorage:
+def open_chunk_storage(
+    config: StorageConfig, plugin_failed: PluginFailed = ignore_failure
+) -> ChunkStorage:
     """Open the store, with the delays, limits and faults of a rehearsal if configured."""
-    return rehearsed(open_storage(config.store()), config.rehearsal(), SystemClock())
+    store = open_store(config.store(), plugin_failed)
+    return rehearsed(store, config.rehearsal(), SystemClock())
 
 
 def stored_originals(config: StorageConfig, storage: ChunkStorage) -> StoredOriginals:
@@ -161,19 +161,10 @@ def stored_originals(config: StorageConfig, storage: ChunkStorage) -> StoredOrig
 
 
 def storage_manager(
-    config: StorageConfig, storage: ChunkStorage, origin: ObjectOrigin | None = None
+    config: StorageConfig,
+    storage: ChunkStorage,
+    origin: ObjectOrigin | None = None,
+    plugin_failed: PluginFailed = ignore_failure,
 ) -> RemoteStorageManager:
     """Open segments as objects of that store as configured; new ones record `origin`."""
-    verify_by_reading = config.copy_verify is CopyVerification.READ
-    layouts: list[SegmentLayout] = [
-        RawLayout(origin=origin),
-        BlockV1Layout(block_bytes=config.block_bytes, origin=origin),
-    ]
-    layouts.sort(key=lambda layout: layout.name != config.layout.value)  # the first one writes
-    return SegmentStorageManager(
-        storage=storage,
-        keys=ObjectKeys(prefix=config.key_prefix),
-        layouts=layouts,
-        read_back=ReadBack() if verify_by_reading else None,
-        decoded_cache_bytes=config.index_cache_bytes,
-    )
+    return open_segments(config.segments(), storage, origin, plugin_failed)

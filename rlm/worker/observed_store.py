@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rlm.config.stores.storage import StorageConfig
 from rlm.metrics.metrics import Metrics
+from rsm.config.storage import StorageConfig
 from rsm.segment.clock import Clock
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.wrappers.observed import ObservedChunkStorage

@@ -39,7 +39,7 @@ from spark_tools.command_line import (
 from spark_tools.connection import ClusterConnection
 from spark_tools.record_writer import OutgoingRecord, write_records
 from spark_tools.spark.job_session import job_session, require_reachable, require_writable
-from spark_tools.store_options import without_secrets
+from spark_tools.store_url import without_secrets
 
 _NAME = "rlm-audit"
 _DEAD_LETTER_PARTITIONS = 10

@@ -16,8 +16,9 @@ from threading import current_thread, main_thread
 import pyspark
 from pyspark.sql import SparkSession
 
+from rsm.opening import Store
 from rsm.segment.errors import InvalidConfigError
-from rsm.storage.bindings import FilesystemSettings, StoreSettings
+from rsm.storage.bindings import FilesystemSettings
 from spark_tools.spark.hadoop_files import HadoopFiles
 from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
 
@@ -118,7 +119,7 @@ def _is_configured(environ: Mapping[str, str]) -> bool:
     return is_named or (_home(environ) / "conf" / "spark-defaults.conf").exists()
 
 
-def require_reachable(spark: SparkSession, store: StoreSettings) -> None:
+def require_reachable(spark: SparkSession, store: Store) -> None:
     """Raise InvalidConfigError for a directory store unless the master is local.
 
     Each executor would use a directory of its own host.

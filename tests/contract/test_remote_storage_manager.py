@@ -12,6 +12,10 @@ from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout
 from rsm.manager import SegmentStorageManager
+from rsm.plugins.calls import PluginCalls, ignore_failure
+from rsm.plugins.layout import PluginLayout
+from rsm.plugins.manager import PluginStorageManager
+from rsm.plugins.plugin import ClassName, Plugin
 from rsm.segment.checkpoints import parse_leader_epochs
 from rsm.segment.errors import (
     AlreadyExistsError,
@@ -38,8 +42,25 @@ from tests.contract.segments import (
     segment_data,
 )
 from tests.contract.sources import PiecesSource, failing_source, source_of
+from tests.plugin_example.rlm_example.layout import LabelledLayout
 
 WHOLE = ByteRange(start_position=0, end_position=1 << 40)
+LAYOUT_CALLS = PluginCalls(
+    Plugin(
+        class_name=ClassName(module="rlm_example.layout", name="LabelledLayout"),
+        key="rsm.config.layout",
+        prefix="rsm.config.layout.",
+    ),
+    ignore_failure,
+)
+MANAGER_CALLS = PluginCalls(
+    Plugin(
+        class_name=ClassName(module="rsm.manager", name="SegmentStorageManager"),
+        key="remote.log.storage.manager.class.name",
+        prefix="rsm.config.",
+    ),
+    ignore_failure,
+)
 
 
 @pytest.fixture(
@@ -48,12 +69,24 @@ WHOLE = ByteRange(start_position=0, end_position=1 << 40)
         (RawLayout(), "read"),
         (BlockV1Layout(), "write"),
         (BlockV1Layout(block_bytes=220), "read"),
+        (PluginLayout(LabelledLayout({"label": "blue"}), LAYOUT_CALLS), "read"),
+        (BlockV1Layout(), "plug-in"),
     ],
-    ids=["raw-write", "raw-read", "block_v1-write", "block_v1 with a block for each batch-read"],
+    ids=[
+        "raw-write",
+        "raw-read",
+        "block_v1-write",
+        "block_v1 with a block for each batch-read",
+        "layout of a plug-in-read",
+        "manager of a plug-in",
+    ],
 )
 def manager(request: pytest.FixtureRequest, storage: ChunkStorage) -> RemoteStorageManager:
     """In each layout; one that verifies what the store says, and one that reads back as well."""
     layout, verify = request.param
+    if verify == "plug-in":
+        inner = open_manager(storage, layout)
+        return PluginStorageManager(inner, MANAGER_CALLS, ReadBack(piece_bytes=150))
     return open_manager(storage, layout, verify=verify)
 
 

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from rlm.config.stores.storage import StorageConfig
-from rlm.config.values import Backend
 from rlm.policy.request.canary import CheckResult, CheckRow
 from rlm.worker.external import open_chunk_storage
+from rsm.config.choices import Backend
+from rsm.config.storage import StorageConfig
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from rsm.storage.chunk_storage import ChunkStorage
 
 _CHECK = "lifecycle rules"
-_BACKENDS_WITH_RULES = frozenset({Backend.S3, Backend.GCS})
+_WITHOUT_RULES = frozenset({Backend.FILESYSTEM, Backend.AZURE, Backend.HDFS})
 
 
 def store_rule_rows(settings: StorageConfig | None) -> tuple[CheckRow, ...]:
-    """Return the rows of the configured store; none unless it is a bucket of S3 or GCS."""
-    if settings is None or settings.backend not in _BACKENDS_WITH_RULES:
+    """Return the rows of the configured store; none for stores whose rules are unknown."""
+    if settings is None or settings.backend in _WITHOUT_RULES:
         return ()
     try:
         with closing(open_chunk_storage(settings)) as storage:
-            return rule_rows(storage, settings.backend.value, settings.key_prefix)
+            return rule_rows(storage, settings.backend_name, settings.key_prefix)
     except InvalidConfigError as error:
-        return (_unread(settings.backend.value, error),)
+        return (_unread(settings.backend_name, error),)
 
 
 def rule_rows(storage: ChunkStorage, target: str, key_prefix: str) -> tuple[CheckRow, ...]:

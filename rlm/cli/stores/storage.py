@@ -50,7 +50,7 @@ def _check(config: ConfigOption, as_json: JsonOption = False) -> None:
         storage.close()
     with printing():
         if as_json:
-            sys.stdout.write(_document(settings.backend.value, steps) + "\n")
+            sys.stdout.write(_document(settings.backend_name, steps) + "\n")
         else:
             Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(steps))
     if _failed(steps):

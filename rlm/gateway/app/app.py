@@ -56,7 +56,8 @@ def build_gateway(
     InvalidConfigError if the configuration or a file that it names is invalid.
     """
     identity = identity_of_host(config)
-    tier = open_tier(config, metrics, open_chunk_storage(config.storage), worker)
+    store = open_chunk_storage(config.storage, metrics.plugin_failed)
+    tier = open_tier(config, metrics, store, worker)
     server = ServerThread()
     cluster = open_bootstrap(config.cluster, tier.clock)
     mode = serving_mode(

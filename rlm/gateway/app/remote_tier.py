@@ -153,7 +153,7 @@ def _storage_manager(
             budget_bytes=config.gateway.chunk_cache_disk_bytes,
         )
         store = DiskCachedChunkStorage(store, _disk_chunks(settings, metrics))
-    return storage_manager(config.storage, store)
+    return storage_manager(config.storage, store, plugin_failed=metrics.plugin_failed)
 
 
 def _remove_of_former_workers(directory: Path, worker_count: int) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from rlm.config.section import Section
 from rlm.config.sections import GatewayConfig, ProcessConfig
 from rlm.config.values import HostPort
 from rlmm.registration import LEASE_MS
+from rsm.config.section import Section
 
 
 def _config(key: str, value: str) -> GatewayConfig:

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from rlm.config.load import load_command_config
-from rlm.config.stores.storage import StorageConfig
-from rlm.config.values import Layout
 from rlm.worker.external import storage_manager
+from rsm.config.choices import Layout
+from rsm.config.storage import StorageConfig
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.storage.memory import MemoryChunkStorage

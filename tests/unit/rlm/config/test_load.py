@@ -16,7 +16,8 @@ from rlm.config.load import (
     load_gateway_config,
 )
 from rlm.config.sections import known_keys
-from rlm.config.values import CopyVerification, HostPort
+from rlm.config.values import HostPort
+from rsm.config.values import CopyVerification
 from rsm.segment.errors import InvalidConfigError
 
 REQUIRED = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rlm.config.load import load_command_config
-from rlm.config.stores.storage import StorageConfig
+from rsm.config.storage import StorageConfig
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.bindings import FilesystemSettings

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from rlm.config.stores.storage import StorageConfig
 from rlm.metrics.metrics import Metrics
 from rlm.worker.observed_store import observed_store
+from rsm.config.storage import StorageConfig
 from rsm.storage.memory import MemoryChunkStorage
 from tests.twins.clock import FakeClock
 

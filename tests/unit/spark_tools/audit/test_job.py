@@ -45,7 +45,7 @@ def audit(error: Exception, unread: Mapping[str, int], root: Path) -> Audit:
     def open_metadata() -> Iterator[MetadataSnapshot]:
         yield cast("MetadataSnapshot", ReadMetadata(unread))
 
-    store = StoreConnection(settings=FilesystemSettings(root=root), key_prefix="")
+    store = StoreConnection(settings=FilesystemSettings(root=root))
     spark = cast("SparkSession", FailingSpark(error))
     return Audit(spark, store, open_metadata, SETTINGS, FakeClock())
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from crc32c import crc32c
 
+from rsm.opening import SegmentSettings
 from rsm.segment.local_segment import BytesSource
 from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
@@ -41,7 +42,9 @@ def store(tmp_path: Path) -> StoreConnection:
     ):
         storage.create_with_content(name, BytesSource(content=content))
     storage.close()
-    return StoreConnection(settings=FilesystemSettings(root=tmp_path), key_prefix="cold")
+    return StoreConnection(
+        settings=FilesystemSettings(root=tmp_path), segments=SegmentSettings(key_prefix="cold")
+    )
 
 
 def expected(name: str, *, must_exist: bool = True) -> ExpectedRow:

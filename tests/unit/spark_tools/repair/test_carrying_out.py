@@ -142,7 +142,7 @@ def world(tmp_path: Path) -> World:
         parking_topic="parked",
         max_attempts=7,
     )
-    store = StoreConnection(settings=FilesystemSettings(root=tmp_path), key_prefix="")
+    store = StoreConnection(settings=FilesystemSettings(root=tmp_path))
     return World(store=tmp_path, terms=RepairTerms(store=store, topics=topics, itemized=True))
 
 

@@ -6,8 +6,9 @@ from typing import TypeVar
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator
 
-from rlm.config.stores.store_choice import StoreChoice, required
-from rlm.config.values import Backend, Count, File, HttpAddress, IntervalMs, SizeBytes
+from rsm.config.choices import Backend
+from rsm.config.store_choice import StoreChoice, required
+from rsm.config.values import Count, File, HttpAddress, IntervalMs, SizeBytes
 from rsm.storage.azure.settings import MAX_PART_BYTES as AZURE_MAX_PART_BYTES
 from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.gcs.settings import PART_UNIT_BYTES, GcsSettings

@@ -1,15 +1,26 @@
-"""The settings of the store: its kind, its address, and its limits."""
+"""The settings of the store and of segments in it, and the parser of all their keys."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from rlm.config.stores.cloud_stores import AzureKeys, GcsKeys, S3Keys
-from rlm.config.stores.store_choice import BACKEND_KEY, FILESYSTEM_ROOT_KEY, required
-from rlm.config.values import (
+from rsm.config.choices import (
+    RSM_PREFIX,
     Backend,
+    GivenSettings,
+    Layout,
+    LayoutChoices,
+    StorageManager,
+    StorageManagerChoice,
+)
+from rsm.config.cloud_stores import AzureKeys, GcsKeys, S3Keys
+from rsm.config.fetch_cache import FetchCacheKeys
+from rsm.config.section import keys_of, parse_section
+from rsm.config.store_choice import BACKEND_KEY, FILESYSTEM_ROOT_KEY, required
+from rsm.config.values import (
     CopyVerification,
     Count,
     DurationMs,
@@ -17,10 +28,12 @@ from rlm.config.values import (
     HttpAddresses,
     IntervalMs,
     KeyPrefix,
-    Layout,
+    split_list,
 )
 from rsm.layout.block_v1.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
-from rsm.storage.bindings import FilesystemSettings, StoreSettings
+from rsm.opening import SegmentSettings, Store
+from rsm.plugins.plugin import ClassName, Plugin
+from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.filesystem.file_access import FileAccess
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.s3.settings import MIN_PART_BYTES
@@ -32,6 +45,12 @@ _Share = Annotated[float, Field(ge=0, le=1)]
 
 HDFS_NAMENODES_KEY = "rsm.config.storage.hdfs.namenode.urls"
 HDFS_ROOT_KEY = "rsm.config.storage.hdfs.root"
+
+STORAGE_MANAGER_KEY = "remote.log.storage.manager.class.name"
+LAYOUT_KEY = "rsm.config.layout"
+PLUGIN_KEYS = f"{RSM_PREFIX}<key of a plug-in>"
+_STORAGE = "storage."
+_LAYOUT = "layout."
 
 # Each configuration with a store has one of these keys.
 STORE_KEYS = (BACKEND_KEY, FILESYSTEM_ROOT_KEY)
@@ -70,11 +89,37 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         validation_alias="rsm.config.key.prefix",
         description="First part of every object's name; empty adds no slash.",
     )
-    layout: Layout = Field(
-        default=Layout.RAW,
-        validation_alias="rsm.config.layout",
+    storage_manager: StorageManagerChoice = Field(
+        default=StorageManager.OBJECTS,
+        validation_alias=STORAGE_MANAGER_KEY,
+        description="The remote storage manager, which copies, reads and deletes segments: "
+        "`objects`, a layout over the store, or the class of a [plug-in](plugins.md) as "
+        "`package.module:Class`. `rlm`'s own objects, like the originals of topics, are in the "
+        "store in any case. Needs a restart.",
+    )
+    layouts: LayoutChoices = Field(
+        default=(Layout.RAW,),
+        validation_alias=LAYOUT_KEY,
         description="What new segments look like in the store: `raw`, the broker's file as it is, "
-        "or `block_v1`, as Apache Pulsar offloads ledgers. Stored ones are read whatever it says.",
+        "`block_v1`, as Apache Pulsar offloads ledgers, or the class of a [plug-in](plugins.md) "
+        "as `package.module:Class`. Of a comma-separated list, the first one writes. Stored "
+        "segments are read in the built-in layouts and in those of the list. Needs a restart.",
+    )
+    given: GivenSettings = Field(
+        default=GivenSettings(),
+        validation_alias=PLUGIN_KEYS,
+        description="Settings of plug-ins, without a prefix: a store gets those below "
+        "`rsm.config.storage.`, a layout those below `rsm.config.layout.`, a remote storage "
+        "manager all `rsm.config.*`. Keys that this page lists reach only the latter. A setting "
+        "that no plug-in reads is an error.",
+    )
+    plugin_timeout_ms: IntervalMs = Field(
+        default=60_000,
+        validation_alias="rsm.config.plugin.timeout.ms",
+        description="How long a plug-in may take to start, and how long a call of its store or "
+        "remote storage manager may take without reading from its source. Then the call fails and "
+        "is counted. Higher: slow deletions of many objects succeed; lower: a plug-in that hangs "
+        "shows earlier. Needs a restart.",
     )
     block_bytes: int = Field(
         default=DEFAULT_BLOCK_BYTES,
@@ -144,9 +189,16 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         description="Fail only while this file exists.",
     )
 
-    def store(self) -> StoreSettings:
-        """Return the settings of the store's binding."""
+    @property
+    def layout(self) -> Layout | ClassName:
+        """The layout of new segments."""
+        return self.layouts[0]
+
+    def store(self) -> Store:
+        """Return the settings of the store's binding, or the plug-in."""
         match self.backend:
+            case ClassName():
+                return self._plugin(self.backend, BACKEND_KEY, _STORAGE)
             case Backend.AZURE:
                 return self.azure_settings()
             case Backend.GCS:
@@ -158,6 +210,20 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
             case Backend.FILESYSTEM:
                 assert self.filesystem_root is not None  # a validator requires it
                 return FilesystemSettings(root=self.filesystem_root, access=self.file_access())
+
+    def segments(self) -> SegmentSettings:
+        """Return how segments are kept in the store."""
+        return SegmentSettings(
+            key_prefix=self.key_prefix,
+            layouts=tuple(
+                each.value if isinstance(each, Layout) else self._plugin(each, LAYOUT_KEY, _LAYOUT)
+                for each in self.layouts
+            ),
+            block_bytes=self.block_bytes,
+            index_cache_bytes=self.index_cache_bytes,
+            reads_back=self.copy_verify is CopyVerification.READ,
+            manager=self._plugin_manager(),
+        )
 
     def file_access(self) -> FileAccess:
         """Return the permissions of files in a directory store."""
@@ -176,6 +242,49 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
             ),
             faults_while_file=self.faulty_while_file,
             read_only=self.read_only,
+        )
+
+    def _plugin(self, name: ClassName, key: str, below: str) -> Plugin:
+        """Return a plug-in with the settings below a prefix that `rlm` itself does not know."""
+        settings = {
+            each: value
+            for each, value in self.given.below(below).items()
+            if f"{RSM_PREFIX}{below}{each}" not in RSM_KEYS
+        }
+        shares = below == _LAYOUT and sum(isinstance(each, ClassName) for each in self.layouts) > 1
+        return Plugin(
+            class_name=name,
+            key=key,
+            prefix=RSM_PREFIX + below,
+            settings=settings,
+            unread=frozenset(settings) if shares else frozenset(),
+            timeout_ms=self.plugin_timeout_ms,
+        )
+
+    def _plugin_manager(self) -> Plugin | None:
+        """Return the plug-in with all settings; it may ignore those that something else reads."""
+        if not isinstance(self.storage_manager, ClassName):
+            return None
+        values = self.given.values
+        read_elsewhere = tuple(
+            below
+            for below, is_plugin in (
+                (_STORAGE, isinstance(self.backend, ClassName)),
+                (_LAYOUT, any(isinstance(each, ClassName) for each in self.layouts)),
+            )
+            if is_plugin
+        )
+        return Plugin(
+            class_name=self.storage_manager,
+            key=STORAGE_MANAGER_KEY,
+            prefix=RSM_PREFIX,
+            settings=values,
+            unread=frozenset(
+                key
+                for key in values
+                if RSM_PREFIX + key in RSM_KEYS or key.startswith(read_elsewhere)
+            ),
+            timeout_ms=self.plugin_timeout_ms,
         )
 
     def _hdfs(self) -> HdfsSettings:
@@ -203,3 +312,32 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         if value < MIN_PART_BYTES and info.data.get("backend") is Backend.S3:
             raise ValueError(f"at least {MIN_PART_BYTES} for s3, which takes no smaller part")
         return value
+
+
+RSM_KEYS = frozenset({*keys_of(StorageConfig), *keys_of(FetchCacheKeys)}) - {PLUGIN_KEYS}
+"""All keys of the store, of segments and of a gateway's cache of them."""
+
+
+def parse_storage(values: Mapping[str, str]) -> StorageConfig:
+    """Parse the keys of the store and of segments among `values`; ignore all others.
+
+    InvalidConfigError with the wrong `key`.
+    """
+    given = {key: values[key] for key in keys_of(StorageConfig) if key in values}
+    return parse_section(
+        StorageConfig, {**given, PLUGIN_KEYS: GivenSettings.of(values, RSM_PREFIX)}
+    )
+
+
+def plugin_prefixes(values: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the prefixes of keys that the plug-ins named in `values` may read."""
+    prefixes = {
+        BACKEND_KEY: RSM_PREFIX + _STORAGE,
+        LAYOUT_KEY: RSM_PREFIX + _LAYOUT,
+        STORAGE_MANAGER_KEY: RSM_PREFIX,
+    }
+    return tuple(
+        prefix
+        for key, prefix in prefixes.items()
+        if any(ClassName.parse(part) for part in split_list(values.get(key, "")))
+    )

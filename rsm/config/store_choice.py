@@ -7,8 +7,9 @@ from typing import TypeVar
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from rlm.config.section import Section
-from rlm.config.values import Backend, Directory, FileMode
+from rsm.config.choices import Backend, BackendChoice
+from rsm.config.section import Section
+from rsm.config.values import Directory, FileMode
 
 T = TypeVar("T")
 
@@ -20,10 +21,11 @@ FILESYSTEM_MODE_KEY = "rsm.config.storage.filesystem.file.mode"
 class StoreChoice(Section):
     """The kind of store, and the directory that it is by default."""
 
-    backend: Backend = Field(
+    backend: BackendChoice = Field(
         default=Backend.FILESYSTEM,
         validation_alias=BACKEND_KEY,
-        description="Kind of store.",
+        description="Kind of store: `filesystem`, `s3`, `hdfs`, `azure` or `gcs`, or the class of "
+        "a [plug-in](plugins.md) as `package.module:Class`. Needs a restart.",
     )
     filesystem_root: Directory | None = Field(
         default=None,
@@ -41,6 +43,11 @@ class StoreChoice(Section):
         "the process's umask. With 0644 every user of the host can read the stored records, "
         "whatever Kafka's ACLs say. Files that exist keep their permissions. Needs a restart.",
     )
+
+    @property
+    def backend_name(self) -> str:
+        """The backend as the configuration names it."""
+        return self.backend.value if isinstance(self.backend, Backend) else str(self.backend)
 
     @field_validator("filesystem_root")
     @classmethod

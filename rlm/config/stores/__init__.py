@@ -1,1 +1,0 @@
-"""Settings of stores: the chosen kind, and the keys of each kind."""

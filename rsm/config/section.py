@@ -1,0 +1,53 @@
+"""The base class of all sections of a configuration, and how a section is parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from rsm.secret_keys import is_secret
+from rsm.segment.errors import InvalidConfigError
+
+
+class Section(BaseModel):
+    """A group of related settings; frozen, and built by field names or by keys."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        validate_by_name=True,
+        validate_by_alias=True,
+        hide_input_in_errors=True,
+        arbitrary_types_allowed=True,
+    )
+
+
+S = TypeVar("S", bound=Section)
+
+
+def keys_of(section: type[Section]) -> tuple[str, ...]:
+    """Return the section's keys as in the file, in order."""
+    return tuple(str(field.validation_alias) for field in section.model_fields.values())
+
+
+def parse_section(section: type[S], values: Mapping[str, object]) -> S:
+    """Parse the values of a section's keys. InvalidConfigError with the first wrong key."""
+    try:
+        return section.model_validate(values)
+    except ValidationError as error:
+        raise _invalid(error.errors()[0], section, values) from None
+
+
+def _invalid(
+    details: ErrorDetails, section: type[Section], values: Mapping[str, object]
+) -> InvalidConfigError:
+    name = str(details["loc"][0])  # the field's name for a default that does not fit; else the key
+    key = str(section.model_fields[name].validation_alias) if name in section.model_fields else name
+    if details["type"] == "missing":
+        return InvalidConfigError("missing setting", key=key)
+    expected = details["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    found = "(not shown)" if is_secret(key) else repr(values.get(key))
+    return InvalidConfigError("invalid setting", key=key, found=found, expected=expected)

@@ -1,0 +1,79 @@
+"""The types of configuration values beyond numbers and plain text, and their grammar.
+
+Each parser takes the text from the file and raises ValueError with the expected value, as pydantic
+requires.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+_HTTP_ADDRESS = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?")
+_FILE_MODE = re.compile(r"0?6[0246]{2}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class CopyVerification(Enum):
+    """How a copy is verified, in addition to its length and the store's own checksum."""
+
+    NONE = "none"
+    READ = "read"
+
+
+def _parse_directory(value: object) -> object:
+    if value == "":
+        raise ValueError("a directory")
+    return value
+
+
+def _parse_http_addresses(value: object) -> object:
+    return tuple(split_list(value)) if isinstance(value, str) else value
+
+
+def _parse_file(value: object) -> object:
+    if value == "":
+        raise ValueError("a file")
+    return value
+
+
+def _parse_file_mode(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if _FILE_MODE.fullmatch(value) is None:
+        raise ValueError("an octal mode of files from 0600 to 0666, like 0640")
+    return int(value, 8)
+
+
+def _check_key_prefix(value: str) -> str:
+    segments = value.split("/")
+    if value and (_CONTROL.search(value) or any(part in {"", ".", ".."} for part in segments)):
+        raise ValueError("names joined by '/', with none at either end, or nothing")
+    return value
+
+
+def _check_http_address(value: str) -> str:
+    if _HTTP_ADDRESS.fullmatch(value) is None:
+        raise ValueError("http://host[:port] or https://host[:port]")
+    return value
+
+
+def split_list(text: str) -> list[str]:
+    """Return the parts of a comma-separated list, without empty ones."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+FileMode = Annotated[int, BeforeValidator(_parse_file_mode)]
+File = Annotated[Path, BeforeValidator(_parse_file)]
+Directory = Annotated[Path, BeforeValidator(_parse_directory)]
+KeyPrefix = Annotated[str, AfterValidator(_check_key_prefix)]
+Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
+HttpAddress = Annotated[str, AfterValidator(_check_http_address)]
+HttpAddresses = Annotated[tuple[HttpAddress, ...], BeforeValidator(_parse_http_addresses)]
+SizeBytes = Annotated[int, Field(ge=0, le=2**63 - 1)]
+DurationMs = Annotated[int, Field(ge=0, le=2**63 - 1)]
+IntervalMs = Annotated[int, Field(ge=1, le=2**31 - 1)]

@@ -1,0 +1,144 @@
+"""Opens a store and the segments in it, for `rlm` and Spark alike; loads plug-ins.
+
+The settings are plain values: Spark sends them to its executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rsm.layout.block_v1.block_format import DEFAULT_BLOCK_BYTES
+from rsm.layout.block_v1.layout import NAME as BLOCK_V1
+from rsm.layout.block_v1.layout import BlockV1Layout
+from rsm.layout.keys import ObjectKeys
+from rsm.layout.raw import NAME as RAW
+from rsm.layout.raw import RawLayout
+from rsm.layout.segment_layout import ObjectOrigin, SegmentLayout
+from rsm.manager import SegmentStorageManager
+from rsm.plugins.calls import PluginCalls, PluginFailed, ignore_failure
+from rsm.plugins.layout import PluginLayout
+from rsm.plugins.loading import start_plugin
+from rsm.plugins.manager import PluginStorageManager
+from rsm.plugins.plugin import Plugin
+from rsm.plugins.storage import PluginChunkStorage
+from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.spi import RemoteStorageManager
+from rsm.storage.bindings import StoreSettings, open_storage
+from rsm.storage.chunk_storage import ChunkStorage
+from rsm.transfer import ReadBack
+
+Store = StoreSettings | Plugin
+"""A built-in store, or the class of another one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentSettings:
+    """How segments are kept in a store.
+
+    `layouts` come before the built-in ones; the first one writes. With `manager`, a plug-in alone
+    copies, reads and deletes segments.
+    """
+
+    key_prefix: str = ""
+    layouts: tuple[str | Plugin, ...] = ()
+    block_bytes: int = DEFAULT_BLOCK_BYTES
+    index_cache_bytes: int = 64 << 20
+    reads_back: bool = False
+    manager: Plugin | None = None
+
+
+def open_store(store: Store, failed: PluginFailed = ignore_failure) -> ChunkStorage:
+    """Open a store; `failed` counts the errors of a plug-in. Raises as `open_storage`."""
+    if not isinstance(store, Plugin):
+        return open_storage(store)
+    inner = start_plugin(store, ChunkStorage)  # type: ignore[type-abstract] # checked there
+    try:
+        return PluginChunkStorage(inner, PluginCalls(store, failed))
+    except RetriableError as error:
+        raise _cannot_start(store, error) from error
+
+
+def open_segments(
+    settings: SegmentSettings,
+    storage: ChunkStorage,
+    origin: ObjectOrigin | None = None,
+    failed: PluginFailed = ignore_failure,
+) -> RemoteStorageManager:
+    """Open the segments; new objects record `origin`. Closes `storage` with itself.
+
+    Raises InvalidConfigError for a plug-in that cannot be started; then `storage` is closed.
+    """
+    read_back = ReadBack() if settings.reads_back else None
+    try:
+        if settings.manager is not None:
+            return _PluginSegments(settings.manager, storage, failed, read_back)
+        return SegmentStorageManager(
+            storage=storage,
+            keys=ObjectKeys(prefix=settings.key_prefix),
+            layouts=list(_layouts(settings, origin, failed)),
+            read_back=read_back,
+            decoded_cache_bytes=settings.index_cache_bytes,
+        )
+    except BaseException:
+        storage.close()
+        raise
+
+
+class _PluginSegments(PluginStorageManager):
+    """A plug-in's storage manager, which closes the store of `rlm`'s own objects with itself."""
+
+    def __init__(
+        self,
+        plugin: Plugin,
+        storage: ChunkStorage,
+        failed: PluginFailed,
+        read_back: ReadBack | None,
+    ) -> None:
+        inner = start_plugin(plugin, RemoteStorageManager)  # type: ignore[type-abstract]
+        super().__init__(inner, PluginCalls(plugin, failed), read_back)
+        self._storage = storage
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._storage.close()
+
+
+def _layouts(
+    settings: SegmentSettings, origin: ObjectOrigin | None, failed: PluginFailed
+) -> Iterator[SegmentLayout]:
+    """Yield the configured layouts and then the other built-in ones, which are only read."""
+    built_in: dict[str, SegmentLayout] = {
+        RAW: RawLayout(origin=origin),
+        BLOCK_V1: BlockV1Layout(block_bytes=settings.block_bytes, origin=origin),
+    }
+    names = set(built_in)
+    for each in settings.layouts:
+        if not isinstance(each, Plugin):
+            yield built_in.pop(each)
+            continue
+        layout = _plugin_layout(each, failed)
+        if layout.name in names:
+            raise InvalidConfigError(
+                "two layouts of one name", key=each.key, plugin=each.class_name, name=layout.name
+            )
+        names.add(layout.name)
+        yield layout
+    yield from built_in.values()
+
+
+def _plugin_layout(plugin: Plugin, failed: PluginFailed) -> SegmentLayout:
+    inner = start_plugin(plugin, SegmentLayout)  # type: ignore[type-abstract] # checked there
+    try:
+        return PluginLayout(inner, PluginCalls(plugin, failed))
+    except RetriableError as error:
+        raise _cannot_start(plugin, error) from error
+
+
+def _cannot_start(plugin: Plugin, error: RetriableError) -> InvalidConfigError:
+    context = {name: value for name, value in error.context.items() if name != "plugin"}
+    return InvalidConfigError(
+        "plug-in cannot be started", key=plugin.key, plugin=plugin.class_name, **context
+    )

@@ -1,0 +1,180 @@
+"""Runs the calls of a plug-in: maps its errors, limits its time, and counts both.
+
+    typed error of rsm.segment.errors   passed on: the caller reacts to its class
+    any other error, a wrong result     counted, logged, RetriableError
+    no result in time                   counted, RetriableError; the thread is abandoned
+
+So a plug-in's error never means that an object is absent, and never that work is done. Only
+Ctrl-C passes. Each call runs in a thread of its own, because a caller cannot end a call that hangs.
+At most CALLS_MAX run at once, abandoned ones included; further calls fail at once.
+
+An abandoned call gets no more bytes of its source: its caller may have closed the file. Time that
+the call spends in its source does not count: a throttle may delay the source.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Generic, TypeVar
+
+from rsm.plugins.plugin import Plugin
+from rsm.segment.errors import RetriableError, TieredStorageError
+
+CALLS_MAX = 256
+_LISTED_AT_ONCE = 500
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+PluginFailed = Callable[[str, str], None]
+"""Counts an error of a plug-in, by its class and method. Thread-safe."""
+
+
+def ignore_failure(_class: str, _method: str) -> None:
+    """Count nothing, for programs without metrics; the error is logged in any case."""
+
+
+class PluginCalls:
+    """The calls of one plug-in. Thread-safe."""
+
+    def __init__(self, plugin: Plugin, failed: PluginFailed) -> None:
+        self._plugin = plugin
+        self._failed = failed
+        self._slots = threading.BoundedSemaphore(CALLS_MAX)
+
+    @contextmanager
+    def mapped(self, method: str) -> Iterator[None]:
+        """Map the errors of the calls inside, which run in this thread without a time limit."""
+        try:
+            yield
+        except TieredStorageError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise self._error(method, error) from error
+
+    def run(self, method: str, call: Callable[[], T], watch: CallWatch | None = None) -> T:
+        """Return the result of a call. `watch` is that of the sources and attempts it uses."""
+        if not self._slots.acquire(blocking=False):
+            raise self._late(method, "too many calls of the plug-in have not ended")
+        running = _Running(call)
+        try:
+            self._start(method, running)
+        except BaseException:
+            self._slots.release()
+            raise
+        if not running.wait(self._plugin.timeout_ms, watch or CallWatch()):
+            raise self._late(method, "plug-in did not return in time")
+        with self.mapped(method):
+            return running.result()
+
+    def items(self, method: str, call: Callable[[], Iterator[T]]) -> Iterator[T]:
+        """Yield the items of a call. Each fetch of some items has the time of one call."""
+        iterator = self.run(method, lambda: iter(call()))
+        count = 1  # often the caller needs only the first
+        while batch := self.run(method, lambda: list(islice(iterator, count))):  # noqa: B023
+            yield from batch
+            count = _LISTED_AT_ONCE
+
+    def _start(self, method: str, running: _Running[T]) -> None:
+        def run() -> None:
+            try:
+                running.run()
+            finally:
+                self._slots.release()
+
+        name = f"plugin-{self._plugin.class_name.name}-{method}"
+        threading.Thread(target=run, name=name, daemon=True).start()
+
+    def _error(self, method: str, error: BaseException) -> RetriableError:
+        text = f"{type(error).__name__}: {error}"
+        for secret in self._plugin.secrets():
+            text = text.replace(secret, "(not shown)")
+        return self._late(method, "error in a plug-in", reason=text)
+
+    def _late(self, method: str, message: str, **context: object) -> RetriableError:
+        self._failed(str(self._plugin.class_name), method)
+        found = RetriableError(message, plugin=self._plugin.class_name, method=method, **context)
+        _log.warning(
+            message, extra={"plugin": self._plugin.class_name, "method": method, "error": found}
+        )
+        return found
+
+
+@dataclass(slots=True)
+class _Outcome(Generic[T]):
+    value: T
+
+
+class _Running(Generic[T]):
+    """One call in its thread."""
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._call = call
+        self._outcome: _Outcome[T] | None = None
+        self._error: BaseException | None = None
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        try:
+            self._outcome = _Outcome(self._call())
+        except BaseException as error:  # noqa: BLE001 - raised in the thread of the caller
+            self._error = error
+        finally:
+            self._ended.set()
+
+    def wait(self, timeout_ms: int, watch: CallWatch) -> bool:
+        """Wait for the end; return False once `watch` is abandoned."""
+        while not self._ended.wait(watch.remaining_s(timeout_ms)):
+            if watch.abandon(timeout_ms):
+                return self._ended.is_set()
+        return True
+
+    def result(self) -> T:
+        if self._error is not None:
+            raise self._error
+        assert self._outcome is not None
+        return self._outcome.value
+
+
+class CallWatch:
+    """The progress of one call: when it last used what it was given. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last_s = time.monotonic()
+        self._uses = 0
+        self._is_abandoned = False
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Stop the call's time while it uses its source; RetriableError once it is abandoned."""
+        with self._lock:
+            if self._is_abandoned:
+                raise RetriableError("this call was given up: it took too long")
+            self._uses += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._uses -= 1
+                self._last_s = time.monotonic()
+
+    def remaining_s(self, timeout_ms: int) -> float:
+        """Return how long the call may still take without progress; the limit itself in a use."""
+        with self._lock:
+            if self._uses:
+                return timeout_ms / 1000
+            return max(0.0, self._last_s + timeout_ms / 1000 - time.monotonic())
+
+    def abandon(self, timeout_ms: int) -> bool:
+        """Abandon the call if its time is over; return whether it is abandoned."""
+        with self._lock:
+            elapsed_s = time.monotonic() - self._last_s
+            self._is_abandoned = not self._uses and elapsed_s >= timeout_ms / 1000
+            return self._is_abandoned

@@ -1,0 +1,57 @@
+"""What a plug-in is given to read: bytes that are counted, and an attempt that it must check.
+
+The count is the proof of a copy: it does not rest on what the plug-in reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from crc32c import crc32c
+
+from rsm.plugins.calls import CallWatch
+from rsm.segment.local_segment import WrappedSource
+from rsm.spi import CopyAttempt
+
+
+@dataclass(slots=True)
+class BytesRead:
+    """The length and the CRC32C of the last pass over a source that ran to its end."""
+
+    length_bytes: int | None = None
+    crc32c: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedSource(WrappedSource):
+    """A source whose passes are counted, and that ends with its call."""
+
+    watch: CallWatch
+    read: BytesRead = field(default_factory=BytesRead)
+
+    def chunks(self) -> Iterator[memoryview]:
+        length_bytes, checksum = 0, 0
+        views = self.source.chunks()
+        while True:
+            with self.watch.used():
+                view = next(views, None)
+                if view is not None:
+                    length_bytes += len(view)
+                    checksum = crc32c(view, checksum)
+            if view is None:
+                self.read.length_bytes, self.read.crc32c = length_bytes, checksum
+                return
+            yield view
+
+
+class WatchedAttempt(CopyAttempt):
+    """An attempt whose checks are progress of its call."""
+
+    def __init__(self, attempt: CopyAttempt, watch: CallWatch) -> None:
+        self._attempt = attempt
+        self._watch = watch
+
+    def check(self) -> None:
+        with self._watch.used():
+            self._attempt.check()

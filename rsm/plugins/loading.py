@@ -1,0 +1,108 @@
+"""Imports a plug-in's class, checks it against its SPI, and makes an object of it.
+
+All errors of a start are InvalidConfigError with the class and its key. The import and the
+constructor run in a thread of their own, so that one that hangs is reported. They cannot install
+signal handlers there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn, TypeVar
+
+from rsm.plugins.plugin import ClassName, Plugin, PluginSettings
+from rsm.segment.errors import InvalidConfigError, TieredStorageError
+
+T = TypeVar("T")
+
+
+def start_plugin(
+    plugin: Plugin, spi: type[T], construct: Callable[[type[T], PluginSettings], T] | None = None
+) -> T:
+    """Return a new object of the class, built from its settings alone, or by `construct`.
+
+    Raises InvalidConfigError if the class cannot be imported, does not implement all of `spi`,
+    raises or hangs in its constructor, or leaves a setting unread.
+    """
+    started: list[T] = []
+    failed: list[BaseException] = []
+
+    def start() -> None:
+        try:
+            started.append(_started(plugin, spi, construct or _from_settings))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - raised by the caller
+            failed.append(error)
+
+    thread = threading.Thread(target=start, name=f"plugin-{plugin.class_name}", daemon=True)
+    thread.start()
+    thread.join(plugin.timeout_ms / 1000)
+    if failed:
+        _raise_start_error(plugin, failed[0])
+    if not started:
+        raise _invalid(plugin, "plug-in did not start in time", timeout_ms=plugin.timeout_ms)
+    return started[0]
+
+
+def load_class(name: ClassName, spi: type[T], *, key: str) -> type[T]:
+    """Import a class and check that it implements `spi`. Raises InvalidConfigError."""
+    try:
+        module = importlib.import_module(name.module)
+    except (Exception, SystemExit) as error:
+        raise InvalidConfigError(
+            "plug-in cannot be imported", key=key, plugin=name, reason=_reason(error)
+        ) from error
+    found = getattr(module, name.name, None)
+    if not (isinstance(found, type) and issubclass(found, spi)):
+        raise InvalidConfigError(
+            "plug-in does not implement its interface",
+            key=key,
+            plugin=name,
+            expected=f"a class that extends {spi.__module__}.{spi.__qualname__}",
+        )
+    if inspect.isabstract(found):
+        raise InvalidConfigError(
+            "plug-in lacks methods of its interface",
+            key=key,
+            plugin=name,
+            missing=", ".join(sorted(getattr(found, "__abstractmethods__", ()))),
+        )
+    return found
+
+
+def _started(plugin: Plugin, spi: type[T], construct: Callable[[type[T], PluginSettings], T]) -> T:
+    found = load_class(plugin.class_name, spi, key=plugin.key)
+    settings = PluginSettings(plugin.settings)
+    made = construct(found, settings)
+    unread = settings.never_read() - plugin.unread
+    if unread:
+        with suppress(Exception):
+            getattr(made, "close", lambda: None)()
+        raise _invalid(plugin, "unknown setting of a plug-in", setting=plugin.prefix + min(unread))
+    return made
+
+
+def _from_settings(found: type[T], settings: PluginSettings) -> T:
+    construct: Callable[[PluginSettings], T] = found
+    return construct(settings)
+
+
+def _raise_start_error(plugin: Plugin, error: BaseException) -> NoReturn:
+    """Raise an error with the class and its key, and without the values of its secrets."""
+    if isinstance(error, InvalidConfigError) and error.context.get("plugin") == plugin.class_name:
+        raise error
+    text = str(error) if isinstance(error, TieredStorageError) else _reason(error)
+    for secret in plugin.secrets():
+        text = text.replace(secret, "(not shown)")
+    raise _invalid(plugin, "plug-in cannot be started", reason=text) from error
+
+
+def _invalid(plugin: Plugin, message: str, **context: object) -> InvalidConfigError:
+    return InvalidConfigError(message, key=plugin.key, plugin=plugin.class_name, **context)
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,217 @@
+"""A plug-in's remote storage manager: its errors mapped, its time limited, its results checked.
+
+A copy counts only if all of this holds, and a later trim rests on it:
+
+- the objects are the planned ones, in order, each with a length and a CRC32C
+- the plug-in read the whole log
+- with remote.copy.verify=read, its own `fetch_log_segment` returns the same bytes
+
+A check of objects counts only as a tuple of faults of the segment's objects. So neither an error
+nor a wrong result leads to a deletion or a trim.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from typing import TypeVar
+
+from crc32c import crc32c
+
+from rsm.plugins.calls import CallWatch, PluginCalls
+from rsm.plugins.given import BytesRead, CountedSource, WatchedAttempt
+from rsm.plugins.results import require_type, require_types
+from rsm.segment.copy_into import copy_into
+from rsm.segment.errors import CorruptError, TieredStorageError
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.local_segment import AbortedTransaction, LogSegmentData
+from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
+from rsm.segment.ranges import ByteRange
+from rsm.spi import (
+    CopiedSegment,
+    CopyAttempt,
+    IndexType,
+    ObjectFault,
+    PlannedObjects,
+    RemoteStorageManager,
+)
+from rsm.transfer import ReadBack
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+class PluginStorageManager(RemoteStorageManager):
+    """Passes each call on to `inner`, and closes it with itself. Thread-safe if `inner` is.
+
+    `read_back` enables reading each log again after its copy, in pieces.
+    """
+
+    def __init__(
+        self, inner: RemoteStorageManager, calls: PluginCalls, read_back: ReadBack | None = None
+    ) -> None:
+        self._inner = inner
+        self._calls = calls
+        self._read_back = read_back
+
+    def plan_objects(
+        self, segment_id: RemoteLogSegmentId, base_offset: int, *, size_bytes: int
+    ) -> PlannedObjects:
+        def plan() -> PlannedObjects:
+            planned = self._inner.plan_objects(segment_id, base_offset, size_bytes=size_bytes)
+            keys = {each.key for each in require_types(planned.objects, StoredObject)}
+            if not keys or len(keys) < len(planned.objects):
+                raise ValueError("not one or more different objects")
+            return planned
+
+        return self._calls.run("plan_objects", plan)
+
+    def copy_log_segment_data(
+        self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData, attempt: CopyAttempt
+    ) -> CopiedSegment:
+        watch = CallWatch()
+        log = CountedSource(source=data.log, watch=watch)
+        watched = WatchedAttempt(attempt, watch)
+
+        def copy() -> CopiedSegment:
+            copied = self._inner.copy_log_segment_data(metadata, replace(data, log=log), watched)
+            return _require_described(require_type(copied, CopiedSegment), metadata)
+
+        found = self._calls.run("copy_log_segment_data", copy, watch)
+        stored = replace(metadata, objects=found.objects, custom_metadata=found.custom_metadata)
+        try:
+            self._require_stored(stored, data.log.length_bytes, log.read, attempt)
+        except BaseException:
+            self._discard(stored)
+            raise
+        return found
+
+    def fetch_log_segment(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> bytes:
+        def fetch() -> bytes:
+            found = self._inner.fetch_log_segment(metadata, positions)
+            if len(require_type(found, bytes)) > len(positions):
+                raise ValueError(f"{len(found)} bytes for a range of {len(positions)}")
+            return found
+
+        return self._calls.run("fetch_log_segment", fetch)
+
+    def fetch_log_segment_into(
+        self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, target: memoryview
+    ) -> int:
+        """Copy `fetch_log_segment`'s result: an abandoned call must not write into a buffer."""
+        return copy_into(target, self.fetch_log_segment(metadata, positions))
+
+    def fetch_index(self, metadata: RemoteLogSegmentMetadata, index_type: IndexType) -> bytes:
+        return self._run(
+            "fetch_index", lambda: self._inner.fetch_index(metadata, index_type), bytes
+        )
+
+    def fetch_aborted_transactions(
+        self, metadata: RemoteLogSegmentMetadata
+    ) -> tuple[AbortedTransaction, ...]:
+        return self._calls.run(
+            "fetch_aborted_transactions",
+            lambda: require_types(
+                self._inner.fetch_aborted_transactions(metadata), AbortedTransaction
+            ),
+        )
+
+    def check_objects(
+        self, metadata: RemoteLogSegmentMetadata, *, read: bool, attempt: CopyAttempt
+    ) -> tuple[ObjectFault, ...]:
+        watch = CallWatch()
+        watched = WatchedAttempt(attempt, watch)
+
+        def check() -> tuple[ObjectFault, ...]:
+            faults = self._inner.check_objects(metadata, read=read, attempt=watched)
+            others = {each.object_key for each in require_types(faults, ObjectFault)}
+            others -= {stored.key for stored in metadata.objects}
+            if others:
+                raise ValueError(f"faults of objects of another segment: {sorted(others)}")
+            return faults
+
+        return self._calls.run("check_objects", check, watch)
+
+    def delete_log_segment_data(self, metadata: RemoteLogSegmentMetadata) -> None:
+        self._calls.run(
+            "delete_log_segment_data", lambda: self._inner.delete_log_segment_data(metadata)
+        )
+
+    def kept_objects(self) -> Collection[str]:
+        return self._calls.run("kept_objects", lambda: frozenset(self._inner.kept_objects()))
+
+    def forget(self, keys: Iterable[str]) -> None:
+        names = tuple(keys)
+        self._calls.run("forget", lambda: self._inner.forget(names))
+
+    def close(self) -> None:
+        self._calls.run("close", self._inner.close)
+
+    def _run(self, method: str, call: Callable[[], T], expected: type[object]) -> T:
+        return self._calls.run(method, lambda: require_type(call(), expected))
+
+    def _require_stored(
+        self,
+        metadata: RemoteLogSegmentMetadata,
+        length_bytes: int,
+        read: BytesRead,
+        attempt: CopyAttempt,
+    ) -> None:
+        """Raise CorruptError unless the whole log was read and, if configured, comes back."""
+        if read.length_bytes != length_bytes:
+            raise CorruptError(
+                "plug-in did not read the log that it was given",
+                segment_id=metadata.segment_id,
+                length_bytes=length_bytes,
+                read_bytes=read.length_bytes,
+            )
+        if self._read_back is None:
+            return
+        stored_bytes, checksum = self._read_all(metadata, attempt, self._read_back)
+        if (stored_bytes, checksum) != (length_bytes, read.crc32c):
+            raise CorruptError(
+                "plug-in returns other bytes than it was given",
+                segment_id=metadata.segment_id,
+                length_bytes=length_bytes,
+                stored_bytes=stored_bytes,
+                crc32c=read.crc32c,
+                stored_crc32c=checksum,
+            )
+
+    def _read_all(
+        self, metadata: RemoteLogSegmentMetadata, attempt: CopyAttempt, read_back: ReadBack
+    ) -> tuple[int, int]:
+        """Read the stored log to the end that the plug-in gives; return its length and CRC32C."""
+        checksum, position = 0, 0
+        while True:
+            attempt.check()
+            end_position = position + read_back.piece_bytes
+            piece = self.fetch_log_segment(
+                metadata, ByteRange(start_position=position, end_position=end_position)
+            )
+            if not piece:
+                return position, checksum
+            checksum = crc32c(piece, checksum)
+            position += len(piece)
+
+    def _discard(self, metadata: RemoteLogSegmentMetadata) -> None:
+        """Delete the objects of a failed copy if possible; the leader's manager deletes others."""
+        try:
+            self.delete_log_segment_data(metadata)
+        except TieredStorageError as error:
+            _log.warning(
+                "objects of a failed copy are left",
+                extra={"segment_id": metadata.segment_id, "error": error},
+            )
+
+
+def _require_described(copied: CopiedSegment, metadata: RemoteLogSegmentMetadata) -> CopiedSegment:
+    """Return a copy whose objects are the planned ones, each with length and checksum."""
+    require_type(copied.custom_metadata, bytes)
+    objects = require_types(copied.objects, StoredObject)
+    if [each.key for each in objects] != [planned.key for planned in metadata.objects]:
+        raise ValueError("its objects are not those that were planned")
+    if any(each.length_bytes is None or each.crc32c is None for each in objects):
+        raise ValueError("an object without length or CRC32C")
+    return copied

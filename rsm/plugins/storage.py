@@ -1,0 +1,140 @@
+"""A plug-in's chunk storage: its errors mapped, its time limited, its results checked.
+
+A wrong result raises RetriableError: an answer that is not of the SPI never means that a chunk is
+absent or deleted. `rlm` computes the length and the CRC32C of a new chunk itself, from the bytes
+that the plug-in takes, and always compares them with `info`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from rsm.plugins.calls import CallWatch, PluginCalls
+from rsm.plugins.given import CountedSource
+from rsm.plugins.results import require_type
+from rsm.segment.copy_into import copy_into
+from rsm.segment.errors import CorruptError
+from rsm.segment.local_segment import ContentSource
+from rsm.segment.ranges import ByteRange
+from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, DeleteOutcome
+from rsm.storage.expiry_rules import ExpiryRule
+
+T = TypeVar("T")
+
+
+class PluginChunkStorage(ChunkStorage):
+    """Passes each request on to `inner`, and closes it with itself. Thread-safe if `inner` is."""
+
+    def __init__(self, inner: ChunkStorage, calls: PluginCalls) -> None:
+        """Raise RetriableError if the plug-in does not know its capabilities."""
+        self._inner = inner
+        self._calls = calls
+        found = self._run("capabilities", lambda: inner.capabilities, Capabilities)
+        self._capabilities = replace(found, confirmed_creation=False)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._capabilities
+
+    def create_with_content(
+        self,
+        name: str,
+        source: ContentSource,
+        *,
+        attributes: Mapping[str, str] | None = None,
+    ) -> int:
+        watch = CallWatch()
+        counted = CountedSource(source=source, watch=watch)
+        found = self._calls.run(
+            "create_with_content",
+            lambda: self._inner.create_with_content(name, counted, attributes=attributes),
+            watch,
+        )
+        read = counted.read
+        if read.length_bytes != source.length_bytes or found != read.crc32c:
+            raise CorruptError(
+                "plug-in did not store the bytes that it was given",
+                name=name,
+                length_bytes=source.length_bytes,
+                read_bytes=read.length_bytes,
+                crc32c=read.crc32c,
+                reported_crc32c=found,
+            )
+        return read.crc32c
+
+    def create(self, name: str) -> None:
+        self._calls.run("create", lambda: self._inner.create(name))
+
+    def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
+        content = bytes(data)  # an abandoned call must not see later content of a buffer
+        self._calls.run("append", lambda: self._inner.append(name, offset_bytes, content))
+
+    def truncate(self, name: str, length_bytes: int) -> None:
+        self._calls.run("truncate", lambda: self._inner.truncate(name, length_bytes))
+
+    def concat(self, target: str, sources: Sequence[str]) -> None:
+        self._calls.run("concat", lambda: self._inner.concat(target, sources))
+
+    def exists(self, name: str) -> bool:
+        return self._run("exists", lambda: self._inner.exists(name), bool)
+
+    def info(self, name: str) -> ChunkInfo:
+        return self._run("info", lambda: _named(self._inner.info(name), name), ChunkInfo)
+
+    def read_range(self, name: str, positions: ByteRange) -> bytes:
+        def read() -> bytes:
+            found = self._inner.read_range(name, positions)
+            if len(found) > len(positions):
+                raise ValueError(f"{len(found)} bytes for a range of {len(positions)}")
+            return found
+
+        return self._run("read_range", read, bytes)
+
+    def read_range_into(self, name: str, positions: ByteRange, target: memoryview) -> int:
+        """Copy the result of `read_range`: an abandoned call must not write into a buffer."""
+        return copy_into(target, self.read_range(name, positions))
+
+    def delete(self, name: str) -> None:
+        self._calls.run("delete", lambda: self._inner.delete(name))
+
+    def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
+        def delete() -> tuple[DeleteOutcome, ...]:
+            outcomes = tuple(self._inner.delete_many(names))
+            if [outcome.name for outcome in outcomes] != list(names):
+                raise ValueError("not one outcome for each name, in order")
+            return outcomes
+
+        return self._calls.run("delete_many", delete)
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
+        infos = self._calls.items("list", lambda: self._inner.list(prefix, after=after))
+        for info in infos:
+            with self._calls.mapped("list"):
+                require_type(info, ChunkInfo)
+            yield info
+
+    def expiry_rules(self) -> tuple[ExpiryRule, ...]:
+        return self._run("expiry_rules", self._inner.expiry_rules, tuple)
+
+    def check_access(self) -> None:
+        self._calls.run("check_access", self._inner.check_access)
+
+    def kept(self) -> Collection[str]:
+        return self._calls.run("kept", lambda: frozenset(self._inner.kept()))
+
+    def forget(self, name: str) -> None:
+        self._calls.run("forget", lambda: self._inner.forget(name))
+
+    def close(self) -> None:
+        self._calls.run("close", self._inner.close)
+
+    def _run(self, method: str, call: Callable[[], T], expected: type[object]) -> T:
+        return self._calls.run(method, lambda: require_type(call(), expected))
+
+
+def _named(found: ChunkInfo, name: str) -> ChunkInfo:
+    if found.name != name:
+        raise ValueError(f"the information of another chunk: {found.name!r}")
+    return found

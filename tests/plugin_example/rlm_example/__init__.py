@@ -1,0 +1,1 @@
+"""An example of plug-ins for kafka-rlm; see docs/plugins.md."""
