@@ -6,15 +6,18 @@ only the driver reads. An option overrides the file. Keys that the jobs do not u
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import javaproperties
 
+from rsm.config.metadata_manager import METADATA_MANAGER_KEY, metadata_plugin
 from rsm.config.storage import RSM_KEYS, StorageConfig, parse_storage, plugin_prefixes
 from rsm.layout.keys import ObjectKeys
 from rsm.opening import SegmentSettings, Store, open_segments, open_store
+from rsm.plugins.plugin import Plugin
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.spi import RemoteStorageManager
 from rsm.storage.chunk_storage import ChunkStorage
@@ -33,7 +36,9 @@ _SPARKS_BOOTSTRAP = "kafka.bootstrap.servers"
 OPTION_PREFIXES = (CLIENT_PREFIX, PREFIX, "rlmm.", "rsm.")
 OPTIONS = frozenset({CONFIG, _BOOTSTRAP, _SPARKS_BOOTSTRAP})
 """Options without a prefix that this module reads."""
-KEYS = OPTIONS | {_METADATA_TOPIC, _ORPHAN_GRACE, _DEAD_LETTER_TOPIC} | RSM_KEYS
+KEYS = (
+    OPTIONS | {_METADATA_TOPIC, METADATA_MANAGER_KEY, _ORPHAN_GRACE, _DEAD_LETTER_TOPIC} | RSM_KEYS
+)
 """All keys that this module reads, without the client's, which librdkafka validates."""
 
 
@@ -119,6 +124,7 @@ class ClusterConnection:
 
     client: Mapping[str, str] = field(repr=False)
     metadata_topic: str
+    metadata_plugin: Plugin | None = None
     store: StoreConnection
     values: Mapping[str, str] = field(repr=False)
 
@@ -156,10 +162,14 @@ class ClusterConnection:
         kafkas = client_settings(options) if takes_kafkas else {}
         client = {**_of_client(of_file), **kafkas, **_of_client(options)}
         _require_topic_names(values)
+        with _naming_option():
+            store = StoreConnection.of(parse_storage(values))
+            plugin = metadata_plugin(values)
         return cls(
             client={**client, _BOOTSTRAP: servers},
             metadata_topic=values.get(_METADATA_TOPIC, "__remote_log_segment_metadata"),
-            store=_store(values),
+            metadata_plugin=plugin,
+            store=store,
             values=values,
         )
 
@@ -169,10 +179,11 @@ def plugin_key_prefixes(options: Mapping[str, str]) -> tuple[str, ...]:
     return plugin_prefixes({**_file_values(options.get(CONFIG)), **options})
 
 
-def _store(values: Mapping[str, str]) -> StoreConnection:
-    """Parse the options of the store. Raises InvalidConfigError with the wrong `option`."""
+@contextmanager
+def _naming_option() -> Iterator[None]:
+    """Name the wrong key of a configuration's parser as an option."""
     try:
-        return StoreConnection.of(parse_storage(values))
+        yield
     except InvalidConfigError as error:
         context = dict(error.context)
         raise InvalidConfigError(error.message, option=context.pop("key"), **context) from None

@@ -28,10 +28,14 @@ from rlmm.spi import (
     Readiness,
     SegmentRecord,
 )
+from rlmm.topic.event_topic import EventTopic
 from rlmm.topic.kafka import KafkaTopic
 from rlmm.topic.kafka_admin import KafkaTopicAdmin
 from rlmm.topic.kafka_reader import KafkaTopicReader
 from rlmm.topic.shape import TopicSettings
+from rsm.plugins.calls import ignore_failure
+from rsm.plugins.plugin import Plugin
+from rsm.plugins.subclass import start_subclass
 from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
@@ -195,11 +199,8 @@ def open_snapshot(
     topic = KafkaTopic(connection.client, shape)
     admin = KafkaTopicAdmin(connection.client, shape, request_timeout_ms=timeout_ms)
     cache = MetadataCache(store or MemoryStore())
-    manager = TopicBasedRemoteLogMetadataManager(
-        topic,
-        cache,
-        SystemClock(),
-        ManagerSettings(consume_wait_ms=timeout_ms),
+    manager = _open_manager(
+        connection.metadata_plugin, topic, cache, ManagerSettings(consume_wait_ms=timeout_ms)
     )
     try:
         snapshot = MetadataSnapshot(manager, cache, partial(admin.ensure, create=False))
@@ -214,6 +215,16 @@ def open_snapshot(
         yield snapshot
     finally:
         manager.close()
+
+
+def _open_manager(
+    plugin: Plugin | None, topic: EventTopic, cache: MetadataCache, settings: ManagerSettings
+) -> TopicBasedRemoteLogMetadataManager:
+    """Open the manager that the options name. Raises InvalidConfigError for a wrong plug-in."""
+    built_in, clock = TopicBasedRemoteLogMetadataManager, SystemClock()
+    if plugin is None:
+        return built_in(topic, cache, clock, settings)
+    return start_subclass(plugin, built_in, ignore_failure, topic, cache, clock, settings)
 
 
 def wait_while_reading(manager: TopicBasedRemoteLogMetadataManager, timeout_ms: int) -> Readiness:

@@ -66,6 +66,7 @@ from rlm.worker.external import (
     stored_originals,
 )
 from rlm.worker.fresh_id import fresh_id
+from rlm.worker.metadata_manager import open_metadata_manager
 from rlm.worker.observed_store import observed_store
 from rlmm.events.processes import ProcessRole
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
@@ -94,7 +95,8 @@ def compose(
 ) -> BrokerManager:
     """Compose a manager from its parts; `start` of the result starts the work."""
     clock = SystemClock()
-    metadata = TopicBasedRemoteLogMetadataManager(
+    metadata = open_metadata_manager(
+        config.metadata,
         external.metadata_topic,
         open_metadata_cache(config.metadata, config.host.state_dir / "manager" / "cache"),
         clock,
@@ -103,6 +105,7 @@ def compose(
             consume_wait_ms=config.metadata.consume_wait_ms,
             tombstone_grace_ms=config.manager.orphan_grace_ms,
         ),
+        metrics.plugin_failed,
     )
     metrics.registry.register(MetadataCollector(metadata.metrics))
     ports = Ports(

@@ -32,6 +32,7 @@ COMMAND_MODULES: Mapping[str, str] = MappingProxyType(
         "metadata": "events.metadata",
         "blocks": "stores.blocks",
         "storage": "stores.storage",
+        "plugins": "stores.plugins",
         "check": "host.check",
         "secret": "events.secret",
         "uninstall": "topics.uninstall",

@@ -35,7 +35,9 @@ from rlm.config.sections import (
     ProcessConfig,
     known_keys,
 )
+from rsm.config.choices import GivenSettings
 from rsm.config.fetch_cache import CACHE_PATH_KEY
+from rsm.config.metadata_manager import METADATA_PLUGIN_KEYS, METADATA_PREFIX
 from rsm.config.section import Section, keys_of, parse_section
 from rsm.config.storage import (
     STORE_KEYS,
@@ -220,6 +222,9 @@ def _parse(section: type[S], properties: Properties) -> S:
     }
     if CLIENT_KEYS in keys_of(section):
         values[CLIENT_KEYS] = _client_properties(properties)
+    if METADATA_PLUGIN_KEYS in keys_of(section):
+        given = GivenSettings.of(properties.values(), METADATA_PREFIX)
+        values[METADATA_PLUGIN_KEYS] = given
     with _located(properties):
         return parse_section(section, values)
 

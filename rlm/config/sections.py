@@ -30,6 +30,7 @@ from rlm.config.values import (
     TopicName,
 )
 from rsm.config.fetch_cache import FetchCacheKeys
+from rsm.config.metadata_manager import METADATA_PLUGIN_KEYS, MetadataManagerKeys
 from rsm.config.section import Section, keys_of
 from rsm.config.storage import PLUGIN_KEYS, StorageConfig
 from rsm.config.values import Count, Directory, DurationMs, IntervalMs, SizeBytes
@@ -74,7 +75,7 @@ class HostConfig(Section):
     )
 
 
-class MetadataConfig(Section):
+class MetadataConfig(MetadataManagerKeys):
     """The metadata topic."""
 
     topic_name: TopicName = Field(
@@ -347,4 +348,4 @@ SECTIONS: tuple[type[Section], ...] = (
 def known_keys() -> tuple[str, ...]:
     """Return all keys of all sections, without the settings of plug-ins."""
     keys = (key for section in SECTIONS for key in keys_of(section))
-    return tuple(key for key in keys if key != PLUGIN_KEYS)
+    return tuple(key for key in keys if key not in {PLUGIN_KEYS, METADATA_PLUGIN_KEYS})

@@ -39,6 +39,12 @@ class StorageManager(Enum):
     OBJECTS = "objects"
 
 
+class MetadataManager(Enum):
+    """The built-in remote log metadata manager, over the metadata topic."""
+
+    TOPIC = "topic"
+
+
 def _parse_backend(value: object) -> object:
     return _choice(value, Backend)
 
@@ -54,6 +60,10 @@ def _parse_layouts(value: object) -> object:
 
 def _parse_storage_manager(value: object) -> object:
     return _choice(value, StorageManager)
+
+
+def _parse_metadata_manager(value: object) -> object:
+    return _choice(value, MetadataManager)
 
 
 def _choice(value: object, names: type[Enum]) -> object:
@@ -75,6 +85,9 @@ BackendChoice = Annotated[Backend | ClassName, BeforeValidator(_parse_backend)]
 LayoutChoices = Annotated[tuple[Layout | ClassName, ...], BeforeValidator(_parse_layouts)]
 StorageManagerChoice = Annotated[
     StorageManager | ClassName, BeforeValidator(_parse_storage_manager)
+]
+MetadataManagerChoice = Annotated[
+    MetadataManager | ClassName, BeforeValidator(_parse_metadata_manager)
 ]
 
 

@@ -18,6 +18,7 @@ from rsm.config.choices import (
 )
 from rsm.config.cloud_stores import AzureKeys, GcsKeys, S3Keys
 from rsm.config.fetch_cache import FetchCacheKeys
+from rsm.config.metadata_manager import METADATA_MANAGER_KEY, METADATA_PREFIX
 from rsm.config.section import keys_of, parse_section
 from rsm.config.store_choice import BACKEND_KEY, FILESYSTEM_ROOT_KEY, required
 from rsm.config.values import (
@@ -335,6 +336,7 @@ def plugin_prefixes(values: Mapping[str, str]) -> tuple[str, ...]:
         BACKEND_KEY: RSM_PREFIX + _STORAGE,
         LAYOUT_KEY: RSM_PREFIX + _LAYOUT,
         STORAGE_MANAGER_KEY: RSM_PREFIX,
+        METADATA_MANAGER_KEY: METADATA_PREFIX,
     }
     return tuple(
         prefix

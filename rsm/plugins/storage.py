@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from rsm.plugins.calls import CallWatch, PluginCalls
 from rsm.plugins.given import CountedSource
-from rsm.plugins.results import require_type
+from rsm.plugins.results import require_type, require_types
 from rsm.segment.copy_into import copy_into
 from rsm.segment.errors import CorruptError
 from rsm.segment.local_segment import ContentSource
@@ -101,7 +101,7 @@ class PluginChunkStorage(ChunkStorage):
 
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
         def delete() -> tuple[DeleteOutcome, ...]:
-            outcomes = tuple(self._inner.delete_many(names))
+            outcomes = require_types(self._inner.delete_many(names), DeleteOutcome)
             if [outcome.name for outcome in outcomes] != list(names):
                 raise ValueError("not one outcome for each name, in order")
             return outcomes

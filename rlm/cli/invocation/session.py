@@ -19,6 +19,7 @@ from rlm.cli.invocation.options import reaching_cluster
 from rlm.config.load import CommandConfig
 from rlm.worker.external import open_bootstrap, open_metadata_topic
 from rlm.worker.log_lines import configure_command_logging
+from rlm.worker.metadata_manager import open_metadata_manager
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
@@ -74,7 +75,8 @@ def open_session(
         name = config.metadata.topic_name
         view = _until(clock, deadline_ms, lambda: bootstrap.view((name,)))
         topic = metadata_topic(config, view, create=create_metadata_topic, clock=clock)
-        metadata = TopicBasedRemoteLogMetadataManager(
+        metadata = open_metadata_manager(
+            config.metadata,
             topic,
             MetadataCache(MemoryStore()),
             clock,

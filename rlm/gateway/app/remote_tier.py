@@ -20,6 +20,7 @@ from rlm.remote_read.segment_parts import SegmentPart
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rlm.worker.external import open_metadata_cache, open_metadata_topic, storage_manager
 from rlm.worker.fresh_id import fresh_id
+from rlm.worker.metadata_manager import open_metadata_manager
 from rlm.worker.observed_store import observed_store
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.event_topic import EventTopic
@@ -77,11 +78,13 @@ def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int
     """Build the tier, which then owns `store`. `worker` numbers the gateway's processes from 1."""
     clock = SystemClock()
     topic = open_metadata_topic(config.cluster, config.metadata, follows=True)
-    metadata = TopicBasedRemoteLogMetadataManager(
+    metadata = open_metadata_manager(
+        config.metadata,
         topic,
         open_metadata_cache(config.metadata, _cache_directory(config, worker)),
         clock,
         ManagerSettings(consume_wait_ms=config.metadata.consume_wait_ms),
+        metrics.plugin_failed,
     )
     storage = _storage_manager(config, metrics, store, worker)
     pools = _pools(config.gateway.reader_thread_count)

@@ -1,28 +1,33 @@
 """A remote storage manager of its own.
 
 remote.log.storage.manager.class.name=rlm_example.manager:ArchiveStorageManager
-rsm.config.archive.path=/srv/archive.sqlite
+rsm.config.archive.root=/srv/archive
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
-from rlm_example.storage import SqliteChunkStorage
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
+from rsm.segment.errors import InvalidConfigError
+from rsm.storage.filesystem.storage import FilesystemChunkStorage
 
 
 class ArchiveStorageManager(SegmentStorageManager):
-    """Keeps segments in a SQLite file, whatever the store of `rlm`'s other objects is.
+    """Keeps segments in a directory, wherever the store of `rlm`'s other objects is.
 
-    Settings: `archive.path` of the file, required; `key.prefix`, which `rlm` knows too.
+    Settings: `archive.root`, which must exist; `key.prefix`, which `rlm` knows too.
     """
 
     def __init__(self, settings: Mapping[str, str]) -> None:
+        root = settings.get("archive.root")
+        if not root:
+            raise InvalidConfigError("missing setting", setting="archive.root")
         super().__init__(
-            storage=SqliteChunkStorage({"path": settings["archive.path"]}),
+            storage=FilesystemChunkStorage(Path(root)),
             keys=ObjectKeys(prefix=settings.get("key.prefix", "")),
             layouts=[RawLayout()],
         )

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from crc32c import crc32c
 
@@ -129,7 +129,7 @@ class SqliteChunkStorage(ChunkStorage):
     def close(self) -> None:
         """Do nothing: each request has a connection of its own."""
 
-    def _execute(self, sql: str, values: Sequence[object]) -> Sequence[tuple[object, ...]]:
+    def _execute(self, sql: str, values: Sequence[object]) -> Sequence[tuple[Any, ...]]:
         """Run one transaction. Other programs may use the file: a long lock is retriable."""
         try:
             with closing(sqlite3.connect(self._path, timeout=self._timeout_s)) as connection:
@@ -160,18 +160,18 @@ def _refuse(name: str) -> NoReturn:
     raise UnsupportedError("this store cannot change a chunk", name=name)
 
 
-def _only(name: str, rows: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
+def _only(name: str, rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
     if not rows:
         raise NotFoundError("no such chunk", name=name)
     return rows[0]
 
 
-def _info(row: tuple[object, ...]) -> ChunkInfo:
+def _info(row: tuple[Any, ...]) -> ChunkInfo:
     name, length_bytes, modified_ms, checksum, attributes = row
     return ChunkInfo(
-        name=str(name),
-        length_bytes=int(str(length_bytes)),
-        last_modified_ms=int(str(modified_ms)),
-        crc32c=int(str(checksum)),
-        attributes=json.loads(str(attributes)),
+        name=name,
+        length_bytes=length_bytes,
+        last_modified_ms=modified_ms,
+        crc32c=checksum,
+        attributes=json.loads(attributes),
     )

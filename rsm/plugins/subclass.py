@@ -1,0 +1,57 @@
+"""A plug-in that extends a class of `rlm`: its errors are mapped in the methods that it overrides.
+
+It gets the arguments of that class, and its settings as one more. The class keeps what other
+processes rely on; the plug-in adds to it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from rsm.plugins.calls import PluginCalls, PluginFailed
+from rsm.plugins.loading import start_plugin
+from rsm.plugins.plugin import Plugin, PluginSettings
+
+T = TypeVar("T")
+
+
+def start_subclass(plugin: Plugin, base: type[T], failed: PluginFailed, *arguments: object) -> T:
+    """Return a new object of a class that extends `base`. Raises as `start_plugin`.
+
+    Its public methods run in the caller's thread, without a time limit.
+    """
+    calls = PluginCalls(plugin, failed)
+
+    def construct(found: type[T], settings: PluginSettings) -> T:
+        mapped: Callable[..., T] = _mapped_class(found, base, calls)
+        return mapped(*arguments, settings)
+
+    return start_plugin(plugin, base, construct)
+
+
+def _mapped_class(found: type[T], base: type[T], calls: PluginCalls) -> type[T]:
+    """Return a class that extends `found` and maps the errors of its public overrides."""
+    overrides = {
+        name: _mapped(member, name, calls)
+        for name, member in inspect.getmembers(found, inspect.isfunction)
+        if not name.startswith("_") and member is not getattr(base, name, None)
+    }
+    return type(found.__name__, (found,), {"__module__": found.__module__, **overrides})
+
+
+def _mapped(function: Callable[..., Any], name: str, calls: PluginCalls) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - those of any method
+        with calls.mapped(name):
+            result = function(*arguments, **options)
+        return _items(result, name, calls) if isinstance(result, Iterator) else result
+
+    return call
+
+
+def _items(items: Iterator[T], name: str, calls: PluginCalls) -> Iterator[T]:
+    with calls.mapped(name):
+        yield from items

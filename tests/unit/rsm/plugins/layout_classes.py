@@ -1,0 +1,11 @@
+"""Layouts that misbehave."""
+
+from __future__ import annotations
+
+from tests.plugin_example.rlm_example.layout import LabelledLayout
+
+
+class NamedRaw(LabelledLayout):
+    @property
+    def name(self) -> str:
+        return "raw"
