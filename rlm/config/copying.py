@@ -19,42 +19,44 @@ class CopyingConfig(Section):
     bytes_per_second: _Rate = Field(
         default=2**63 - 1,
         validation_alias="remote.log.manager.copy.max.bytes.per.second",
-        description="Bytes of segments per second that this broker's copies read and store, in "
-        "equal shares; what is behind after an outage is caught up with at this rate. What a copy "
-        "waits for it is not counted against `remote.copy.attempt.timeout.ms`. The default is no "
-        "limit.",
+        description="Bytes of segments per second that all copies of this broker read and store, "
+        "in equal shares. Lower: less load, and a longer time to catch up after an outage. The "
+        "wait does not count against `remote.copy.attempt.timeout.ms`.",
     )
     custom_metadata_max_bytes: SizeBytes = Field(
         default=128,
         validation_alias="remote.log.metadata.custom.metadata.max.bytes",
-        description="The most bytes of custom metadata (KIP-917) that a remote storage manager may "
-        "give with a copy; every process keeps them with the segment's record. The objects of a "
-        "copy with more are deleted, and its partition's copying stops until the leader changes or "
-        "the process restarts. The layouts raw and block_v1 give none. Needs a restart.",
+        description="Maximum custom metadata (KIP-917) that a remote storage manager returns with "
+        "a copy. Every process keeps it with the segment's record. If a copy returns more, the "
+        "manager deletes its objects and stops copying the partition until the leader changes or "
+        "the process restarts. The layouts `raw` and `block_v1` return none.",
     )
     adaptive_concurrency: bool = Field(
         default=True,
         validation_alias="remote.copy.concurrency.adaptive",
-        description="Let fewer segments be copied at once than there are copier threads, as long "
-        "as more at once bring nothing, or the store refuses. Off: as many as there are threads.",
+        description="Whether the manager runs fewer copies at once while more would not raise the "
+        "throughput, or while the store refuses requests. `false`: always as many as there are "
+        "copier threads.",
     )
     idle_ms: _IdleMs = Field(
         default=86_400_000,
         validation_alias="remote.log.idle.copy.ms",
-        description="What is committed of a segment that nobody has written to for so long is "
-        "copied, though it is not rolled: a broker rolls only when the next record comes. Not "
-        "before it is as old as the topic's `--copy-lag-ms` wants. -1: never.",
+        description="Idle time after which the manager copies the committed part of an active "
+        "segment. A broker rolls a segment only with its next record. The copy also waits for the "
+        "topic's `--copy-lag-ms`. Lower: the end of an idle partition is stored earlier, as more "
+        "small segments. -1: never.",
     )
     disk_threshold_percent: Annotated[int, Field(ge=1, le=99)] = Field(
         default=85,
         validation_alias="remote.outage.disk.threshold.percent",
-        description="While the store takes nothing: from how full a disk of `log.dirs` on topics "
-        "with `--outage-policy shed` give up their oldest data.",
+        description="While the store takes no data: the fill level of a disk of `log.dirs` above "
+        "which topics with `--outage-policy shed` shed their oldest data. **Data loss:** shed "
+        "data is in neither tier. Higher: later, with less room for the rest.",
     )
     shed_interval_ms: DurationMs = Field(
         default=360_000,
         validation_alias="remote.outage.shed.interval.ms",
-        description="At most one such step per disk in this time. Not less than the broker's "
-        "`log.retention.check.interval.ms` and `log.segment.delete.delay.ms` together: space comes "
-        "back only then.",
+        description="Minimum time between two sheds on a disk. At least the sum of the broker's "
+        "`log.retention.check.interval.ms` and `log.segment.delete.delay.ms`, because the broker "
+        "frees space only then. Lower: the manager sheds more than necessary.",
     )

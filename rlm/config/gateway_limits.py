@@ -18,91 +18,99 @@ class GatewayLimitsConfig(Section):
     fetch_bytes_per_second: _Rate = Field(
         default=2**63 - 1,
         validation_alias="remote.log.manager.fetch.max.bytes.per.second",
-        description="Bytes per second that clients are given of the store, all of a gateway's "
-        "together. While it is exceeded, fetches get nothing of the store and all of what the "
-        "broker has. The default is no limit.",
+        description="Bytes per second of stored data that all clients of a gateway receive. While "
+        "they exceed it, a fetch returns only local data. Lower: less load on the store, slower "
+        "reads of old data.",
     )
     fetch_quota_window_count: Count = Field(
         default=11,
         validation_alias="remote.log.manager.fetch.quota.window.num",
-        description="Over how many windows that rate is kept: so much of it can be caught up on "
-        "after a pause.",
+        description="Number of windows over which the gateway measures that rate. After a pause, "
+        "clients can receive the bytes of all windows at once. Higher: larger bursts.",
     )
     fetch_quota_window_seconds: Count = Field(
         default=1,
         validation_alias="remote.log.manager.fetch.quota.window.size.seconds",
-        description="Length of one such window.",
+        description="Length of one window.",
     )
     reader_pending_count: Count = Field(
         default=100,
         validation_alias="remote.log.reader.max.pending.tasks",
-        description="Reads that may wait for one of `remote.log.reader.threads`. While so many "
-        "do, further ones are not begun, and answered empty.",
+        description="Maximum number of reads that wait for one of `remote.log.reader.threads`. "
+        "While the queue is full, the gateway starts no further read and returns no stored data. "
+        "Higher: longer waits instead of empty responses.",
     )
     fetch_max_bytes: Annotated[int, Field(ge=1024, le=2**31 - 1)] = Field(
         default=57_671_680,
         validation_alias="fetch.max.bytes",
-        description="The most that one fetch is given, but for a first batch that is larger.",
+        description="Maximum size of a fetch response. A larger first batch is still sent, as in "
+        "Kafka.",
     )
     list_offsets_timeout_ms: IntervalMs = Field(
         default=8_000,
         validation_alias="remote.list.offsets.request.timeout.ms",
         description="How long a ListOffsets, OffsetForLeaderEpoch or DeleteRecords waits for the "
-        "metadata topic and the store, unless its client gives it less time. Partitions without "
-        "an answer by then get REQUEST_TIMED_OUT; clients ask again. Less than clients wait for "
-        "an answer, 30 s mostly and 10 s some: else they begin again, and get no partition's.",
+        "metadata topic and the store, at most the request's own timeout. Partitions without an "
+        "answer then get REQUEST_TIMED_OUT, and clients ask again. Keep it below the request "
+        "timeout of clients, 30 s for most and 10 s for some. A client that times out starts over "
+        "and gets no answer at all.",
     )
     connections_of_address: Count = Field(
         default=2**31 - 1,
         validation_alias="max.connections.per.ip",
-        description="Clients at once from one address; a further one is closed at once.",
+        description="Maximum number of connected clients of one IP address. The gateway closes a "
+        "further connection at once.",
     )
     connections_max_idle_ms: IntervalMs = Field(
         default=660_000,
         validation_alias="connections.max.idle.ms",
-        description="A connection on which nothing happens for so long is closed. A minute more "
-        "than brokers wait by default, so that it is they who end one.",
+        description="Idle time after which the gateway closes a connection. The default is one "
+        "minute above the broker's, so that the broker closes idle connections first.",
     )
     connect_timeout_ms: IntervalMs = Field(
         default=10_000,
         validation_alias="socket.connection.setup.timeout.ms",
-        description="How long a gateway tries to reach the broker for a new client.",
+        description="How long the gateway tries to connect to the broker for a new client.",
     )
     progress_timeout_ms: IntervalMs = Field(
         default=60_000,
         validation_alias="gateway.client.progress.timeout.ms",
-        description="A connection is closed if a request that has begun to come is not there "
-        "after so long, or the first one after it was accepted; or if its client takes nothing "
-        "of an answer from the store. What the broker holds up does not count.",
+        description="How long a client may take to send its first request after it connected, or "
+        "the rest of a request. Also how long it may take no byte of a response with stored data. "
+        "After it, the gateway closes the connection. The time that the broker needs does not "
+        "count.",
     )
     pipelined_request_count: Count = Field(
         default=1_000,
         validation_alias="gateway.pipelined.requests.max",
-        description="Requests of one connection that may wait for their answers; no more are "
-        "read until one is answered.",
+        description="Maximum number of requests of one connection that wait for a response. The "
+        "gateway reads the next request when one is answered. Higher: more memory.",
     )
     gathered_request_bytes: Count = Field(
         default=1_048_576,
         validation_alias="gateway.gathered.request.max.bytes",
-        description="The largest request of those that a gateway looks into (not Produce) and "
-        "holds in memory for it. It looks into one at a time, for about 0.2 s a MiB; the default "
-        "is enough for a Fetch of 30000 partitions.",
+        description="Maximum size of a request that the gateway decodes, which it buffers whole. "
+        "It does not decode Produce. Decoding takes about 0.2 s for each MiB, one request at a "
+        "time. The default is enough for a Fetch of 30000 partitions.",
     )
     gathered_answer_bytes: Count = Field(
         default=104_857_600,
         validation_alias="gateway.gathered.answer.max.bytes",
-        description="The same for answers of brokers that are changed.",
+        description="Maximum size of a broker's response that the gateway changes, which it "
+        "buffers whole. Higher: more memory.",
     )
     log_ends_age_ms: IntervalMs = Field(
         default=1_000,
         validation_alias="gateway.log.ends.max.age.ms",
-        description="How old the broker's high watermark and last stable offset may be in answers "
-        "that hold stored records only.",
+        description="Maximum age of the high watermark and the last stable offset in a response "
+        "with stored records only. Lower: more requests to the broker.",
     )
     authorization_age_ms: Annotated[int, Field(ge=-1, le=1_000)] = Field(
         default=-1,
         validation_alias="gateway.fetch.authorization.max.age.ms",
-        description="For how long a broker's answer that it lacks what a client fetches, and may "
-        "read, counts for that client's further fetches of the same partitions; with 0 it is asked "
-        "for each. -1: 0 where clients log in (SASL), 100 elsewhere.",
+        description="How long the gateway reuses a broker's OFFSET_OUT_OF_RANGE response, which "
+        "shows that the client may read the partition. It applies to that client's further "
+        "fetches of the same partitions. 0: the gateway asks the broker for each fetch. -1: 0 for "
+        "clients with SASL, 100 for others. Higher: fewer requests to the broker, and a revoked "
+        "right takes effect later.",
     )

@@ -46,13 +46,12 @@ class GatewayTlsConfig(Section):
     keystore_type: Literal["PEM"] = Field(
         default="PEM",
         validation_alias="gateway.ssl.keystore.type",
-        description="Kind of the gateway's key stores.",
+        description="Format of the gateway's key store.",
     )
     keystore: File | None = Field(
         default=None,
         validation_alias=KEYSTORE_KEY,
-        description="PEM file with the gateway's private key and its certificate chain. Read "
-        "again when it changes.",
+        description="PEM file with the gateway's private key and its certificate chain.",
     )
     key_password: SecretStr | None = Field(
         default=None,
@@ -62,46 +61,46 @@ class GatewayTlsConfig(Section):
     truststore_type: Literal["PEM"] = Field(
         default="PEM",
         validation_alias="gateway.ssl.truststore.type",
-        description="Kind of the trust store.",
+        description="Format of the trust store.",
     )
     truststore: File | None = Field(
         default=None,
         validation_alias=TRUSTSTORE_KEY,
-        description="PEM file with the certificates that clients' certificates must be signed "
-        "by. Read again when it changes.",
+        description="PEM file with the certificates that sign clients' certificates.",
     )
     client_auth: ClientAuth = Field(
         default=ClientAuth.NONE,
         validation_alias=CLIENT_AUTH_KEY,
-        description="Whether clients show certificates. The gateway checks them; the broker does "
-        "not see them.",
+        description="Whether clients must present certificates, as in Kafka's `ssl.client.auth`. "
+        "The gateway checks them; the broker does not see them.",
     )
     enabled_protocols: TlsVersions = Field(
         default=("TLSv1.2", "TLSv1.3"),
         validation_alias="gateway.ssl.enabled.protocols",
-        description="Versions of TLS that clients may speak, comma-separated: `TLSv1.2`, "
-        "`TLSv1.3`.",
+        description="TLS versions that clients may use, comma-separated: `TLSv1.2`, `TLSv1.3`.",
     )
     protocol: ListenerProtocol = Field(
         default=ListenerProtocol.PLAINTEXT,
         validate_default=True,
         validation_alias=PROTOCOL_KEY,
-        description="What clients speak to the gateway. Whether they must authenticate by SASL "
-        "too is decided by the broker's listener behind it.",
+        description="Protocol between clients and the gateway. The broker's listener decides "
+        "whether clients must also authenticate by SASL.",
     )
     name_template: ServerNameTemplate | None = Field(
         default=None,
         validation_alias=NAME_TEMPLATE_KEY,
-        description="Only without `log.dirs`, and with TLS: the host name that clients are given "
-        "for each broker, with `{node}` for its node id, as broker-{node}.kafka.example.com. "
-        "All lead to `gateway.listener`, and no further ports are needed.",
+        description="Only without `log.dirs`, and with TLS: the host name that clients receive "
+        "for each broker, with `{node}` for its node id, such as "
+        "`broker-{node}.kafka.example.com`. All names lead to `gateway.listener`; no further "
+        "ports are needed.",
     )
     upstream_keystore: File | None = Field(
         default=None,
         validation_alias=UPSTREAM_KEYSTORE_KEY,
-        description="PEM file with a private key and certificate chain that clients' connections "
-        "show to the broker. On a listener without SASL every client is then this principal. "
-        "The product's own certificate is never shown for clients.",
+        description="PEM file with the private key and certificate chain that the gateway "
+        "presents to the broker for clients' connections. **Shared identity:** on a listener "
+        "without SASL, every client is then this principal. The gateway never presents the "
+        "certificate of `client.*` for clients.",
     )
     upstream_key_password: SecretStr | None = Field(
         default=None,
@@ -128,7 +127,7 @@ class GatewayTlsConfig(Section):
     @classmethod
     def _check_client_auth(cls, value: ClientAuth, info: ValidationInfo) -> ClientAuth:
         if value is not ClientAuth.NONE and info.data.get("truststore") is None:
-            raise ValueError(f"{TRUSTSTORE_KEY} beside it")
+            raise ValueError(f"{TRUSTSTORE_KEY} as well")
         return value
 
     @field_validator("protocol")
@@ -137,7 +136,7 @@ class GatewayTlsConfig(Section):
         """Reject settings that would be less secure than they look."""
         has_keystore = info.data.get("keystore") is not None
         if value is ListenerProtocol.SSL and not has_keystore:
-            raise ValueError(f"{KEYSTORE_KEY} beside it")
+            raise ValueError(f"{KEYSTORE_KEY} as well")
         if value is ListenerProtocol.PLAINTEXT and (has_keystore or info.data.get("truststore")):
             raise ValueError("SSL, because gateway.ssl settings are given")
         return value
@@ -146,7 +145,7 @@ class GatewayTlsConfig(Section):
     @classmethod
     def _check_name_template(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and info.data.get("protocol") is not ListenerProtocol.SSL:
-            raise ValueError(f"{PROTOCOL_KEY}=SSL beside it: only TLS tells names")
+            raise ValueError(f"{PROTOCOL_KEY}=SSL as well: clients send host names only in TLS")
         return value
 
 

@@ -192,7 +192,7 @@ def _refuse_unknown_keys(properties: Properties) -> None:
     for key in properties.entries:
         if key.startswith(PREFIX):
             if is_owned(key.removeprefix(PREFIX)):
-                raise properties.invalid("setting is the product's own to decide", key)
+                raise properties.invalid("setting is reserved: rlm sets it", key)
         elif key not in known and not key.startswith(of_plugins):
             raise properties.invalid("unknown setting", key, **_suggestion(key, known))
 
@@ -213,7 +213,9 @@ def _refuse_misplaced_keys(properties: Properties) -> None:
             f"setting is for a gateway of the whole cluster, which has no {_LOG_DIRS_KEY}", given[0]
         )
     if len(given) > 1:
-        raise properties.invalid(f"setting has no use beside {NAME_TEMPLATE_KEY}", given[0])
+        raise properties.invalid(
+            f"setting has no effect together with {NAME_TEMPLATE_KEY}", given[0]
+        )
 
 
 def _parse(section: type[S], properties: Properties) -> S:

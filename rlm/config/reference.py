@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from enum import Enum
 from typing import get_args
 
@@ -16,8 +17,26 @@ from rsm.config.section import Section
 _HEAD = """# Configuration
 
 A Java `.properties` file in UTF-8, given to every command as `--config FILE`. A key that is not
-listed here is an error. The last of equal keys holds. This page is made by `make docs`.
+listed here is an error. If a key occurs twice, the last value applies. `make docs` writes it.
+
+A change needs a restart: `rlm run` and `rlm gateway` read the file only when they start. The PEM
+files that it names are read again whenever they change. To add or remove such a key needs a
+restart, too.
 """
+
+_UNLIMITED = (2**31 - 1, 2**63 - 1)
+_DURATIONS = ((86_400_000, "day"), (60_000, "minute"), (1_000, "s"))
+_SIZES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+# Of a field's name: the units of its amount, the unit of its number.
+_UNITS = {"_ms": _DURATIONS, "_bytes": _SIZES, "bytes_per_second": _SIZES}
+_UNIT_NAMES = {
+    "_ms": "ms",
+    "_bytes": "byte",
+    "_seconds": "s",
+    "bytes_per_second": "bytes/s",
+    "_percent": "%",
+    "read_percent_per_day": "%",
+}
 
 
 def render() -> str:
@@ -27,16 +46,19 @@ def render() -> str:
 
 def _render_section(section: type[Section]) -> str:
     title = (section.__doc__ or "").rstrip(".")
-    rows = [_render_row(field) for field in section.model_fields.values()]
-    return "\n".join([f"## {title}", "", "| key | default | meaning |", "|---|---|---|", *rows, ""])
+    rows = [_render_row(name, field) for name, field in section.model_fields.items()]
+    return "\n".join(
+        [f"## {title}", "", "| key | default | range | meaning |", "|---|---|---|---|", *rows, ""]
+    )
 
 
-def _render_row(field: FieldInfo) -> str:
+def _render_row(name: str, field: FieldInfo) -> str:
     meaning = f"{field.description}{_valid_values(field)}"
-    return f"| `{field.validation_alias}` | {_default_text(field)} | {meaning} |"
+    default = _default_text(name, field)
+    return f"| `{field.validation_alias}` | {default} | {_range(name, field)} | {meaning} |"
 
 
-def _default_text(field: FieldInfo) -> str:
+def _default_text(name: str, field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     default: object = field.default
@@ -50,7 +72,44 @@ def _default_text(field: FieldInfo) -> str:
         return f"`{str(default).lower()}`"
     if isinstance(default, tuple):
         return f"`{','.join(map(_text, default))}`"
-    return f"`{_text(default)}`"
+    if default in _UNLIMITED:
+        return "unlimited"
+    amount = _amount(name, default) if isinstance(default, int) else ""
+    return f"`{_text(default)}` ({amount})" if amount else f"`{_text(default)}`"
+
+
+def _amount(name: str, value: int) -> str:
+    """Return a duration or size in its largest whole unit; empty if the number itself says it."""
+    units = next((units for suffix, units in _UNITS.items() if name.endswith(suffix)), ())
+    for size, unit in units:
+        if value >= size and value % size == 0:
+            return f"{value // size} {_plural(unit) if value > size else unit}"
+    return ""
+
+
+def _plural(unit: str) -> str:
+    return f"{unit}s" if unit in {"day", "minute", "byte"} else unit
+
+
+def _range(name: str, field: FieldInfo) -> str:
+    """Return the least and the greatest value of a number, with its unit."""
+    limits = list(_limits(field))
+    least = next((each.ge for each in limits if hasattr(each, "ge")), None)
+    most = next((each.le for each in limits if hasattr(each, "le")), None)
+    if least is None:
+        return ""
+    unit = next((unit for suffix, unit in _UNIT_NAMES.items() if name.endswith(suffix)), "")
+    is_open = most is None or most in _UNLIMITED
+    text = f"at least {least}" if is_open else f"{least} to {most}"
+    return f"{text} {unit if is_open and least == 1 else _plural(unit)}".rstrip()
+
+
+def _limits(field: FieldInfo) -> Iterator[object]:
+    """Return the constraints of a field, and of its type if it may be None."""
+    yield from field.metadata
+    for choice in get_args(field.annotation):
+        for each in getattr(choice, "__metadata__", ()):
+            yield from each.metadata if isinstance(each, FieldInfo) else ()
 
 
 def _text(value: object) -> str:

@@ -18,9 +18,8 @@ class RestTlsConfig(Section):
     keystore: File | None = Field(
         default=None,
         validation_alias=REST_KEYSTORE_KEY,
-        description="PEM file with a private key and its certificate chain. With it the manager's "
-        "HTTP API speaks HTTPS only. The certificate must name the registered address. Read again "
-        "when it changes; to set or remove it needs a restart.",
+        description="PEM file with a private key and its certificate chain. With it, the "
+        "manager's HTTP API uses HTTPS only. The certificate must name the registered address.",
     )
     key_password: SecretStr | None = Field(
         default=None,
@@ -30,8 +29,8 @@ class RestTlsConfig(Section):
     truststore: File | None = Field(
         default=None,
         validation_alias=REST_TRUSTSTORE_KEY,
-        description="PEM file with the certificates that managers' certificates must be signed by, "
-        "for commands. By default those that the system trusts.",
+        description="PEM file with the certificates that sign managers' certificates, for "
+        "commands. Without it, those that the system trusts.",
     )
 
     @property

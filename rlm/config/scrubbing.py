@@ -20,35 +20,35 @@ class ScrubbingConfig(Section):
         default=86_400_000,
         validation_alias="remote.scrub.interval.ms",
         description="How often the manager asks the store for length and checksum of each object "
-        "of the partitions that its broker leads, in ms. 0 turns the scrub off. Lower values find "
-        "a lost object earlier and make more requests. The first pass begins so long after a "
-        "start, but no later than 10 minutes after it. Needs a restart.",
+        "of the partitions that its broker leads. 0: no scrub. Lower: a lost object is found "
+        "earlier, with more requests. The first pass starts after this time, and at most 10 "
+        "minutes after a start.",
     )
     looks_for_stored: bool = Field(
         default=True,
         validation_alias="remote.store.presence.check",
-        description="Whether the manager takes a store for another one, or one that is not "
-        "mounted, if stored objects are on record and none of those that it looks for is there. "
-        "It is not ready then, and copies, trims and deletes nothing. false only where all objects "
-        "are really lost, until what the brokers have is copied again. Needs a restart.",
+        description="Whether the manager recognizes a wrong or unmounted store: stored objects "
+        "are recorded, and it finds none of those that it looks for. It is then not ready, and "
+        "copies, trims and deletes nothing. **Data loss:** set `false` only if all objects are "
+        "really lost, until the brokers' data is copied again.",
     )
     segments_per_second: Count = Field(
         default=10,
         validation_alias="remote.scrub.max.segments.per.second",
-        description="The most segments that are checked in a second. A pass over more segments "
-        "than fit into the interval takes longer than that. Needs a restart.",
+        description="Maximum number of segments that the scrub checks in a second. With too low a "
+        "value, a pass takes longer than the interval.",
     )
     read_percent_per_day: _Percent = Field(
         default=1,
         validation_alias="remote.scrub.read.percent.per.day",
-        description="Percent of the stored segments that are read each day to compute their "
-        "checksums. 1 reads everything once in 100 days; 0 reads nothing, so changed bytes are "
-        "found only where the store keeps checksums. Where passes take longer than "
-        "remote.scrub.interval.ms it takes more days. Needs a restart.",
+        description="Percentage of the stored segments that the scrub reads each day to compute "
+        "their checksums. 1 reads everything once in 100 days. 0 reads nothing: changed bytes are "
+        "then found only where the store keeps checksums. It takes more days if a pass takes "
+        "longer than `remote.scrub.interval.ms`.",
     )
     read_bytes_per_second: _Rate = Field(
         default=10_485_760,
         validation_alias="remote.scrub.read.max.bytes.per.second",
-        description="The greatest rate of these reads, and of those that check reported objects, "
-        "in bytes per second together. Needs a restart.",
+        description="Maximum rate of these reads together with those that check reported objects, "
+        "in bytes per second.",
     )

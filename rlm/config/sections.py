@@ -43,13 +43,14 @@ class ClusterConfig(Section):
 
     bootstrap_servers: BootstrapServers = Field(
         validation_alias="bootstrap.servers",
-        description="Brokers to reach the cluster by, as host:port, comma-separated.",
+        description="Brokers through which `rlm` finds the cluster: host:port, comma-separated.",
     )
     client: ClientProperties = Field(
         default=ClientProperties(),
         validation_alias=CLIENT_KEYS,
-        description="Passed to the Kafka client as it stands: TLS, SASL, timeouts. Refused are "
-        "the keys that the product decides itself, like client.acks.",
+        description="Settings of the Kafka client, such as TLS, SASL and timeouts, with `client.` "
+        "in front of librdkafka's name. `rlm` rejects the keys that it must set itself, such as "
+        "`client.acks`.",
     )
 
     @property
@@ -64,14 +65,14 @@ class HostConfig(Section):
     log_dirs: Directories = Field(
         default=(),
         validation_alias="log.dirs",
-        description="The broker's log directories, comma-separated; only read. Node id and "
-        "cluster id are taken from their meta.properties. Required, but for a `rlm gateway` that "
-        "serves the whole cluster.",
+        description="The broker's log directories, comma-separated. `rlm` only reads them, and "
+        "takes the node id and the cluster id from their `meta.properties`. Required, except for "
+        "an `rlm gateway` that serves the whole cluster.",
     )
     state_dir: Directory = Field(
         validation_alias="state.dir",
-        description="Directory of this product's own state, created if it is not there. What is "
-        "in it can be rebuilt from the metadata topic.",
+        description="Directory of `rlm`'s own state, created if it is missing. `rlm` can rebuild "
+        "the content from the metadata topic.",
     )
 
 
@@ -81,50 +82,55 @@ class MetadataConfig(MetadataManagerKeys):
     topic_name: TopicName = Field(
         default="__remote_log_segment_metadata",
         validation_alias="rlmm.config.remote.log.metadata.topic.name",
-        description="Name of the topic; created if it is not there. Not the name that Kafka's "
-        "own tiered storage uses.",
+        description="Name of the metadata topic, created if it is missing. It differs from the "
+        "topic of Kafka's own tiered storage.",
     )
     num_partitions: Count = Field(
         default=50,
         validation_alias="rlmm.config.remote.log.metadata.topic.num.partitions",
-        description="Its partition count; cannot be changed once it was created.",
+        description="Partition count of the metadata topic. It cannot change once the topic "
+        "exists.",
     )
     replication_factor: Count = Field(
         default=3,
         validation_alias="rlmm.config.remote.log.metadata.topic.replication.factor",
-        description="Its replication factor, and the least that an existing topic must have.",
+        description="Replication factor of the metadata topic, and the minimum that an existing "
+        "topic must have.",
     )
     consume_wait_ms: IntervalMs = Field(
         default=120_000,
         validation_alias="rlmm.config.remote.log.metadata.consume.wait.ms",
-        description="How long a written event is waited for to come back through the topic.",
+        description="How long a process waits until it reads back an event that it wrote. Lower: "
+        "an operation fails earlier if the topic is slow.",
     )
     producer_request_timeout_ms: IntervalMs = Field(
         default=5_000,
         validation_alias="rlmm.config.remote.log.metadata.producer.request.timeout.ms",
-        description="How long one attempt to write an event may go without an answer, before it is "
-        "made again on another connection. Lower: a leader that is cut off is left earlier. Takes "
-        "the place of `client.request.timeout.ms` and `client.socket.timeout.ms` for these writes. "
-        "Read at the start.",
+        description="How long one attempt to write an event waits for a response. The next "
+        "attempt uses another connection. Lower: the producer leaves a leader that is cut off "
+        "earlier. For these writes it replaces `client.request.timeout.ms` and "
+        "`client.socket.timeout.ms`.",
     )
     producer_delivery_timeout_ms: IntervalMs = Field(
         default=15_000,
         validation_alias="rlmm.config.remote.log.metadata.producer.delivery.timeout.ms",
-        description="How long all attempts to write an event may take. Then it is not known "
-        "whether the event was written; nothing else is written to that metadata partition before "
-        "it was read past it. Lower: a process that is cut off says so earlier. Not below the "
-        "request timeout. Read at the start.",
+        description="How long all attempts to write an event may take, at least the request "
+        "timeout. After it, nobody knows whether the event was written. The process then writes "
+        "nothing else to that metadata partition until it has read past the event. Lower: a "
+        "process that is cut off reports it earlier.",
     )
     block_cache_bytes: Count = Field(
         default=134_217_728,
         validation_alias="rlmm.config.rocksdb.block.cache.size",
-        description="Memory of each process for blocks of its metadata cache that were read.",
+        description="Memory of each process for blocks that it read from its metadata cache. "
+        "Lower: more reads from disk.",
     )
     write_buffer_bytes: Count = Field(
         default=67_108_864,
         validation_alias="rlmm.config.rocksdb.write.buffer.size",
-        description="Memory of each process for what its metadata cache has not written to its "
-        "tables yet; four times as much may stand in its write-ahead log on disk.",
+        description="Memory of each process for changes that its metadata cache has not written "
+        "to its tables yet. The write-ahead log on disk can be four times as large. Higher: "
+        "fewer, larger writes.",
     )
 
     @field_validator("producer_delivery_timeout_ms")
@@ -142,63 +148,71 @@ class ManagerConfig(Section):
     task_interval_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="remote.log.manager.task.interval.ms",
-        description="How often each led partition is looked at, and a gateway's caches.",
+        description="How often the manager examines each partition that its broker leads, and a "
+        "gateway its caches. Lower: copies and trims start earlier, at more load on the broker.",
     )
     copier_thread_count: Count = Field(
         default=10,
         validation_alias="remote.log.manager.copier.thread.pool.size",
-        description="Threads that copy segments, and the most segments copied at once.",
+        description="Threads that copy segments; each copies one segment at a time. Higher: "
+        "faster copies, more memory and disk reads.",
     )
     expiration_thread_count: Count = Field(
         default=10,
         validation_alias="remote.log.manager.expiration.thread.pool.size",
-        description="Threads that delete expired segments.",
+        description="Threads that delete expired segments. Higher: faster deletions, more "
+        "requests to the store at once.",
     )
     copy_attempt_timeout_ms: IntervalMs = Field(
         default=600_000,
         validation_alias="remote.copy.attempt.timeout.ms",
-        description="How long one attempt to copy a segment may take; after it the attempt is "
-        "given up and what it wrote is deleted.",
+        description="How long one attempt to copy a segment may take. After it, the manager gives "
+        "the attempt up and deletes what it wrote. Too low for a slow store: large segments are "
+        "never stored.",
     )
     delete_dead_letter_topic: TopicName = Field(
         default="__remote_segments_to_be_deleted",
         validation_alias="remote.delete.dead.letter.topic",
-        description="Topic that segments are reported to whose objects could not be deleted.",
+        description="Topic of the dead letters: segments whose objects could not be deleted.",
     )
     delete_max_attempts: Count = Field(
         default=5,
         validation_alias="remote.delete.max.attempts",
-        description="Attempts to delete a segment's objects before it becomes a dead letter.",
+        description="Attempts to delete a segment's objects before the segment becomes a dead "
+        "letter. Higher: the manager survives longer faults of the store by itself.",
     )
     trim_margin_bytes: SizeBytes = Field(
         default=0,
         validation_alias="remote.local.trim.margin.bytes",
-        description="Bytes of stored segments that are kept locally beyond local retention.",
+        description="Bytes of stored segments that each partition keeps in the local log beyond "
+        "local retention. Higher: more local disk, more reads that the broker serves itself.",
     )
     trim_min_age_ms: DurationMs = Field(
         default=900_000,
         validation_alias="remote.local.trim.min.age.ms",
-        description="Records younger than this stay in the local log, so that a producer's retry "
-        "still meets the state that recognises it.",
+        description="Minimum age of records that a trim removes from the local log. "
+        "**Duplicates:** with a lower value, the broker may forget a producer's newest batches "
+        "when it restarts, and then appends their retry a second time.",
     )
     trim_plan_max_age_ms: IntervalMs = Field(
         default=5_000,
         validation_alias="remote.trim.plan.max.age.ms",
-        description="A decision to trim is dropped if it could not be carried out within this "
-        "time: leadership may have changed since.",
+        description="Maximum age of a decision to trim when the manager sends DeleteRecords. The "
+        "manager drops an older one, because the lead may have moved since.",
     )
     retention_reassert: bool = Field(
         default=True,
         validation_alias="remote.retention.reassert",
-        description="Set a tiered topic's own retention.ms and retention.bytes back to -1 as soon "
-        "as somebody changed them; the broker would delete what is not stored. Off: only alarm.",
+        description="Whether the manager sets `retention.ms` and `retention.bytes` of a tiered "
+        "topic back to -1 as soon as somebody changes them. **Data loss:** with `false` the "
+        "manager only raises an alarm, and the broker deletes data that is not stored.",
     )
     orphan_grace_ms: DurationMs = Field(
         default=86_400_000,
         validation_alias="remote.orphan.grace.ms",
-        description="How long a deleted segment's record is kept after the last moment at which "
-        "a late writer could still add objects. The Spark jobs `rlm-audit` and `rlm-repair` take "
-        "no younger object for an orphan.",
+        description="How long the record of a deleted segment is kept after the last moment at "
+        "which a late writer could still add objects. The Spark jobs `rlm-audit` and `rlm-repair` "
+        "never treat a younger object as an orphan. Lower: orphans are removed earlier.",
     )
 
 
@@ -208,73 +222,77 @@ class GatewayConfig(FetchCacheKeys):
     listener: OptionalListener = Field(
         default=HostPort(host="127.0.0.1", port=19092),
         validation_alias="gateway.listener",
-        description="Address that clients connect to; port 0 lets the system choose. Empty: "
-        "`rlm run` starts no gateway. The default serves a cluster on one host only: on several, "
-        "a gateway that advertises a loopback address is not ready and accepts no clients.",
+        description="Address that clients connect to. At port 0 the system chooses a port. If the "
+        "value is empty, `rlm run` starts no gateway. The default serves only a cluster on one "
+        "host. On several hosts, a gateway that advertises a loopback address is not ready and "
+        "accepts no clients.",
     )
     advertised_listener: AdvertisedListener | None = Field(
         default=None,
         validation_alias="gateway.advertised.listener",
-        description="Address that clients are given for this broker, here and by the cluster's "
-        "other gateways; a different one for each broker. By default the bound one; for a "
-        "wildcard, the address by which this host reaches its broker, or this host's name if that "
-        "is a loopback address or clients speak TLS.",
+        description="Address that clients receive for this broker, from this and from the "
+        "cluster's other gateways; each broker needs its own. Without it, the address of "
+        "`gateway.listener`. For a wildcard, the address by which this host reaches its broker. "
+        "If that is a loopback address or clients use TLS, this host's name.",
     )
     worker_count: int = Field(
         default=1,
         ge=1,
         le=64,
         validation_alias="gateway.workers",
-        description="Processes among which `rlm run` divides the gateway's clients; each takes an "
-        "even share of the gateway's limits and of its memory.",
+        description="Processes among which `rlm run` divides the gateway's clients. Each has an "
+        "equal share of the gateway's limits and memory. Higher: more throughput on several cores.",
     )
     node_listeners: NodeListeners = Field(
         default={},
         validation_alias="gateway.node.listeners",
-        description="Only without `log.dirs`: where a gateway of the whole cluster listens for "
-        "each broker's clients, as node id=host:port, comma-separated, all that there are. By "
-        "default at `gateway.listener`'s port + 1 + node id.",
+        description="Only without `log.dirs`: the address at which a gateway of the whole cluster "
+        "listens for each broker's clients, as node id=host:port, comma-separated, for all "
+        "brokers. Without it, the port is that of `gateway.listener` + 1 + node id.",
     )
     node_addresses: NodeAddresses = Field(
         default={},
         validation_alias="gateway.node.addresses",
-        description="Addresses that clients are given for brokers, as node id=host:port, "
-        "comma-separated, instead of those that gateways register.",
+        description="Addresses that clients receive for brokers instead of the registered ones, "
+        "as node id=host:port, comma-separated.",
     )
     direct_if_unserved: bool = Field(
         default=False,
         validation_alias="gateway.direct.if.unserved",
-        description="Give clients the own address of a broker whose gateway is not alive, "
-        "instead of another gateway's. They find there only what the broker still has, and may "
-        "reset their offsets.",
+        description="Whether clients receive the broker's own address while its gateway is down, "
+        "instead of another gateway's. **Skipped data:** there they find only the local log, and "
+        "may reset their offsets.",
     )
     heartbeat_interval_ms: HeartbeatMs = Field(
         default=5_000,
         validation_alias="gateway.heartbeat.interval.ms",
-        description="How often a gateway registers itself in the metadata topic, every 7.5 s at "
-        "least. The others take it for dead after 15 s.",
+        description="How often a gateway writes its registration to the metadata topic. After 15 "
+        "s without one, other gateways treat it as dead. Lower: more records in the topic, and a "
+        "gateway survives more lost writes.",
     )
     max_connections: Count = Field(
         default=5_000,
         validation_alias="gateway.max.connections",
-        description="Clients at once; a further one is closed at once.",
+        description="Maximum number of connected clients. The gateway closes a further connection "
+        "at once. Higher: more memory.",
     )
     request_max_bytes: Count = Field(
         default=104_857_600,
         validation_alias="socket.request.max.bytes",
-        description="The largest request that is passed on. The broker has a setting of this "
-        "name; this one should not be lower.",
+        description="Maximum size of a request that the gateway relays. It should be at least the "
+        "broker's setting of the same name.",
     )
     fetch_max_wait_ms: IntervalMs = Field(
         default=500,
         validation_alias="remote.fetch.max.wait.ms",
-        description="How long one fetch waits for the store. What comes later is kept for the "
-        "client's next one.",
+        description="How long one fetch waits for the store. Data that arrives later is kept for "
+        "the client's next fetch. Lower: more empty responses; higher: a slow store delays local "
+        "partitions of the same fetch longer.",
     )
     reader_thread_count: Count = Field(
         default=10,
         validation_alias="remote.log.reader.threads",
-        description="Threads that read from the store.",
+        description="Threads that read from the store. Higher: more requests to the store at once.",
     )
 
 
@@ -284,47 +302,47 @@ class ProcessConfig(Section):
     rest_listener: Listener | None = Field(
         default=None,
         validation_alias="rest.listener",
-        description="Address on which the manager's HTTP API listens, as host:port; port 0 lets "
-        "the system choose. By default a free port of the address by which this host reaches its "
-        "broker. Set it to a fixed port if a firewall is between the hosts. Of `rlm gateway`: "
-        "where it serves metrics, by default a free port of 127.0.0.1. Needs a restart.",
+        description="Address of the manager's HTTP API, as host:port. At port 0 the system "
+        "chooses a port. Without it, a free port of the address by which this host reaches its "
+        "broker. Set a fixed port if a firewall is between the hosts. For `rlm gateway`, the "
+        "address that serves metrics; without it, a free port of 127.0.0.1.",
     )
     rest_advertised_listener: AdvertisedListener | None = Field(
         default=None,
         validation_alias="rest.advertised.listener",
-        description="Address that the manager registers, as host:port: commands on any host reach "
-        "its HTTP API there. By default the address on which it listens; for a wildcard, the "
-        "address by which this host reaches its broker. Needs a restart.",
+        description="Address that the manager registers, as host:port. Commands on any host reach "
+        "its HTTP API there. Without it, the address of `rest.listener`; for a wildcard, the "
+        "address by which this host reaches its broker.",
     )
     metrics_listener: Listener | None = Field(
         default=None,
         validation_alias="metrics.listener",
-        description="Address of /metrics, /healthz and /readyz of all processes together; not "
-        "served unless given.",
+        description="Address that serves `/metrics`, `/healthz` and `/readyz` of all processes "
+        "together. Without it, they are not served.",
     )
     heartbeat_interval_ms: IntervalMs = Field(
         default=5_000,
         validation_alias="process.heartbeat.interval.ms",
-        description="How often a manager registers itself in the metadata topic. After three "
-        "times this without a heartbeat that came back it is not ready, and others take it for "
-        "gone. Lower: a host that is cut off shows earlier; higher: fewer records in the topic. "
-        "Read at the start.",
+        description="How often a manager writes its registration to the metadata topic. If it "
+        "does not read one back for three intervals, it is not ready and other processes treat it "
+        "as gone. Lower: a host that is cut off is visible earlier. Higher: fewer records in the "
+        "topic.",
     )
     restart_backoff_ms: IntervalMs = Field(
         default=500,
         validation_alias="process.restart.backoff.ms",
-        description="Pause before a process that ended is started again; doubled each time until "
-        "it stays up, jittered by up to a fifth.",
+        description="Pause before the supervisor restarts a process that ended. The pause doubles "
+        "until the process stays up, with a jitter of up to a fifth.",
     )
     restart_backoff_max_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="process.restart.backoff.max.ms",
-        description="The longest such pause.",
+        description="Maximum length of that pause.",
     )
     logging_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="INFO",
         validation_alias="logging.level",
-        description="The least level of what is logged to standard error.",
+        description="Minimum level of log messages on standard error.",
     )
 
 

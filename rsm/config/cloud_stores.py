@@ -35,67 +35,75 @@ class S3Keys(StoreChoice):
         min_length=1,
         validate_default=True,
         validation_alias=S3_BUCKET_KEY,
-        description="Name of the bucket; required for `s3`. Credentials are those of the SDK's "
-        "default chain: environment, shared files, role of the container or of the machine.",
+        description="Name of the bucket; required for `s3`. Credentials come from the SDK's "
+        "default chain: environment, shared files, role of the container or the machine.",
     )
     s3_endpoint_url: HttpAddress | None = Field(
         default=None,
         validation_alias="rsm.config.storage.s3.endpoint.url",
-        description="Where the store answers, if it is not Amazon's.",
+        description="URL of a store other than Amazon's.",
     )
     s3_region: str | None = Field(
         default=None,
         min_length=1,
         validation_alias="rsm.config.storage.s3.region",
-        description="The bucket's region; by default what the SDK finds in its environment.",
+        description="Region of the bucket. Without it, the SDK finds the region in its "
+        "environment.",
     )
     s3_path_style: bool = Field(
         default=False,
         validation_alias="rsm.config.storage.s3.path.style.access.enabled",
-        description="Name the bucket in the path, not in the host name.",
+        description="Whether requests name the bucket in the path instead of the host name. Many "
+        "stores other than Amazon's need `true`.",
     )
     s3_storage_class: str | None = Field(
         default=None,
         min_length=1,
         validation_alias="rsm.config.storage.s3.storage.class",
-        description="Storage class of new objects; by default the bucket's. One that has to be "
-        "restored before it is read makes segments unreadable.",
+        description="Storage class of new objects. Without it, the bucket's default. **Unreadable "
+        "segments:** `rlm` cannot read a class whose objects must be restored first, such as "
+        "`GLACIER`.",
     )
     s3_encryption: ServerSideEncryption | None = Field(
         default=None,
         validation_alias="rsm.config.storage.s3.server.side.encryption",
-        description="How the store encrypts new objects; by default as the bucket says. "
-        "`AES256` (SSE-S3) or `aws:kms` (SSE-KMS).",
+        description="How the store encrypts new objects: `AES256` (SSE-S3) or `aws:kms` "
+        "(SSE-KMS). Without it, the bucket's default.",
     )
     s3_kms_key_id: str | None = Field(
         default=None,
         min_length=1,
         validate_default=True,
         validation_alias="rsm.config.storage.s3.kms.key.id",
-        description="Key of SSE-KMS, if not the account's default one.",
+        description="Key of SSE-KMS. Without it, the account's default key.",
     )
     s3_part_bytes: int = Field(
         default=16 << 20,
         ge=MIN_PART_BYTES,
         le=MAX_PART_BYTES,
         validation_alias="rsm.config.storage.s3.multipart.upload.part.size",
-        description="Larger objects go up in parts of so many bytes; others are one request.",
+        description="Size of a part of an upload. An object up to this size is one request. "
+        "Higher: fewer requests and more memory for each part.",
     )
     s3_upload_memory_bytes: SizeBytes = Field(
         default=192 << 20,
         validation_alias="rsm.config.storage.s3.upload.memory.bytes",
-        description="Memory for parts on their way, of all copies of a process together; at least "
-        "one part's. It decides how many parts are sent at once: three blocks of `block_v1`.",
+        description="Memory for the parts that all copies of a process are sending, at least one "
+        "part. It limits how many parts a process sends at once. Higher: faster copies to a "
+        "distant store. The default is three blocks of `block_v1`.",
     )
     s3_attempt_timeout_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="rsm.config.storage.s3.api.call.attempt.timeout",
-        description="How long one attempt may wait to connect, to send, and for an answer.",
+        description="How long one attempt of a request waits to connect, to send, and for the "
+        "response. Higher: a request survives a slow store longer, and copies stop later if it is "
+        "down.",
     )
     s3_max_attempts: Count = Field(
         default=3,
         validation_alias="rsm.config.storage.s3.max.attempts",
-        description="Attempts of one request, with growing, jittered pauses between them.",
+        description="Attempts of one request, with growing, jittered pauses between them. Higher: "
+        "a request survives longer faults and fails later.",
     )
 
     def s3_settings(self) -> S3Settings:
@@ -143,25 +151,27 @@ class AzureKeys(StoreChoice):
         min_length=1,
         validate_default=True,
         validation_alias=AZURE_CONNECTION_KEY,
-        description="Connection string of the account, with its key or a shared access "
-        "signature; required for `azure`. Never shown.",
+        description="Connection string of the account, with its key or a shared access signature; "
+        "required for `azure`. `rlm` never shows it.",
     )
     azure_block_bytes: int = Field(
         default=16 << 20,
         ge=1 << 20,
         le=AZURE_MAX_PART_BYTES,
         validation_alias="rsm.config.storage.azure.upload.block.size",
-        description="Larger objects go up in blocks of so many bytes; others are one request.",
+        description="Size of a block of an upload. An object up to this size is one request. "
+        "Higher: fewer requests and more memory for each block.",
     )
     azure_upload_memory_bytes: SizeBytes = Field(
         default=192 << 20,
         validation_alias="rsm.config.storage.azure.upload.memory.bytes",
-        description="Memory for blocks on their way, of all copies of a process together.",
+        description="Memory for the blocks that all copies of a process are sending. It limits "
+        "how many blocks a process sends at once. Higher: faster copies to a distant store.",
     )
     azure_timeout_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="rsm.config.storage.azure.timeout.ms",
-        description="How long one attempt may wait to connect, and for each answer.",
+        description="How long one attempt of a request waits to connect, and for each response.",
     )
 
     def azure_settings(self) -> AzureSettings:
@@ -195,35 +205,38 @@ class GcsKeys(StoreChoice):
     gcs_endpoint_url: HttpAddress | None = Field(
         default=None,
         validation_alias="rsm.config.storage.gcs.endpoint.url",
-        description="Where the store answers, if it is not Google's.",
+        description="URL of a store other than Google's.",
     )
     gcs_credentials_file: File | None = Field(
         default=None,
         validation_alias="rsm.config.storage.gcs.credentials.path",
-        description="Key of a service account, as JSON.",
+        description="JSON file with the key of a service account.",
     )
     gcs_default_credentials: bool = Field(
         default=True,
         validation_alias="rsm.config.storage.gcs.credentials.default",
-        description="Without a key, use the application default credentials: environment, role of "
-        "the machine or the pod. `false`: send none.",
+        description="Without a key file, whether `rlm` uses the application default credentials: "
+        "environment, role of the machine or the pod. `false`: it sends no credentials.",
     )
     gcs_part_bytes: int = Field(
         default=16 << 20,
         ge=PART_UNIT_BYTES,
         multiple_of=PART_UNIT_BYTES,
         validation_alias="rsm.config.storage.gcs.resumable.upload.chunk.size",
-        description="Larger objects go up in parts of so many bytes, a multiple of 262144.",
+        description="Size of a part of an upload, a multiple of 262144 bytes. An object up to "
+        "this size is one request. Higher: fewer requests and more memory for each part.",
     )
     gcs_attempt_timeout_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="rsm.config.storage.gcs.timeout.ms",
-        description="How long one attempt may wait to connect, to send, and for an answer.",
+        description="How long one attempt of a request waits to connect, to send, and for the "
+        "response.",
     )
     gcs_retry_timeout_ms: IntervalMs = Field(
         default=60_000,
         validation_alias="rsm.config.storage.gcs.retry.timeout.ms",
-        description="How long a request that failed is sent again, with growing, jittered pauses.",
+        description="How long a failed request is sent again, with growing, jittered pauses. "
+        "Higher: a request survives longer faults and fails later.",
     )
 
     def gcs_settings(self) -> GcsSettings:

@@ -16,22 +16,24 @@ class FetchCacheKeys(Section):
     chunk_bytes: Count = Field(
         default=4_194_304,
         validation_alias="rsm.config.chunk.size",
-        description="In pieces of how many bytes segments are read and cached.",
+        description="Size of the chunks in which the gateway reads and caches segments. Higher: "
+        "fewer requests to the store, and more bytes than a small fetch needs.",
     )
     chunk_cache_bytes: Count = Field(
         default=268_435_456,
         validation_alias="rsm.config.fetch.chunk.cache.size",
-        description="Memory for what was read from the store, for all clients together; a quarter "
-        "more is kept for what is read next.",
+        description="Memory for data of the store, shared by all clients. The gateway uses a "
+        "quarter more for prefetched data. Lower: more reads from the store.",
     )
     chunk_cache_path: Directory | None = Field(
         default=None,
         validation_alias=CACHE_PATH_KEY,
-        description="Directory for what was read from the store and no longer fits into memory; "
-        "made if it is not there, and the gateway's alone. By default nothing is kept on disk.",
+        description="Directory of a disk cache for data that no longer fits into memory. The "
+        "gateway creates it if it is missing; nothing else may use it. Without it, there is no "
+        "disk cache.",
     )
     chunk_cache_disk_bytes: SizeBytes = Field(
         default=10_737_418_240,
         validation_alias="rsm.config.fetch.chunk.cache.disk.size",
-        description="How much is kept in that directory.",
+        description="Maximum size of that directory.",
     )

@@ -64,130 +64,137 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         default=(),
         validate_default=True,
         validation_alias=HDFS_NAMENODES_KEY,
-        description="Where name nodes (or HttpFS) speak WebHDFS, as http://host:9870, "
-        "comma-separated; required for `hdfs`. The active one is found.",
+        description="WebHDFS addresses of the name nodes, or of HttpFS, as http://host:9870, "
+        "comma-separated; required for `hdfs`. `rlm` finds the active one.",
     )
     hdfs_root: _AbsolutePath | None = Field(
         default=None,
         validate_default=True,
         validation_alias=HDFS_ROOT_KEY,
-        description="Directory of HDFS that objects are stored under, absolute; required for "
-        "`hdfs`. It must exist.",
+        description="Absolute HDFS path of the objects; required for `hdfs`. The directory must "
+        "exist.",
     )
     hdfs_user: str = Field(
         default="rlm",
         min_length=1,
         validation_alias="rsm.config.storage.hdfs.user",
-        description="Name of the user; authentication is simple.",
+        description="User name of the requests. Authentication is simple, without Kerberos.",
     )
     hdfs_timeout_ms: IntervalMs = Field(
         default=30_000,
         validation_alias="rsm.config.storage.hdfs.timeout.ms",
-        description="How long a request may wait to connect, to send, and for an answer.",
+        description="How long a request waits to connect, to send, and for the response.",
     )
     key_prefix: KeyPrefix = Field(
         default="",
         validation_alias="rsm.config.key.prefix",
-        description="First part of every object's name; empty adds no slash.",
+        description="First part of every object's name. If it is empty, names start without a "
+        "slash.",
     )
     storage_manager: StorageManagerChoice = Field(
         default=StorageManager.OBJECTS,
         validation_alias=STORAGE_MANAGER_KEY,
         description="The remote storage manager, which copies, reads and deletes segments: "
         "`objects`, a layout over the store, or the class of a [plug-in](plugins.md) as "
-        "`package.module:Class`. `rlm`'s own objects, like the originals of topics, are in the "
-        "store in any case. Needs a restart.",
+        "`package.module:Class`. `rlm`'s own objects, such as the originals of topics, are in the "
+        "store in any case.",
     )
     layouts: LayoutChoices = Field(
         default=(Layout.RAW,),
         validation_alias=LAYOUT_KEY,
-        description="What new segments look like in the store: `raw`, the broker's file as it is, "
-        "`block_v1`, as Apache Pulsar offloads ledgers, or the class of a [plug-in](plugins.md) "
-        "as `package.module:Class`. Of a comma-separated list, the first one writes. Stored "
-        "segments are read in the built-in layouts and in those of the list. Needs a restart.",
+        description="Layout of new segments: `raw`, the broker's file unchanged, `block_v1`, "
+        "Apache Pulsar's format of offloaded ledgers, or the class of a [plug-in](plugins.md) as "
+        "`package.module:Class`. In a comma-separated list, the first one writes. Segments in the "
+        "built-in layouts and in those of the list can be read.",
     )
     given: GivenSettings = Field(
         default=GivenSettings(),
         validation_alias=PLUGIN_KEYS,
-        description="Settings of plug-ins, without a prefix: a store gets those below "
+        description="Settings of plug-ins, without a prefix. A store gets those below "
         "`rsm.config.storage.`, a layout those below `rsm.config.layout.`, a remote storage "
-        "manager all `rsm.config.*`. Keys that this page lists reach only the latter. A setting "
-        "that no plug-in reads is an error.",
+        "manager all `rsm.config.*`. Keys that this page lists reach only a remote storage "
+        "manager. A setting that no plug-in reads is an error.",
     )
     plugin_timeout_ms: IntervalMs = Field(
         default=60_000,
         validation_alias="rsm.config.plugin.timeout.ms",
         description="How long a plug-in may take to start, and how long a call of its store or "
-        "remote storage manager may take without reading from its source. Then the call fails and "
-        "is counted. Higher: slow deletions of many objects succeed; lower: a plug-in that hangs "
-        "shows earlier. Needs a restart.",
+        "remote storage manager may take without reading from its source. After it, the call "
+        "fails and is counted. Higher: slow deletions of many objects succeed. Lower: a plug-in "
+        "that hangs is visible earlier.",
     )
     block_bytes: int = Field(
         default=DEFAULT_BLOCK_BYTES,
         ge=MIN_BLOCK_BYTES,
         le=MAX_BLOCK_BYTES,
         validation_alias="rsm.config.block.size",
-        description="Length of a block of `block_v1`, each of which is a part of the upload. On "
-        "`s3` not below 5242880. A record batch that is larger has a block of its own.",
+        description="Size of a block of `block_v1`. A block is one part of the upload. On `s3` at "
+        "least 5242880. A larger record batch has a block of its own. Higher: fewer requests and "
+        "more memory for each copy.",
     )
     index_cache_bytes: Count = Field(
         default=67_108_864,
         validation_alias="remote.log.index.file.cache.total.size.bytes",
-        description="Memory of a process for indexes and whatever else is stored beside segments.",
+        description="Memory of a process for the indexes and other small objects of stored "
+        "segments. Lower: more requests to the store.",
     )
     copy_verify: CopyVerification = Field(
         default=CopyVerification.NONE,
         validation_alias="remote.copy.verify",
-        description="`read` reads every object back before its copy counts as finished. Length, "
-        "and the store's checksum where it keeps one, are compared always.",
+        description="`read`: the manager reads every object back before the copy counts as "
+        "finished, which doubles the transferred bytes. The manager always compares the length, "
+        "and the checksum if the store keeps one.",
     )
     request_warning_ms: IntervalMs = Field(
         default=10_000,
         validation_alias="rsm.config.storage.request.warning.ms",
-        description="A request to the store that takes longer, and longer than a millisecond for "
-        "each KiB it moves, is a warning in the log.",
+        description="A request that takes longer than this logs a warning. A transfer has one "
+        "more millisecond for each KiB.",
     )
     read_only: bool = Field(
         default=False,
         validation_alias="rsm.config.storage.read.only",
-        description="Refuse whatever would change the store; for gateways of their own.",
+        description="Whether the process rejects every change of the store. For gateways on hosts "
+        "of their own.",
     )
     throttle_bytes_per_second: Count | None = Field(
         default=None,
         validation_alias="rsm.config.storage.throttle.bytes.per.second",
-        description="Bytes per second that each process writes to and reads from the store; who "
-        "asks for more waits.",
+        description="Bytes per second that each process writes to and reads from the store. "
+        "Requests above it wait. Lower: slower copies and reads.",
     )
     throttle_requests_per_second: Count | None = Field(
         default=None,
         validation_alias="rsm.config.storage.throttle.requests.per.second",
-        description="Requests per second that each process sends to the store.",
+        description="Requests per second that each process sends to the store. Requests above it "
+        "wait. Lower: slower copies and reads.",
     )
     slow_delay_ms: DurationMs = Field(
         default=0,
         validation_alias="rsm.config.storage.slow.delay.ms",
-        description="For rehearsals: a pause before each request to the store.",
+        description="For rehearsals only: a pause before each request to the store.",
     )
     faulty_fail_share: _Share = Field(
         default=0.0,
         validation_alias="rsm.config.storage.faulty.fail.share",
-        description="For rehearsals: the share of requests, from 0 to 1, that fail: before "
-        "anything was done, half-way, or after all was done.",
+        description="For rehearsals only: the share of requests that fail. A request fails before "
+        "its effect, after a part of it, or after all of it.",
     )
     faulty_flip_share: _Share = Field(
         default=0.0,
         validation_alias="rsm.config.storage.faulty.flip.share",
-        description="For rehearsals: the share of reads that come back with one bit changed.",
+        description="For rehearsals only: the share of reads that return one changed bit.",
     )
     faulty_seed: DurationMs = Field(
         default=0,
         validation_alias="rsm.config.storage.faulty.seed",
-        description="Decides which requests fail.",
+        description="For rehearsals only: seed of the choice of requests that fail. The same seed "
+        "repeats the choice.",
     )
     faulty_while_file: File | None = Field(
         default=None,
         validation_alias="rsm.config.storage.faulty.while.file",
-        description="Fail only while this file exists.",
+        description="For rehearsals only: requests fail only while this file exists.",
     )
 
     @property

@@ -25,23 +25,23 @@ class StoreChoice(Section):
         default=Backend.FILESYSTEM,
         validation_alias=BACKEND_KEY,
         description="Kind of store: `filesystem`, `s3`, `hdfs`, `azure` or `gcs`, or the class of "
-        "a [plug-in](plugins.md) as `package.module:Class`. Needs a restart.",
+        "a [plug-in](plugins.md) as `package.module:Class`.",
     )
     filesystem_root: Directory | None = Field(
         default=None,
         validate_default=True,
         validation_alias=FILESYSTEM_ROOT_KEY,
-        description="Directory that objects are stored under; required for `filesystem`. It must "
-        "exist: a mount that vanished is not made again.",
+        description="Directory of the objects; required for `filesystem`. It must exist: `rlm` "
+        "does not create it again if its mount vanished.",
     )
 
     filesystem_file_mode: FileMode | None = Field(
         default=None,
         validation_alias=FILESYSTEM_MODE_KEY,
-        description="Permissions of the files below that directory, octal, 0600 to 0666; "
-        "directories can also be searched by who may read. Without it 0640 and 0750, or less by "
-        "the process's umask. With 0644 every user of the host can read the stored records, "
-        "whatever Kafka's ACLs say. Files that exist keep their permissions. Needs a restart.",
+        description="Permissions of the files below that directory, octal, 0600 to 0666. Users "
+        "that can read a file can also search its directory. Without it, files get 0640 and "
+        "directories 0750, less the process's umask. With 0644, every user of the host can read "
+        "the stored records, regardless of Kafka's ACLs. Existing files keep their permissions.",
     )
 
     @property

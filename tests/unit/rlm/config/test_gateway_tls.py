@@ -129,5 +129,5 @@ def test_name_template_when_clients_speak_plain_text_then_is_refused(path: Path)
     del settings["log.dirs"]
     path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 
-    with pytest.raises(InvalidConfigError, match="only TLS tells names"):
+    with pytest.raises(InvalidConfigError, match="host names only in TLS"):
         load_gateway_config(path)
