@@ -12,8 +12,11 @@ from rlm.metrics.metrics import Metrics
 
 _HEAD = """# Metrics
 
-Served as `/metrics` on `metrics.listener` for all processes of a host, with the label `process`.
-This page is made by `make docs`.
+`/metrics` on `metrics.listener` serves the metrics of all processes of a host. Each has the label
+`process`: `manager`, `gateway`, or `gateway-N` with several gateway workers. The supervisor adds
+`rlm_process_up` (1 while that process runs) and `rlm_process_restarts_total` (its starts after the
+first). The labels `topic` and `partition` are Kafka's. Counters start at 0 with their process.
+`make docs` writes this page.
 
 | name | type | labels | meaning |
 |---|---|---|---|

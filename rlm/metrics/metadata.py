@@ -89,79 +89,85 @@ def _by_reason(
 
 _MEASURES = (
     _counter(
-        "rlm_metadata_events_applied", "Metadata events accepted.", lambda m: m.applied_events_count
+        "rlm_metadata_events_applied",
+        "Metadata events that the fold accepted.",
+        lambda m: m.applied_events_count,
     ),
     _by_reason(
         "rlm_metadata_events_refused",
-        "Metadata events read and not accepted.",
+        "Metadata events that the fold refused. `reason`: why, such as `stale_epoch` or "
+        "`not_owner`.",
         lambda m: m.refused_events_count,
     ),
     _by_reason(
         "rlm_metadata_events_skipped",
-        "Records of the metadata topic that could not be read as an event.",
+        "Records of the metadata topic that were skipped. `reason`: `corrupt`, `unsupported`, "
+        "`newer_version` or `misplaced` (in the wrong partition).",
         lambda m: m.skipped_events_count,
     ),
     _counter(
         "rlm_metadata_rebuilds",
-        "Times the cache was begun again from the topic.",
+        "Times that the cache was rebuilt from the topic.",
         lambda m: m.rebuilds_count,
     ),
     _counter(
         "rlm_metadata_failures",
-        "Times the topic could not be followed or the cache not be written; tried again each time.",
+        "Failed attempts to read the topic or to write the cache. The process tries again "
+        "each time.",
         lambda m: m.failures_count,
     ),
-    _gauge("rlm_metadata_ready", "1 while the metadata is ready.", lambda m: m.ready),
+    _gauge("rlm_metadata_ready", "1 while the metadata is ready, else 0.", lambda m: m.ready),
     _Measure(
         "rlm_metadata_not_ready",
         "gauge",
         ("reason",),
-        "1 for what keeps the metadata from being ready, else 0: "
+        "1 while the metadata is not ready for this reason, else 0. `reason`: "
         + ", ".join(f"`{kind.value}`" for kind in UnreadyReason)
         + ".",
         lambda m: [((kind.value,), kind.value == m.not_ready) for kind in UnreadyReason],
     ),
     _gauge(
         "rlm_metadata_lag_events",
-        "Records of the metadata topic not applied yet.",
+        "Records of the metadata topic that are not applied yet.",
         lambda m: m.lag_events_count,
     ),
     _Measure(
         "rlm_metadata_position",
         "gauge",
         ("metadata_partition",),
-        "Next offset to be applied; of the metadata partitions that are followed.",
+        "Next offset to apply, for each metadata partition that the process follows.",
         lambda m: [((str(partition),), offset) for partition, offset in m.positions.items()],
     ),
     _gauge(
         "rlm_metadata_partitions_catching_up",
-        "Metadata partitions followed that do not answer yet.",
+        "Followed metadata partitions that do not answer queries yet.",
         lambda m: m.catching_up_count,
     ),
     _gauge(
         "rlm_metadata_newer_records",
-        "Records that only a newer version understands; what they concern is left alone.",
+        "Records that only a newer version of `rlm` can read. The process decides nothing about "
+        "their subjects.",
         lambda m: m.newer_records_count,
     ),
     _gauge(
         "rlm_metadata_cache_segments",
-        "Segments in the cache, in any state; an estimate.",
+        "Estimated number of segments in the cache, in any state.",
         lambda m: m.segments_count,
     ),
     _gauge(
         "rlm_metadata_cache_rows",
-        "Rows of the cache, indexes included; an estimate.",
+        "Estimated number of rows in the cache, including indexes.",
         lambda m: m.rows_count,
     ),
-    _gauge("rlm_metadata_cache_disk_bytes", "The cache on disk.", lambda m: m.disk_bytes),
+    _gauge("rlm_metadata_cache_disk_bytes", "Bytes of the cache on disk.", lambda m: m.disk_bytes),
     _gauge(
         "rlm_metadata_cache_block_cache_bytes",
-        "Memory that holds blocks of the cache.",
+        "Bytes of memory with blocks of the cache.",
         lambda m: m.block_cache_bytes,
     ),
     _gauge(
         "rlm_metadata_cache_write_buffer_bytes",
-        "Memory that holds what the cache has not written to its tables yet.",
+        "Bytes of memory with changes that the cache has not written to its tables yet.",
         lambda m: m.write_buffer_bytes,
     ),
 )

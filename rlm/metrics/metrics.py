@@ -92,97 +92,114 @@ class Metrics:
 
     def _define_copies(self) -> None:
         self.remote_copy_bytes = self._counter(
-            "kafka_server_remote_copy_bytes", "Bytes of log segments copied.", _BY_TOPIC
+            "kafka_server_remote_copy_bytes", "Bytes of segments in successful copies.", _BY_TOPIC
         )
         self.remote_copy_requests = self._counter(
             "kafka_server_remote_copy_requests", "Attempts to copy a segment.", _BY_TOPIC
         )
         self.remote_copy_errors = self._counter(
-            "kafka_server_remote_copy_errors", "Attempts to copy that failed.", _BY_TOPIC
+            "kafka_server_remote_copy_errors", "Attempts to copy a segment that failed.", _BY_TOPIC
         )
         self.remote_copy_throttle_time = self._counter(
             "kafka_server_remote_copy_throttle_time_ms",
-            "How long copies were kept waiting by remote.log.manager.copy.max.bytes.per.second.",
+            "Milliseconds that copies waited for the rate "
+            "remote.log.manager.copy.max.bytes.per.second.",
             (),
         )
         self.copies_written_off = self._counter(
             "rlm_copies_written_off",
-            "Attempts to copy that hung beyond their deadline and were given up.",
+            "Attempts to copy a segment that passed their deadline without returning and were "
+            "given up.",
             _BY_TOPIC,
         )
         self.remote_copy_lag_bytes = self._gauge(
             "kafka_server_remote_copy_lag_bytes",
-            "Bytes of rolled segments that are not stored yet.",
+            "Bytes of rolled segments that are not stored yet; led partitions only.",
             _BY_PARTITION,
         )
         self.remote_copy_lag_segments = self._gauge(
             "kafka_server_remote_copy_lag_segments",
-            "Rolled segments that are not stored yet.",
+            "Rolled segments that are not stored yet; led partitions only.",
             _BY_PARTITION,
         )
         self.oldest_copy_age_seconds = self._gauge(
-            "rlm_oldest_copy_age_seconds", "Age of the oldest copy in flight, 0 if none.", ()
+            "rlm_oldest_copy_age_seconds",
+            "Age of the oldest copy in flight, in seconds; 0 if there is none.",
+            (),
         )
         self.copy_failing_partitions = self._gauge(
             "rlm_copy_failing_partitions",
-            "Partitions whose last two or more attempts to copy failed, by cause, like "
-            "`no space left on device`; ten causes at most, the rest are `other causes`.",
+            "Partitions whose last two or more attempts to copy failed. `cause`: the error's "
+            "message, "
+            "such as `no space left on device`; causes beyond the first ten are `other causes`.",
             ("cause",),
         )
         self.copies_hanging = self._gauge(
             "rlm_copies_hanging",
-            "Attempts that were written off and have not come back: each still holds a thread.",
+            "Attempts that were given up and have not returned; each still occupies a thread.",
             (),
         )
         self.copy_concurrency = self._gauge(
-            "rlm_copy_concurrency", "How many segments may be copied at once now.", ()
+            "rlm_copy_concurrency",
+            "Maximum number of segments that are copied at once at this moment.",
+            (),
         )
 
     def _define_deletions(self) -> None:
         self.remote_delete_requests = self._counter(
-            "kafka_server_remote_delete_requests", "Attempts to delete a segment.", _BY_TOPIC
+            "kafka_server_remote_delete_requests",
+            "Attempts to delete a segment's objects.",
+            _BY_TOPIC,
         )
         self.remote_delete_errors = self._counter(
-            "kafka_server_remote_delete_errors", "Attempts to delete that failed.", _BY_TOPIC
+            "kafka_server_remote_delete_errors",
+            "Attempts to delete a segment's objects that failed.",
+            _BY_TOPIC,
         )
         self.gaps_recorded = self._counter(
             "rlm_gaps_recorded",
-            "Gaps recorded. `reason`: shed or external_start (records that went from the broker "
-            "before they were stored), accepted_loss (damaged objects that an operator gave up).",
+            "Gaps recorded. `reason`: `shed` (the manager gave up unstored data because a disk was "
+            "full), `external_start` (something else moved the log start), `accepted_loss` (an "
+            "operator gave up damaged objects).",
             ("topic", "reason"),
         )
         self.dead_letters = self._counter(
-            "rlm_dead_letters", "Segments reported to the dead-letter topic.", _BY_TOPIC
+            "rlm_dead_letters", "Segments written to the dead-letter topic.", _BY_TOPIC
         )
 
     def _define_storage(self) -> None:
         self.storage_request_seconds = self._histogram(
             "rlm_storage_request_seconds",
-            "Requests to the store and how long they took; result is ok or the error's class.",
+            "Seconds of each request to the store. `operation`: the request, such as `read_range` "
+            "or "
+            "`create_with_content`. `result`: `ok` or the error's class.",
             ("operation", "result"),
             _REQUEST_BUCKETS_S,
         )
         self._plugin_errors = self._counter(
             "rlm_plugin_errors",
-            "Errors of a plug-in other than those of its interface, wrong results, and calls that "
-            "did not return in time; class is package.module:Class.",
+            "Calls of a plug-in that failed with an error outside its interface, returned a wrong "
+            "result, or did not return in time. `class`: the plug-in, as `package.module:Class`. "
+            "`method`: the called method.",
             ("class", "method"),
         )
         self.bucket_accessible = self._gauge(
             "rlm_bucket_accessible",
-            "1 if the store could be used as it is configured when last tried, else 0.",
+            "1 if the last check of the store succeeded, else 0. `task`: `store`.",
             ("task",),  # so that only checking processes export it
         )
 
         self.disk_cache_results = self._counter(
             "rlm_chunk_disk_cache_results",
-            "Reads that the disk cache answered, had not, or had damaged; failures of its disk.",
+            "Lookups in the disk cache. `result`: `hit`, `miss`, `corrupt` (a cached chunk failed "
+            "its "
+            "checksum) or `disk_failed`.",
             ("result",),
         )
         self.cache_objects_dropped = self._counter(
             "rlm_gateway_cache_objects_dropped",
-            "Objects of the store that a gateway's caches dropped because nobody can read their "
-            "segment any more: partition_deleted, segment_deleted, below_log_start, unknown.",
+            "Objects that a gateway's caches dropped because no client can read their segment. "
+            "`reason`: `partition_deleted`, `segment_deleted`, `below_log_start`, `unknown`.",
             ("reason",),
         )
 
@@ -194,105 +211,116 @@ class Metrics:
         )
         self.remote_log_metadata_count = self._gauge(
             "kafka_server_remote_log_metadata_count",
-            "Segments that the metadata lists.",
+            "Segments in the metadata, in any state.",
             _BY_PARTITION,
         )
         self.future_segments = self._gauge(
             "rlm_future_timestamp_segments",
-            "Segments, stored or rolled, that are stamped more than an hour ahead of now.",
+            "Stored or rolled segments with a timestamp more than an hour in the future.",
             _BY_PARTITION,
         )
         self.object_anomalies = self._gauge(
             "rlm_stored_object_anomalies",
-            "Stored objects of finished segments on record as damaged, each once. `kind`: missing, "
-            "corrupt or loss_accepted (an operator gave it up).",
+            "Stored objects of finished segments that are recorded as damaged. `kind`: `missing`, "
+            "`corrupt` or `loss_accepted` (an operator gave it up).",
             (*_BY_PARTITION, "kind"),
         )
         self.local_trimmed_bytes = self._counter(
-            "rlm_local_trimmed_bytes", "Bytes that trims released from the local log.", _BY_TOPIC
+            "rlm_local_trimmed_bytes",
+            "Bytes of segments that trims removed from the local log.",
+            _BY_TOPIC,
         )
         self.broker_retention_limited = self._counter(
             "rlm_broker_retention_limited",
-            "Times a tiered topic was found with a broker retention other than -1.",
+            "Times that the manager found a tiered topic with a broker retention other than -1.",
             _BY_TOPIC,
         )
         self.copy_blocked = self._gauge(
             "rlm_copy_blocked",
-            "1 while rolled segments of a partition are not copied, for the reason in the label.",
+            "1 while rolled segments of a partition are not copied. `reason`: why, as in `rlm "
+            "status`.",
             (*_BY_PARTITION, "reason"),
         )
         self.trim_blocked = self._gauge(
             "rlm_trim_blocked",
-            "1 while a partition's local log is not trimmed, for the reason in the label.",
+            "1 while the local log of a partition is not trimmed. `reason`: why, as in `rlm "
+            "status`.",
             (*_BY_PARTITION, "reason"),
         )
         self.expiry_blocked = self._gauge(
             "rlm_expiry_blocked",
-            "1 while data of a partition stays past its retention, for the reason in the label.",
+            "1 while data of a partition stays past its retention. `reason`: why, as in `rlm "
+            "status`.",
             (*_BY_PARTITION, "reason"),
         )
         self.local_disk_used_ratio = self._gauge(
             "rlm_local_disk_used_ratio",
-            "How much of a disk of log dirs is used, of 1.",
+            "Used share of a disk of `log.dirs`, from 0 to 1. `disk`: a log directory on it.",
             ("disk",),
         )
         self.local_disk_seconds_until_full = self._gauge(
             "rlm_local_disk_seconds_until_full",
-            "When that disk is full, at its rate of the last cycles; +Inf while it does not fill.",
+            "Seconds until the disk is full at the rate of the last cycles; +Inf while it does not "
+            "fill.",
             ("disk",),
         )
         self.task_failures = self._counter(
-            "rlm_task_failures", "Steps of a task that ended with an error.", ("task", "error")
+            "rlm_task_failures",
+            "Runs of a background task that failed. `task`: its name. `error`: the error's class.",
+            ("task", "error"),
         )
 
     def _define_security(self) -> None:
         self.http_refusals = self._counter(
             "rlm_http_requests_refused",
-            "Requests that the manager's HTTP API refused: unsigned, malformed, body_too_large, "
-            "no_secret, unknown_secret, wrong_target, wrong_signature, outside_window, replayed, "
-            "or busy.",
+            "Requests that the manager's HTTP API rejected. `reason`: `unsigned`, `malformed`, "
+            "`body_too_large`, `no_secret`, `unknown_secret`, `wrong_target`, `wrong_signature`, "
+            "`outside_window`, `replayed` or `busy`.",
             ("reason",),
         )
         self.tls_renewals = self._counter(
             "rlm_gateway_tls_renewals",
-            "Changed certificate files that a gateway took for new connections, or could not.",
+            "Changes of certificate files that a gateway loaded. `side`: `client` or `broker`. "
+            "`result`: `ok`, or `failed` (the gateway keeps the previous certificate).",
             ("side", "result"),
         )
         self.host_acls = self._gauge(
             "rlm_gateway_host_acls",
-            "ACLs of the cluster that name a host, which behind a gateway is the gateway's.",
+            "ACLs of the cluster that name a host. Behind a gateway, brokers see the gateway's "
+            "host.",
             (),
         )
 
     def _define_endpoints(self) -> None:
         self.gateway_unserved_brokers = self._gauge(
             "rlm_gateway_unserved_brokers",
-            "Live brokers that a gateway of the whole cluster has no address for: see the log.",
+            "Live brokers for which a gateway of the whole cluster has no endpoint; the log names "
+            "them.",
             (),
         )
 
     def _define_scrub(self) -> None:
         self.scrubbed_segments = self._counter(
             "rlm_scrubbed_segments",
-            "Stored segments that the scrub checked. `check`: stat (length and checksum as the "
-            "store keeps them) or read (all bytes).",
+            "Stored segments that the scrub checked. `check`: `stat` (length and the store's "
+            "checksum) or `read` (all bytes).",
             ("check",),
         )
         self.scrubbed_bytes = self._counter("rlm_scrubbed_bytes", "Bytes that the scrub read.", ())
         self.scrub_damaged_objects = self._counter(
             "rlm_scrub_damaged_objects",
-            "Times the scrub found a stored object missing or corrupt.",
+            "Times that the scrub found a stored object missing or corrupt.",
             (),
         )
         self.scrub_skipped_segments = self._counter(
             "rlm_scrub_skipped_segments",
-            "Times the scrub could not check a stored segment in a pass: the store refused it "
+            "Stored segments that a pass of the scrub skipped because the store refused the check "
             "three times.",
             (),
         )
         self.scrub_pass_ended = self._gauge(
             "rlm_scrub_pass_ended_timestamp_seconds",
-            "When the scrub last ended a pass over all led partitions, in Unix time.",
+            "Unix time in seconds at which the scrub last ended a pass over all led partitions.",
             (),
         )
 

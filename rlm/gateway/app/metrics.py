@@ -18,7 +18,8 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from rlm.gateway.model.counters import GatewayCounts, TopicCounts
+from rlm.gateway.model.counters import GatewayCounts, RemoteCount, TopicCounts
+from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.metrics.metrics import MetricDescription
 from rlm.remote_read.anomalies import AnomalyLabels
@@ -131,57 +132,64 @@ def _cache_requests(sources: GatewaySources) -> Samples:
     ]
 
 
-_THROTTLE_TIME_MEANING = "How long throttled fetches were told off the store by the quota."
-_FIRST_BATCH_MEANING = "From a read's beginning to its batches, by where the first one was found."
+_THROTTLE_TIME_MEANING = (
+    "Milliseconds that the remote-read quota delayed fetches; the count is of delayed fetches."
+)
+_FIRST_BATCH_MEANING = (
+    "Seconds from the start of a read to its batches. `source`: where the first batch was, "
+    "`memory` or `store`."
+)
 _REMOTE_LOG = "kafka_log_remote"
 _MEASURES = (
     _Measure(
         "kafka_server_remote_fetch_bytes",
         "counter",
         ("topic",),
-        "Bytes of the store given to clients.",
+        "Bytes of stored data sent to clients.",
         _by_topic(lambda counts: counts.size_bytes),
     ),
     _Measure(
         "kafka_server_remote_fetch_requests",
         "counter",
         ("topic",),
-        "Reads of partitions begun.",
+        "Reads of a partition from the store that started.",
         _by_topic(lambda counts: counts.requests),
     ),
     _Measure(
         "kafka_server_remote_fetch_errors",
         "counter",
         ("topic",),
-        "Reads of partitions answered KAFKA_STORAGE_ERROR.",
+        "Reads of a partition from the store that ended with KAFKA_STORAGE_ERROR.",
         _by_topic(lambda counts: counts.errors),
     ),
     _Measure(
         f"{_REMOTE_LOG}_reader_task_queue_size",
         "gauge",
         (),
-        "Reads of partitions under way, or waiting for a thread.",
+        "Reads of a partition from the store that run or wait for a thread.",
         _one(lambda sources: sources.permits.taken_count),
     ),
     _Measure(
         f"{_REMOTE_LOG}_reader_task_queue_limit",
         "gauge",
         (),
-        "How many may be.",
+        "Maximum of `kafka_log_remote_reader_task_queue_size`.",
         _one(lambda sources: sources.permits.slot_count),
     ),
     _Measure(
         "rlm_gateway_fetches_awaiting_permit",
         "gauge",
         (),
-        "Fetches that the quota or the full queue keeps waiting.",
+        "Fetches that wait for the quota or for a slot in the queue of reads.",
         _one(lambda sources: sources.permits.waiting_count),
     ),
     _Measure(
         "rlm_gateway_remote_partitions",
         "counter",
         ("outcome",),
-        "Partitions of fetches that were to be read from the store.",
+        "Partitions of fetches that needed stored data. `outcome`: "
+        + ", ".join(f"`{outcome.value}`" for outcome in RemoteCount)
+        + ".",
         lambda sources: [
             ((outcome.value,), count) for outcome, count in dict(sources.counts.remote).items()
         ],
@@ -190,28 +198,30 @@ _MEASURES = (
         "rlm_gateway_client_remote_bytes",
         "counter",
         ("client_id",),
-        "Bytes of the store by client id; `other` is all beyond the first hundred that read.",
+        "Bytes of stored data sent, by client id. Ids beyond the first hundred are `other`.",
         lambda sources: [((name,), size) for name, size in sources.counts.clients.sizes().items()],
     ),
     _Measure(
         "rlm_gateway_connections",
         "gauge",
         (),
-        "Clients connected.",
+        "Connections of clients that are open.",
         _one(lambda sources: sources.counts.connections),
     ),
     _Measure(
         "rlm_gateway_connections_accepted",
         "counter",
         (),
-        "Connections of clients, those refused at once among them.",
+        "Connections of clients accepted, including those that were refused at once.",
         _one(lambda sources: sources.counts.accepted),
     ),
     _Measure(
         "rlm_gateway_connections_closed",
         "counter",
         ("reason",),
-        "Connections that have ended.",
+        "Connections of clients closed. `reason`: the disconnect cause, one of "
+        + ", ".join(f"`{cause.value}`" for cause in DisconnectCause)
+        + ".",
         lambda sources: [
             ((reason.value,), count) for reason, count in dict(sources.counts.closed).items()
         ],
@@ -220,43 +230,43 @@ _MEASURES = (
         "rlm_gateway_read_anomalies",
         "counter",
         AnomalyLabels._fields,
-        "Reads that failed on a stored object. `kind`: missing or corrupt; topic `other`: all "
-        "partitions beyond the first thousand.",
+        "Reads that failed because of a stored object. `kind`: `missing` or `corrupt`. Partitions "
+        "beyond the first thousand have the topic `other`.",
         lambda sources: list(sources.anomalies().items()),
     ),
     _Measure(
         "rlm_chunk_cache_bytes",
         "gauge",
         (),
-        "Memory in use for what was read, is being read, or being sent.",
+        "Bytes of memory with chunks that are cached, being read or being sent.",
         _one(lambda sources: sources.cache().buffered_bytes),
     ),
     _Measure(
         "rlm_chunk_cache_budget_bytes",
         "gauge",
         (),
-        "The most that it takes (rsm.config.fetch.chunk.cache.size).",
+        "Maximum of `rlm_chunk_cache_bytes` (rsm.config.fetch.chunk.cache.size).",
         _one(lambda sources: sources.cache_budget_bytes),
     ),
     _Measure(
         "rlm_chunk_cache_requests",
         "counter",
         ("result",),
-        "Chunks asked for: in memory (hit), being read already (joined), or neither (miss).",
+        "Lookups of chunks. `result`: `hit` (in memory), `joined` (already being read) or `miss`.",
         _cache_requests,
     ),
     _Measure(
         "rlm_chunk_cache_evictions",
         "counter",
         (),
-        "Chunks that made room for others.",
+        "Chunks evicted to make room for others.",
         _one(lambda sources: sources.cache().evicted_count),
     ),
     _Measure(
         "rlm_chunk_cache_read_ahead",
         "counter",
         (),
-        "Chunks read before they were asked for.",
+        "Chunks prefetched.",
         _one(lambda sources: sources.cache().counts.read_ahead_count),
     ),
     _Measure(
@@ -270,14 +280,14 @@ _MEASURES = (
         "rlm_chunk_cache_waiting",
         "gauge",
         (),
-        "Reads that wait for memory.",
+        "Reads that wait for memory of the cache.",
         _one(lambda sources: sources.cache().waiting_count),
     ),
     _Measure(
         "rlm_chunk_cache_readers",
         "gauge",
         (),
-        "Readers that share the memory.",
+        "Readers that share the memory of the cache.",
         _one(lambda sources: sources.cache().reader_count),
     ),
 )
