@@ -66,7 +66,7 @@ def _options() -> argparse.Namespace:
 
 def _run(sizes: DemoSizes, narrator: Narrator, parent: Path, *, keep: bool) -> None:
     started = time.monotonic()
-    narrator.say("starting a Kafka broker, and `rlm run` beside it")
+    narrator.say("starting a Kafka broker, and `rlm run` next to it")
     with services(parent, keep_files=keep) as stage:
         if keep:
             narrator.say(f"files are kept in {os.path.relpath(stage.directory)}")

@@ -99,7 +99,7 @@ def _jaas(mechanism: str, client: Mapping[str, str]) -> str:
     module = _LOGIN_MODULES.get(mechanism)
     if module is None:
         raise InvalidConfigError(
-            "Spark's Kafka connector must be told how to log in",
+            "Spark's Kafka connector lacks a login setting",
             expected="the key kafka.sasl.jaas.config",
             mechanism=mechanism,
         )

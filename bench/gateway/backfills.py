@@ -37,7 +37,7 @@ def measure_local_with_backfills(stage: GatewayStage, readers: Readers) -> list[
     alone = iter(range(_ALONE_COUNT))
     measurements = _latencies(stage, "alone", lambda: next(alone, None) is not None)
     with readers.running(backfills) as is_running:
-        return measurements + _latencies(stage, f"beside {MANY} backfills", is_running)
+        return measurements + _latencies(stage, f"with {MANY} backfills", is_running)
 
 
 def _latencies(stage: GatewayStage, which: str, goes_on: Callable[[], bool]) -> list[Measurement]:

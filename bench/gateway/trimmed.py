@@ -43,7 +43,7 @@ def measure_delayed_trimmed(stage: GatewayStage, readers: Readers) -> list[Measu
                 address=gateway.address,
                 processes={"gateway": gateway.processes, "broker": stage.broker},
             )
-            local_way = _local_way(stage, fetches, f"local data beside {which}")
+            local_way = _local_way(stage, fetches, f"local data with {which}")
             local, trimmed = readers.alternate(local_way, delayed_way)
             measurements += local.measurements()
             measurements += trimmed.measurements()
@@ -75,7 +75,7 @@ def _ways_of_tiering(
     end_offset = min(peer.trimmed.end_offset, stage.trimmed.end_offset)
     ours = replace(
         _trimmed_way(stage, fetches),
-        title="trimmed data beside it",
+        title="trimmed data at the same time",
         pieces=[OffsetRange(start_offset=0, end_offset=end_offset)],
     )
     theirs = replace(

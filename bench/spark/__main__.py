@@ -59,7 +59,9 @@ def main() -> int:
     """Measure what this command line asks for."""
     parser = argparse.ArgumentParser(prog="bench.spark", description=__doc__)
     parser.add_argument("--out", type=Path, help="file to write the figures to, as JSON")
-    parser.add_argument("--short", action="store_true", help="a tenth of letters and records")
+    parser.add_argument(
+        "--short", action="store_true", help="use a tenth of the dead letters and records"
+    )
     parser.add_argument("--only", nargs="+", choices=_BENCHMARKS, default=_BENCHMARKS)
     parser.add_argument("--segments", type=int, nargs="+", help="of the audits")
     options = parser.parse_args()
@@ -129,7 +131,7 @@ def _stored_topic(
 
 
 def _repairing(sizes: SparkSizes, console: Console) -> list[Measurement]:
-    console.print(f"repairing {sizes.dead_letters} letters")
+    console.print(f"repairing {sizes.dead_letters} dead letters")
     with (
         metadata_broker() as cluster,
         TemporaryDirectory(prefix="bench-") as scratch,

@@ -67,16 +67,18 @@ def measure_repairing(
         beyond_start.append((dead_letters - 1) / (seconds - start_s))
     return [
         of_runs(
-            f"repair ÷ plain loop, {dead_letters} letters, beyond Spark's own start",
+            f"repair ÷ plain loop, {dead_letters} dead letters, beyond Spark's own start",
             ratios(beyond_start, loop_rates),
             unit="ratio",
             peer="DeleteObjects of 1000 keys a time over as many objects",
             goal="≥ 0.9",
         ),
         of_runs("the same, Spark's own start included", ratios(rates, loop_rates), unit="ratio"),
-        of_runs("Spark's own start: a query of one letter", [start_s], unit="s"),
-        of_runs(f"repair, {dead_letters} letters, start included", rates, unit="letters/s"),
-        of_runs(f"plain loop, {dead_letters} letters", loop_rates, unit="letters/s"),
+        of_runs("Spark's own start: a query of one dead letter", [start_s], unit="s"),
+        of_runs(
+            f"repair, {dead_letters} dead letters, including the start", rates, unit="letters/s"
+        ),
+        of_runs(f"plain loop, {dead_letters} dead letters", loop_rates, unit="letters/s"),
     ]
 
 

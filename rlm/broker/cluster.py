@@ -121,7 +121,7 @@ def _view_of(response: MetadataResponse) -> ClusterView:
     if response.error_code != ErrorCode.NONE:
         raise error_of(response.error_code)
     if response.cluster_id is None:
-        raise CorruptError("the broker does not tell its cluster's id")
+        raise CorruptError("broker returns no cluster id")
     described = [each for each in response.topics if each.error_code == ErrorCode.NONE]
     return ClusterView(
         cluster_id=response.cluster_id,

@@ -65,7 +65,7 @@ def fetch_log_end(
         failed={
             **found.failed,
             **{
-                each: RetriableError("the broker tells no offset", partition=each)
+                each: RetriableError("broker returns no offset", partition=each)
                 for each, offset in found.succeeded.items()
                 if offset is None
             },

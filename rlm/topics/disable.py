@@ -90,7 +90,7 @@ class TieringEnd:
         self._policies.write(disabling)
         self._progress(
             "policy is DISABLING, trims have stopped; if records are not stored within "
-            f"{max(1, timeout_ms // 1000)} s, the topic goes back to ACTIVE"
+            f"{max(1, timeout_ms // 1000)} s, the topic becomes ACTIVE again"
         )
         risks = self._await_stored(disabling, found, restored, deadline_ms=deadline_ms)
         if risks and not force:

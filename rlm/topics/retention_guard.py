@@ -95,7 +95,7 @@ class RetentionKeeper:
     ) -> TopicConfigs | str:
         """Return the topic's settings, or the reason if they forbid tiering or are unknown."""
         if isinstance(found, TieredStorageError):
-            reason = f"the broker does not tell its settings: {found}"
+            reason = f"broker does not return its settings: {found}"
         else:
             forbidden = untierable_reason(found)
             if forbidden is None:

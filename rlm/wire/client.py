@@ -56,7 +56,7 @@ class ProtocolClient:
             return None
         if response.error_code != ErrorCode.UNSUPPORTED_VERSION:
             raise UnsupportedError(
-                "broker does not tell its versions", error_code=response.error_code
+                "broker does not return its API versions", error_code=response.error_code
             )
         known = versions.get(API_VERSIONS.key, Versions(0, 0))
         if known.last >= API_VERSIONS.versions.last:

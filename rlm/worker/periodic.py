@@ -95,7 +95,7 @@ class Periodic:
             self._log(error)
         except Exception as error:  # noqa: BLE001 - the loop must survive a bug in `step`
             problem = error
-            _log.exception("step failed", extra={"task": self._name})
+            _log.exception("task failed", extra={"task": self._name})
         if problem is not None:
             self._failed(self._name, problem)
         else:
@@ -115,4 +115,4 @@ class Periodic:
         if len(self._logged) >= _LOGGED_MAX_COUNT:
             self._logged.clear()
         self._logged.add(kind)
-        _log.log(level, "step failed", extra={"task": self._name, "error": error})
+        _log.log(level, "task failed", extra={"task": self._name, "error": error})

@@ -189,14 +189,14 @@ def newer_record_from_bytes(value: bytes) -> NewerRecord:
 def policy_from_bytes(topic_id: bytes, value: bytes) -> TopicPolicyChanged:
     """Decode a policy's record value."""
     event = codec.decode(policy_key(UUID(bytes=topic_id)), value)
-    assert isinstance(event, TopicPolicyChanged), "a policy stands under a policy's key"
+    assert isinstance(event, TopicPolicyChanged), "the value of a policy's key is a policy"
     return event
 
 
 def pause_from_bytes(topic_id: bytes, value: bytes) -> TopicPaused:
     """Decode a pause's record value."""
     event = codec.decode(pause_key(UUID(bytes=topic_id)), value)
-    assert isinstance(event, TopicPaused), "a pause stands under a pause's key"
+    assert isinstance(event, TopicPaused), "the value of a pause's key is a pause"
     return event
 
 
@@ -212,7 +212,7 @@ def secret_from_bytes(value: bytes) -> ClusterSecret:
     """Decode it."""
     (set_ms,) = _HEARTBEAT.unpack_from(value)
     event = codec.decode(cluster_secret_key(), value[_HEARTBEAT.size :])
-    assert isinstance(event, ClusterSecretSet), "a secret stands under the secret's key"
+    assert isinstance(event, ClusterSecretSet), "the value of the secret's key is a secret"
     return ClusterSecret(current=event.current, previous=event.previous, set_ms=set_ms)
 
 
@@ -226,7 +226,7 @@ def registration_from_bytes(process_id: bytes, value: bytes) -> Registration:
     """Decode it."""
     (heartbeat_ms,) = _HEARTBEAT.unpack_from(value)
     event = codec.decode(registration_key(UUID(bytes=process_id)), value[_HEARTBEAT.size :])
-    assert isinstance(event, ProcessRegistered), "a process stands under a process's key"
+    assert isinstance(event, ProcessRegistered), "the value of a process's key is a process"
     return Registration(process=event, heartbeat_ms=heartbeat_ms)
 
 

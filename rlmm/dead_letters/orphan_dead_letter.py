@@ -88,12 +88,12 @@ def decode(value: bytes) -> OrphanDeadLetter:
     try:
         message = pb.DeadLetter.FromString(value)
     except DecodeError as error:
-        raise CorruptError("not a letter", length_bytes=len(value)) from error
+        raise CorruptError("not a dead letter", length_bytes=len(value)) from error
     if message.min_fold_version > _FORMAT_VERSION:
-        raise UnsupportedError("a letter of a newer version", needs=message.min_fold_version)
+        raise UnsupportedError("dead letter has a newer version", needs=message.min_fold_version)
     treatment = _BY_NUMBER.get(message.orphan.treatment)
     if not message.HasField("orphan") or treatment is None:
-        raise UnsupportedError("not a letter about an orphan")
+        raise UnsupportedError("not a dead letter about an orphan")
     orphan = message.orphan
     return OrphanDeadLetter(
         object_key=orphan.key,

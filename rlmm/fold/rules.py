@@ -84,7 +84,7 @@ from rlmm.record_keys import RecordKey, RecordKind
 from rlmm.spi import MetadataPosition, NewerRecord, Registration
 
 
-def fold(  # noqa: C901, PLR0911, PLR0912 - one case for each step
+def fold(  # noqa: C901, PLR0911, PLR0912 - one case for each event
     state: FoldState, step: Step, record: TopicRecord
 ) -> Refusal | None:
     """Apply a record to the state that all previous records of its partition made.

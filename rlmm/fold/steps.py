@@ -74,7 +74,7 @@ _StepFields = tuple[
     bytes,
 ]
 _new_step: Callable[[_StepFields], SegmentStep] = partial(tuple.__new__, SegmentStep)
-"""Builds a step from all its fields in order, in half the time; used for each record."""
+"""Builds a SegmentStep from all its fields in order, in half the time; used for each record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ MISPLACED = "misplaced"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepCounts:
-    """The counts of one step's records: accepted, refused (by reason), skipped (by reason)."""
+    """The counts of records of one `step`: accepted, refused (by reason), skipped (by reason)."""
 
     accepted: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Applier:
         """Apply up to `max_records` records after waiting up to `timeout_ms` for them.
 
         `partition_count` is the topic's. Memory: the records and what they change. Raises the
-        errors of topic and cache; then no record of the step is applied.
+        errors of topic and cache; then `step` has applied no record.
         """
         records = self._topic.poll(max_records=max_records, timeout_ms=timeout_ms)
         positions = self._new_positions(records)

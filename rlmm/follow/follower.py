@@ -52,7 +52,7 @@ _UNCONFIRMED = "the metadata topic has not confirmed yet what was read of it bef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowerSettings:
-    """Limits of following: records per step, wait times, and the interval of topic checks.
+    """Limits of following: records of one `step`, wait times, and the interval of topic checks.
 
     From `much_events_count` missing events on, the cache is optimized for many writes.
     """
@@ -118,9 +118,9 @@ class Follower:
         return self._followed.caught_up
 
     def step(self) -> int:
-        """Connect, or apply the next records; return the pause before the next step, in ms.
+        """Connect, or apply the next records; return the pause before the next `step`, in ms.
 
-        Counts and logs failures that a later step may get past, and raises no such failure.
+        Counts and logs failures that a later `step` may get past, and raises no such failure.
         """
         try:
             now_ms = self._clock.monotonic_ms()

@@ -87,7 +87,7 @@ class ObjectKeys:
                 "not a key prefix",
                 key="rsm.config.key.prefix",
                 found=repr(self.prefix),
-                expected="segments joined by single slashes, none before or behind them",
+                expected="segments joined by single slashes, none before or after them",
             )
 
     def build(self, key: ObjectKey | LedgerKey) -> str:

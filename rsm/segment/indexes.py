@@ -247,7 +247,7 @@ def _require_whole_entries(index: str, data: bytes, entry: struct.Struct) -> Non
 
 def _misplaced(index: str, number: int, field: str, expected: str, found: object) -> CorruptError:
     return CorruptError(
-        "index entry out of place",
+        "index entry out of order",
         index=index,
         entry=number,
         field=field,

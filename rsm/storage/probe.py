@@ -85,7 +85,7 @@ class _Probe:
         large = self._try("create a large object", self._create_large, when=writes)
         self._try("look at it", self._look, when=large)
         self._try("read a range", self._read_middle, when=large)
-        self._try("read behind its end", self._read_past_end, when=small)
+        self._try("read past its end", self._read_past_end, when=small)
         self._try("list", lambda: self._list(small=small, large=large), when=reached)
         self._powers(when=small)
         self._try("delete", self._delete, when=writes)

@@ -229,6 +229,6 @@ def command_parser() -> argparse.ArgumentParser:
             help=f"have rlm-repair {what}; without --yes only say how much that is",
         )
     parser.add_argument(
-        "--yes", action="store_true", help="write the letters that rlm-repair acts on"
+        "--yes", action="store_true", help="write the dead letters that rlm-repair acts on"
     )
     return parser

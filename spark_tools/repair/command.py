@@ -100,7 +100,7 @@ def repair(arguments: argparse.Namespace) -> int:
         name = _REHEARSED.get(outcome, outcome) if arguments.dry_run else outcome
         sys.stdout.write(f"{name} {count}\n")
     if not job.outcomes:
-        sys.stdout.write("nothing to repair: there are no new letters\n")
+        sys.stdout.write("nothing to repair: there are no new dead letters\n")
     return ended(arguments, _NAME, _outcome(job.outcomes), job.outcomes)
 
 
@@ -132,7 +132,7 @@ def _parking_topic(connection: ClusterConnection, arguments: argparse.Namespace)
         )
     if parking_topic in (dead_letter_topic, metadata_topic):
         raise InvalidConfigError(
-            "parked letters need a topic of their own",
+            "parked dead letters need a topic of their own",
             option="--parking-topic",
             found=parking_topic,
         )
@@ -159,28 +159,32 @@ def command_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="say what would be done with all letters, change nothing",
+        help="print the action for every dead letter; change nothing",
     )
     parser.add_argument(
         "--interval",
         metavar="SECONDS",
         type=count_above_zero,
-        help="go on for ever, looking so often",
+        help="keep running, and look for dead letters at this interval",
     )
-    parser.add_argument("--parking-topic", metavar="TOPIC", help="for letters that people must see")
-    parser.add_argument("--report", metavar="DIR", help="add what became of each letter as Parquet")
+    parser.add_argument(
+        "--parking-topic", metavar="TOPIC", help="topic for dead letters that need a person"
+    )
+    parser.add_argument(
+        "--report", metavar="DIR", help="append the outcome of each dead letter as Parquet"
+    )
     parser.add_argument(
         "--batch",
         metavar="COUNT",
         type=count_above_zero,
         default=DEFAULT_BATCH_DEAD_LETTER_COUNT,
-        help="letters at once (default %(default)s)",
+        help="dead letters at once (default %(default)s)",
     )
     parser.add_argument(
         "--max-attempts",
         metavar="COUNT",
         type=count_above_zero,
         default=10,
-        help="then a letter is parked",
+        help="attempts before a dead letter is parked",
     )
     return parser

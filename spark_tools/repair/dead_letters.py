@@ -89,9 +89,9 @@ def why_not_its_own(item: DeadLetter, keys: ObjectKeys, listed: Collection[str])
         name = keys.parse(stored.key)
         if name is None:
             if stored.key not in listed:
-                return f"the letter names an object that may be anybody's: {stored.key}"
+                return f"the dead letter names an object of an unknown segment: {stored.key}"
         elif segment_subject(name.segment_id) != segment_subject(metadata.segment_id):
-            return f"the letter names an object of another segment: {stored.key}"
+            return f"the dead letter names an object of another segment: {stored.key}"
     return ""
 
 

@@ -88,9 +88,9 @@ class OrphanJudge:
             not dead_letter.metadata_topic_id
             or dead_letter.metadata_topic_id != self._source.topic_id
         ):
-            return "the metadata topic is another than the letter's"
+            return "the dead letter was written for another metadata topic"
         if read_to.partition != metadata_partition(partition, identity.partition_count):
-            return "the letter was written by what another metadata partition says"
+            return "the dead letter was written for another metadata partition"
         if self._source.positions.get(read_to.partition, 0) < read_to.offset:
-            return "the metadata ends before what the letter was written by"
+            return "the metadata ends before the position of the dead letter"
         return ""

@@ -91,11 +91,13 @@ def _judge_unknown(
         reason = f"the segment is unknown, and the metadata cannot be read whole: {source.unread}"
         return Judgement(decision=Decision.WAIT, reason=reason)
     if delete_started is None or not metadata_topic_id:
-        reason = "the segment is unknown, and the letter does not say where its deletion stands"
+        reason = "the segment is unknown, and the dead letter has no position of its deletion"
     elif metadata_topic_id != source.topic_id:
-        reason = "the segment is unknown, and the metadata topic is another than the letter's"
+        reason = (
+            "the segment is unknown, and the dead letter was written for another metadata topic"
+        )
     elif delete_started.partition != metadata_partition(partition, source.partition_count):
-        reason = "the segment is unknown, and its deletion cannot stand where the letter says"
+        reason = "the segment is unknown, and its deletion cannot be at the dead letter's position"
     elif not source.holds(delete_started):
         reason = "the segment is unknown, and the metadata ends before its deletion"
     else:

@@ -85,7 +85,7 @@ class Rulings:
         count = self.objects_count.get(subject, 1)  # every segment has an object
         if named_count >= count:
             return ""
-        return f"the letter names {named_count} objects, the segment has {count} or more"
+        return f"the dead letter names {named_count} objects, the segment has {count} or more"
 
     def _lease_on(self, dead_letter: DeadLetter, subject: bytes) -> ReadLease | None:
         leased = self.leases.get(subject[:PARTITION_SUBJECT_BYTES], ())

@@ -66,7 +66,7 @@ METAPHORS = {
 ALLOWED_IN_PROSE = {
     r"in place\b": "changed where it is: the field's term",
     r"status word": "a bit field of a format",
-    r"dead[- ]letters?": "the field's term",
+    r"dead[-\s]+letters?": "the field's term",
     r"lower-case letters?|letters?, digits": "characters of a name",
     r"(?:lags?|lagging|falls?|fallen|is|are) behind\b": "a lag, as consumers have one",
     r"behind (?:a|an|the) (?:gateway|proxy|load balancer|address|firewall|NAT)": "a network path",

@@ -28,7 +28,7 @@ LATENCIES = {
         f"{which}local fetch, {way}, {beside}"
         for which in ("", "p99: ")
         for way in ("direct", "gateway")
-        for beside in ("alone", "beside 8 backfills")
+        for beside in ("alone", "with 8 backfills")
     ),
 }
 MEMORY = {

@@ -145,10 +145,10 @@ def _spans(
 ) -> Mapping[TopicIdPartition, LogSpan]:
     ends = fetch_partition_offsets(leader, leader_epochs)
     for error in ends.failed.values():
-        raise RetriableError("a leader cannot tell its offsets now", reason=error) from error
+        raise RetriableError("leader cannot return its offsets now", reason=error) from error
     since = fetch_first_offsets_since(leader, leader_epochs, since_ms)
     for error in since.failed.values():
-        raise RetriableError("a leader cannot tell its offsets now", reason=error) from error
+        raise RetriableError("leader cannot return its offsets now", reason=error) from error
     spans: dict[TopicIdPartition, LogSpan] = {}
     for partition, offsets in ends.succeeded.items():
         first = since.succeeded[partition]

@@ -92,7 +92,7 @@ class TopicConfigs:
         try:
             return int("" if entry is None else entry.value)
         except ValueError as error:
-            raise CorruptError("the broker tells no number", topic=self.topic, key=key) from error
+            raise CorruptError("broker returns no number", topic=self.topic, key=key) from error
 
 
 def read_topic_configs(

@@ -325,7 +325,7 @@ class GatewayServer:
             try:
                 step()
             except Exception as error:  # noqa: BLE001 - the task must survive
-                _log.exception("background step failed task=%s", task)
+                _log.exception("background task failed task=%s", task)
                 self._parts.failed(task, error)
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:

@@ -67,7 +67,7 @@ def tls_towards_brokers(
             raise InvalidConfigError(
                 "the broker's listener is without TLS",
                 key=UPSTREAM_KEYSTORE_KEY,
-                expected="client.security.protocol=ssl or sasl_ssl beside it",
+                expected="client.security.protocol=ssl or sasl_ssl as well",
             )
         return None
     trusted = replace(own.tls, certificate_path=None, key_path=None, key_password=None)

@@ -95,7 +95,7 @@ def _complete(
     if complete != asked:
         _log.warning(
             "what is stored is not known: the metadata topic cannot be followed to its end, or the "
-            "broker does not tell which topic it is partitions=%d first=%s",
+            "broker returned no topic id partitions=%d first=%s",
             len(asked - complete),
             min(asked - complete, key=str),
         )

@@ -25,7 +25,7 @@ class RiskReason(Enum):
     """Represents why records are at risk; the values are for users."""
 
     NOT_STORED = "rolled segments are not stored yet"
-    NOT_KNOWN = "no manager tells what is rolled"
+    NOT_KNOWN = "no manager reports the rolled segments"
     EXPIRED = "older than the retention to be restored, and not rolled"
     DAMAGED = "stored objects are damaged"
 

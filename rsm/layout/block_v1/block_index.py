@@ -166,7 +166,7 @@ def _check_blocks(index: BlockIndex, name: str, blocks_position: int) -> None:
     at = blocks_position + _BLOCK.size * (len(index.blocks) - 1)
     if last.first_entry_id > index.last_entry_id:
         expected = f"<= {index.last_entry_id}"
-        raise _corrupt("block behind the last entry", name, at, expected, last.first_entry_id)
+        raise _corrupt("block after the last entry", name, at, expected, last.first_entry_id)
     left_bytes = index.data_bytes - last.position
     if 0 < left_bytes < index.header_bytes:
         expected = f">= {index.header_bytes} bytes of a block"

@@ -107,7 +107,7 @@ class FileNaming:
                     raise AlreadyExistsError("the chunk is there already", name=name) from error
                 return
             self._root.verify()
-        raise RetriableError("the chunk's directory goes away again and again", name=name)
+        raise RetriableError("chunk's directory vanished again after each attempt", name=name)
 
     def _link_attributes(self, file: IncomingFile, path: Path) -> None:
         pending = self._incoming.attributes_path(file.inode)

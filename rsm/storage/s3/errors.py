@@ -56,7 +56,7 @@ _RETRIABLE: Mapping[str, str] = MappingProxyType(
 
 _CONFIGURATION: Mapping[str, str] = MappingProxyType(
     {
-        "PermanentRedirect": "the bucket is in another region, or behind another endpoint",
+        "PermanentRedirect": "the bucket is in another region, or has another endpoint",
         "AuthorizationHeaderMalformed": "the bucket is in another region",
         "IllegalLocationConstraintException": "the bucket is in another region",
         "InvalidBucketName": "not the name of a bucket",

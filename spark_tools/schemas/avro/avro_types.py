@@ -119,11 +119,11 @@ class AvroTypes:
                 names_of_fields = frozenset(field["name"] for field in record["fields"])
                 fields.setdefault(names_of_fields, []).append(location)
             elif kind in locations:
-                raise UnsupportedError("members of a union cannot be told apart", members=others)
+                raise UnsupportedError("members of a union cannot be distinguished", members=others)
             else:
                 locations[kind] = location
         if records and "dict" in locations:
-            raise UnsupportedError("members of a union cannot be told apart", members=others)
+            raise UnsupportedError("members of a union cannot be distinguished", members=others)
         changes = [change for _, change in typed]
 
         def restructure(value: object) -> object:

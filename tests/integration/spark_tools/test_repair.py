@@ -209,7 +209,7 @@ def test_repair_when_parked_letters_are_mended_then_a_new_checkpoint_brings_them
         assert metadata.publish(event).accepted
 
     repair(arguments(world, "--checkpoint", str(tmp_path / "checkpoint")))
-    assert capsys.readouterr().out == "nothing to repair: there are no new letters\n"
+    assert capsys.readouterr().out == "nothing to repair: there are no new dead letters\n"
     repair(arguments(world, "--checkpoint", str(tmp_path / "new")))
 
     assert capsys.readouterr().out == "repaired 1\n"

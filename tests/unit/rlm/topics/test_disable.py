@@ -129,7 +129,7 @@ def test_disable_when_a_manager_does_not_answer_then_it_is_named_and_force_is_no
     assert raised.value.message.startswith("the topic is ACTIVE again")
     assert "the manager of broker 1 does not answer" in str(raised.value.context["waits_for"])
     assert "--force" not in str(raised.value)
-    assert any("goes back to ACTIVE" in text for text in told[:1])
+    assert any("becomes ACTIVE again" in text for text in told[:1])
     assert any("the manager of broker 1 does not answer" in text for text in told)
 
 

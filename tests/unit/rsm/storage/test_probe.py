@@ -95,7 +95,7 @@ def test_probe_when_the_store_is_read_only_then_only_reaching_and_listing_are_tr
 def test_probe_when_bits_flip_then_reading_fails() -> None:
     steps = probed(FaultyChunkStorage(memory(), FaultPlan(flip_share=1.0)))
 
-    assert verbs(steps, ProbeResult.FAILED) == ["read a range", "read behind its end"]
+    assert verbs(steps, ProbeResult.FAILED) == ["read a range", "read past its end"]
 
 
 def test_probe_when_the_store_is_slow_then_its_times_are_told() -> None:

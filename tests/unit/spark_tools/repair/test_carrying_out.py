@@ -358,7 +358,7 @@ def test_carry_out_when_a_letter_names_fewer_objects_than_the_metadata_then_kept
     (row,) = world.outcomes([value], {segment(1): state})
 
     assert (row["outcome"], len(world.names())) == ("refused", 2)
-    assert row["reason"] == f"the letter names {count} objects, the segment has 2 or more"
+    assert row["reason"] == f"the dead letter names {count} objects, the segment has 2 or more"
 
 
 @pytest.mark.parametrize("state", [DELETE_STARTED, DELETE_FINISHED])
@@ -375,7 +375,7 @@ def test_carry_out_when_a_name_says_nothing_then_it_goes_only_if_the_metadata_li
 
     assert world.names() == {"elsewhere/anybodys"}
     assert [row["outcome"] for row in rows] == ["repaired", "refused"]
-    assert "may be anybody's: elsewhere/anybodys" in rows[1]["reason"]
+    assert "of an unknown segment: elsewhere/anybodys" in rows[1]["reason"]
 
 
 @pytest.mark.parametrize("objects", [(StoredObject(key="elsewhere/anybodys"),), ()])

@@ -121,7 +121,7 @@ def test_subject_when_letters_are_about_one_thing_then_is_the_same() -> None:
         pytest.param(("warm/listed.log",), "", id="one that the metadata has of the segment"),
         pytest.param(
             ("warm/listed.log", key_of(SEGMENT), "warm/7.log"),
-            "an object that may be anybody's: warm/7.log",
+            "an object of an unknown segment: warm/7.log",
             id="one that says nothing",
         ),
         pytest.param(
@@ -145,7 +145,7 @@ def test_names_when_one_is_not_shown_to_be_the_segments_then_says_which(
 
     found = why_not_its_own(item, KEYS, {"warm/listed.log", key_of(OTHER)})
 
-    assert found == (f"the letter names {reason}" if reason else "")
+    assert found == (f"the dead letter names {reason}" if reason else "")
 
 
 def test_letters_when_encoded_then_as_their_own_modules_do() -> None:

@@ -106,7 +106,7 @@ def test_judge_when_anything_is_not_proved_then_refused(world: World) -> None:
     wrong = {
         "not seen twice": replace(dead_letter, last_seen_ms=5_000),
         "too long ago: audit again": replace(dead_letter, last_seen_ms=5_999),
-        "topic is another": replace(dead_letter, metadata_topic_id="elsewhere"),
+        "another metadata topic": replace(dead_letter, metadata_topic_id="elsewhere"),
         "ends before": replace(dead_letter, read_to=read_to._replace(offset=read_to.offset + 1)),
         "another metadata partition": replace(
             dead_letter, read_to=read_to._replace(partition=(read_to.partition + 1) % PARTITIONS)

@@ -159,7 +159,7 @@ def test_letter_when_the_driver_has_not_seen_it_then_refused() -> None:
         pytest.param(
             (SEGMENT.objects[0].key, OTHER.objects[0].key), "of another segment", id="another's"
         ),
-        pytest.param((SEGMENT.objects[0].key, "warm/7.log"), "may be anybody's", id="anybody's"),
+        pytest.param((SEGMENT.objects[0].key, "warm/7.log"), "an unknown segment", id="anybody's"),
         pytest.param((SEGMENT.objects[0].key,), "names 1 objects", id="not all"),
         pytest.param((SEGMENT.objects[0].key,) * 2, "names 1 objects", id="one of them twice"),
     ],

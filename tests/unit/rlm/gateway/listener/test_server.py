@@ -36,7 +36,7 @@ def test_background_task_when_a_step_fails_then_it_is_logged_and_counted_and_the
     )
 
     assert failures == ["overdue_connections: unexpected"] * _FAILURE_COUNT
-    assert "background step failed task=overdue_connections" in caplog.text
+    assert "background task failed task=overdue_connections" in caplog.text
 
 
 def test_look_for_stray_connections_when_it_fails_then_it_runs_again() -> None:

@@ -104,7 +104,7 @@ def test_index_when_its_last_block_begins_with_the_last_entry_then_read(
         assert decode_index(content, name="i").last_entry_id == last_entry_id
         return
 
-    with pytest.raises(CorruptError, match="behind the last entry"):
+    with pytest.raises(CorruptError, match="after the last entry"):
         decode_index(content, name="i")
 
 
