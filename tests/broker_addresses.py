@@ -1,8 +1,8 @@
-"""Which responses name brokers by host and port: a client that goes there leaves the gateway.
+"""Which responses name brokers by host and port: a client that connects there leaves the gateway.
 
 Every such response is in one of the two tables, for every version that `BROKER_APIS` allows; a
 test reads that out of Kafka's own schemas. A broker's new version or new API is not offered until
-it stands here.
+it is listed here.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def append(log: MemoryLog, event: Event) -> PublishedPosition:
 
 
 def fold_log(log: MemoryLog, store: OrderedStore, *, max_records: int = 7) -> list[StepCounts]:
-    """Fold the whole log into the store, in batches of so many records."""
+    """Fold the whole log into the store, in batches of `max_records`."""
     topic, progress = MemoryTopic(log), Progress()
     topic.assign({0: ReadPosition(offset=0)})
     applier = Applier(topic, MetadataCache(store), progress)

@@ -48,7 +48,7 @@ class FaultyStore(MemoryStore):
     """Refuses writes on command, and from the first refused one on until it is opened again.
 
     What is `damaged` is empty once it was opened again. `kept` are the topic ids of what it was
-    asked to set aside; `expected` is whether much would be written, each time that it was told.
+    asked to set aside; `expected` is whether much would be written, each time that it was called.
     """
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from tests.metadata_builder import FINISHED, ORDERS, segment_metadata, step
 
 
 def user_partitions(number: int, partition_count: int, count: int = 1) -> list[TopicIdPartition]:
-    """So many user partitions whose metadata is in that metadata partition."""
+    """Return `count` user partitions whose metadata is in that metadata partition."""
     all_of_topic = (replace(ORDERS, partition=each) for each in range(10_000))
     found = (each for each in all_of_topic if metadata_partition(each, partition_count) == number)
     return [next(found) for _ in range(count)]

@@ -119,7 +119,7 @@ def put_aside(directory: Path, base_offset: int) -> None:
 
 
 def rewrite_keeping_times(path: Path, content: bytes) -> None:
-    """Change a file in place so that its size and times don't tell."""
+    """Change a file in place so that its size and times do not show it."""
     status = path.stat()
     path.write_bytes(content)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))

@@ -65,7 +65,7 @@ class InlineExecutor(Executor):
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - handed to whoever asks for the result
+        except Exception as error:  # noqa: BLE001 - handed to the caller that asks for the result
             future.set_exception(error)
         return future
 
@@ -95,7 +95,7 @@ class RemoteWorld:
         self._count = 100
 
     def connect(self) -> TopicBasedRemoteLogMetadataManager:
-        """One more process that follows the metadata topic, caught up as of now."""
+        """One more process that follows the metadata topic, caught up now."""
         settings = ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0))
         manager = TopicBasedRemoteLogMetadataManager(
             MemoryTopic(self.log), MetadataCache(MemoryStore()), self.clock, settings
@@ -205,7 +205,7 @@ class RemoteWorld:
         return finished
 
     def rewrite(self, key: str, content: bytes) -> None:
-        """Replace an object behind everybody's back."""
+        """Replace an object without anybody's knowledge."""
         self.objects.delete_many([key])
         self.objects.create_with_content(key, BytesSource(content=content))
 

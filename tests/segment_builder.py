@@ -192,7 +192,7 @@ def build_legacy_message(
 
 
 def encode_record(content: Record, base_offset: int, base_timestamp_ms: int) -> bytes:
-    """One record as it stands in a batch v2, its length first."""
+    """One record as it is in a batch v2, its length first."""
     body = bytearray(b"\x00")
     body += encode_varlong(content.timestamp_ms - base_timestamp_ms)
     body += encode_varint(content.offset - base_offset)

@@ -77,13 +77,13 @@ class Faults:
         broker.wait_ready(brokers=len(self._cluster.brokers))
 
     def kill_host(self, node_id: int) -> None:
-        """SIGKILL to all processes beside a broker, and a new start."""
+        """SIGKILL to all processes next to a broker, and a new start."""
         self._hosts.kill(node_id)
         self._over.wait(_HOST_AWAY_S)
         self._hosts.start(node_id)
 
     def freeze_host(self, node_id: int) -> None:
-        """SIGSTOP to all processes beside a broker."""
+        """SIGSTOP to all processes next to a broker."""
         self._hosts.freeze(node_id)
         try:
             self._over.wait(_HOST_FROZEN_S)

@@ -14,7 +14,7 @@ TRIM_MIN_AGE_MS = 20_000  # a witness that reads the brokers themselves must be 
 
 
 class ChaosHosts(ThreeHosts):
-    """`rlm run` beside each broker; half of the store's requests fail while a file is there."""
+    """`rlm run` next to each broker; half of the store's requests fail while a file is there."""
 
     def __init__(self, directory: Path, cluster: KafkaCluster) -> None:
         super().__init__(directory, cluster)

@@ -24,7 +24,7 @@ class PartitionLog:
     """What was read of one partition: a digest by offset. `next_offset` is behind the last one.
 
     `repeated_count` counts records that came at an offset that had come before. `skipped_count`
-    counts how often the brokers had let go of what was to be read next.
+    counts how often the brokers had deleted what was to be read next.
     """
 
     digests: dict[int, bytes] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class PartitionLog:
 
 
 def digest_of(key: bytes | None, value: bytes | None, timestamp_ms: int) -> bytes:
-    """A few bytes that tell one record from another."""
+    """A few bytes that distinguish records."""
     content = b"%d %d " % (timestamp_ms, -1 if key is None else len(key))
     return hashlib.blake2b(content + (key or b"") + (value or b""), digest_size=8).digest()
 
@@ -76,12 +76,12 @@ class LogReader:
                 self._begin_again(place)
 
     def positions(self) -> Mapping[Place, int]:
-        """The next offset of each partition, behind transaction markers too."""
+        """The next offset of each partition, after transaction markers too."""
         found = self._consumer.position([TopicPartition(*place) for place in self.logs])
         return {(each.topic, each.partition): each.offset for each in found}
 
     def end_offsets(self) -> Mapping[Place, int]:
-        """The high watermarks as of now; all partitions must have records."""
+        """The current high watermarks; all partitions must have records."""
         return {
             place: wait_until(partial(self._end_offset, place), describe=f"{place}")
             for place in self.logs

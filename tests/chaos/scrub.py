@@ -24,7 +24,7 @@ _GONE = SegmentState.DELETE_SEGMENT_FINISHED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scrubbed:
-    """How much was looked at, and each thing that is wrong, in plain words."""
+    """How much was looked at, and each thing that is wrong, as sentences."""
 
     segments_count: int
     objects_count: int
@@ -101,6 +101,6 @@ def _overlaps(
         found, offsets = stored.metadata, stored.offsets
         end_offset, before = furthest.get(found.writer, (0, found))
         if offsets.start_offset < end_offset:
-            yield f"{partition}: {found.offsets} is stored beside {before.offsets} by one claim"
+            yield f"{partition}: {found.offsets} is stored as well as {before.offsets} by one claim"
         if offsets.end_offset > end_offset:
             furthest[found.writer] = (offsets.end_offset, found)

@@ -1,4 +1,4 @@
-"""What a chaos run has come to: what was read through gateways, beside what the brokers held."""
+"""The result of a chaos run: what was read through gateways, compared with the brokers' logs."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def judge(
 
 def _compare(verdict: Verdict, place: Place, expected: PartitionLog, found: PartitionLog) -> None:
     missing = expected.digests.keys() - found.digests.keys()
-    # Where the witness was too slow it cannot tell.
+    # Where the witness was too slow it does not know.
     invented = () if expected.skipped_count else found.digests.keys() - expected.digests.keys()
     changed = [
         o

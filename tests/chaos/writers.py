@@ -1,6 +1,6 @@
 """Producers that write for as long as they are let, whatever happens to the brokers.
 
-They remember what was acknowledged, committed and aborted; what they were not told they don't count
+They remember what was acknowledged, committed and aborted; what got no answer they do not count
 as either.
 """
 

@@ -91,7 +91,7 @@ def _headers(message: Message) -> list[tuple[str, bytes | None]]:
 
 
 def _take(message: Message, digests: RecordDigests) -> tuple[int, int]:
-    """The message's partition and the position behind it. KafkaException for what ends a read."""
+    """The message's partition and the position after it. KafkaException for what ends a read."""
     partition, offset, error = message.partition(), message.offset(), message.error()
     if error is not None:
         if error.name() == "_PARTITION_EOF":

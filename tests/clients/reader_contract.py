@@ -8,9 +8,9 @@ record_digests). `start` is
 
 - `earliest`: the offset that ListOffsets gives for it, asked for explicitly
 - `time:MS`: the offset that ListOffsets gives for this timestamp
-- `group:NAME`: where that consumer group stands; it subscribes, and commits nothing
+- `group:NAME`: the position of that consumer group; it subscribes, and commits nothing
 
-After `pause` records (0: never) it prints `{"paused": N}` and goes on when a line comes in. It
+After `pause` records (0: never) it prints `{"paused": N}` and continues when a line comes in. It
 fetches at most `fetch_bytes` of a partition at a time, so that a paused reader holds little.
 `rack` is its rack, empty for none.
 

@@ -1,6 +1,6 @@
 """The readers of the client libraries, each started as a program of its own.
 
-They are in `build/clients` or beside this module; `make services` builds those that are compiled.
+They are in `build/clients` or next to this module; `make services` builds those that are compiled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 _BUILT = _CHECKOUT / "build" / "clients"
 _JAVA, _GO = _BUILT / "java", _BUILT / "reader-go"
 NEEDS = Needs(installed=(_JAVA, _GO))
-_LATE_S = 20.0  # a reader is not ended before it has told itself what it lacked
+_LATE_S = 20.0  # a reader is not ended before it has reported what it lacked
 
 READERS = ("librdkafka", "aiokafka", "java", "franz-go")
 READERS_WITH_RACKS = READERS_WITH_REBOOTSTRAP = ("librdkafka", "java", "franz-go")
@@ -87,7 +87,7 @@ class RunningReader:
 
 @contextmanager
 def reading(reader: str, request: ReadRequest, output: Path) -> Iterator[RunningReader]:
-    """Start a reader; it is gone with the block. What it prints goes to `output`."""
+    """Start a reader; it is gone with the block. `output` gets what it prints."""
     with output.open("wb") as printed:
         process = subprocess.Popen(
             [*_command(reader), *request.arguments()],

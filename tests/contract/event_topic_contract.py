@@ -188,7 +188,7 @@ class EventTopicContract:
 def read(
     topic: EventTopic, positions: dict[int, ReadPosition], count: int, *, max_records: int = 100
 ) -> list[TopicRecord]:
-    """Read so many records from these positions on."""
+    """Read `count` records from these positions on."""
     topic.assign(positions)
     records: list[TopicRecord] = []
 

@@ -138,7 +138,7 @@ class MetadataAssignmentContract:
     def test_topic_when_nobody_hosts_it_any_more_then_all_its_partitions_are_found(
         self, open_manager: OpenManager
     ) -> None:
-        """Scenario 76: what is stored of a deleted topic, wherever its metadata stands."""
+        """Scenario 76: what is stored of a deleted topic, wherever its metadata is."""
         writer, manager = open_manager("writer"), open_manager("one", follows_all=False)
         partitions = [replace(ORDERS, partition=number) for number in (0, 3, 4, 7, 300)]
         writer.publish(claim(partition=partitions[0]))

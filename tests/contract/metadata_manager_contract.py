@@ -176,7 +176,7 @@ class MetadataManagerContract:
     def test_trim_when_a_newer_leader_trimmed_meanwhile_then_its_record_stays(
         self, open_manager: OpenManager
     ) -> None:
-        """R11: tombstones only for what stands before one's own accepted record."""
+        """R11: tombstones only for what precedes one's own accepted record."""
         one, other = open_manager("one"), open_manager("other")
         one.publish(claim(writer(0)))
         one.publish(trim(10, by=writer(0)))

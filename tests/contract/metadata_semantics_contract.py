@@ -65,7 +65,7 @@ class MetadataSemanticsContract:
     def test_partition_when_deleted_then_only_that_is_left_of_it(
         self, open_manager: OpenManager
     ) -> None:
-        """Scenarios 76, 106, R11: by its deletion's records late copies are refused for ever."""
+        """Scenarios 76, 106, R11: by its deletion's records late copies stay refused."""
         manager = open_manager()
         said: list[Event] = [claim(), trim(50), log_start(10), log_start_request(20), read_lease()]
         said += [*life(FIRST), *map(partition_delete, (MARKED, DELETING, DELETED))]
@@ -126,7 +126,7 @@ class MetadataSemanticsContract:
     def test_lease_when_taken_renewed_and_released_then_is_seen_by_all(
         self, open_manager: OpenManager
     ) -> None:
-        """R13: unfenced; whoever follows the topic knows of it."""
+        """R13: unfenced; every follower of the topic knows it."""
         one, other = open_manager("one"), open_manager("other")
         first = one.publish(read_lease(1, 0, 50, duration_ms=60_000))
         renewed = one.publish(read_lease(1, 0, 70, duration_ms=60_000))

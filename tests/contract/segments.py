@@ -1,4 +1,4 @@
-"""A segment to copy, and attempts that end when they are told to."""
+"""A segment to copy, and attempts that end on request."""
 
 from __future__ import annotations
 

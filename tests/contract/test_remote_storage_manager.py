@@ -289,7 +289,7 @@ def test_fetch_index_when_broker_had_none_then_not_found_and_the_rest_is_there(
 def test_fetch_aborted_transactions_when_marker_lies_in_a_later_segment_then_told(
     manager: RemoteStorageManager,
 ) -> None:
-    """R19: what was aborted behind the segment's end travels with it."""
+    """R19: what was aborted after the segment's end travels with it."""
     metadata = copied(manager)
 
     assert manager.fetch_aborted_transactions(metadata) == COMPANIONS.aborted_transactions

@@ -76,7 +76,7 @@ class BrokerHost:
 
     @property
     def config(self) -> Config:
-        """The configuration as it stands in the file."""
+        """The configuration as it is in the file."""
         return load_config(self.config_path)
 
     def set(self, **settings: str) -> None:

@@ -35,7 +35,7 @@ from tests.e2e.composition import run_changed_manager
 
 
 class Effects:
-    """Counts what happens, notes it, and ends the process where it was told to. Thread-safe."""
+    """Counts what happens, notes it, and ends the process at the chosen event. Thread-safe."""
 
     def __init__(self, journal: Path, die_at: str | None, once: Path | None) -> None:
         self._journal = journal

@@ -114,7 +114,7 @@ def _records(client: WireClient) -> bytes:
 
 
 def _next_offset(records: bytes, offset: int) -> int:
-    """Behind the last whole batch; the same if there is none."""
+    """The position after the last whole batch; the same if there is none."""
     position = 0
     while position + 61 <= len(records):
         size = 12 + int.from_bytes(records[position + 8 : position + 12], "big")
@@ -158,7 +158,7 @@ def _gateway_process(process: ServiceProcess) -> Sequence[psutil.Process]:
 def test_backfills_when_fifty_run_at_once_then_share_bounded_memory_and_none_starves(
     kafka: KafkaCluster, host: BrokerHost, address: str, topic_name: str
 ) -> None:
-    """Scenarios 64, 115: and a reader of local data is served beside them all the time."""
+    """Scenarios 64, 115: and a reader of local data is served next to them all the time."""
     topic = TieredTopic(kafka, topic_name, partitions=2)
     topic.produce(_SEGMENTS, partition=_REMOTE)
     topic.produce(0, partition=_LOCAL)

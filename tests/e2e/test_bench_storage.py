@@ -15,7 +15,7 @@ def test_storage_benchmarks_when_run_on_little_data_then_all_is_measured(
 ) -> None:
     """Scenario 21: requests are counted, and few."""
     for name, value in credentials_environment().items():
-        monkeypatch.setenv(name, value)  # so that the benchmark leaves nothing behind
+        monkeypatch.setenv(name, value)  # so that the benchmark leaves nothing
     sizes = BenchSizes(total_bytes=4 << 20, segment_bytes=1 << 20, runs=1)
 
     measured = {each.metric: each for each in measure_storage(sizes, Console(quiet=True))}

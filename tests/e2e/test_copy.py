@@ -18,7 +18,7 @@ from tests.services.waiting import wait_until
 
 @contextmanager
 def _tiered(host: BrokerHost, log: TieredLog, *options: str) -> Iterator[RemoteLogMetadataManager]:
-    """`rlm run` beside the broker, the topic tiered by `rlm topic set`."""
+    """`rlm run` next to the broker, the topic tiered by `rlm topic set`."""
     with host.running():
         host.wait_ready()
         host.rlm("topic", "set", log.topic, *options)

@@ -100,7 +100,7 @@ def _assert_nothing_lost(log: TieredLog, metadata: RemoteLogMetadataManager) -> 
 def _assert_whole(
     log: TieredLog, metadata: RemoteLogMetadataManager, produced: list[SegmentFile]
 ) -> None:
-    """When all is done: everything once, byte for byte, and nothing beside it."""
+    """When all is done: everything once, byte for byte, and nothing else."""
     assert_readable(log, metadata, produced)
     assert log.segment_keys() == {
         stored.key for segment in log.finished(metadata) for stored in segment.objects

@@ -23,7 +23,7 @@ _KEEP_LOCAL = -1
 
 
 class Reader:
-    """A consumer that reads partition 0 from its begin, and goes on where it stalled."""
+    """A consumer that reads partition 0 from its begin, and continues where it stalled."""
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer

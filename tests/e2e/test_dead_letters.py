@@ -1,4 +1,4 @@
-"""What cannot be deleted goes to the dead-letter topic, and nothing waits for it."""
+"""Segments that cannot be deleted become dead letters, and nothing waits for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_ATTEMPTS = 2
 def test_deletion_when_it_fails_too_often_then_becomes_a_letter_and_others_go_on(
     host: BrokerHost, log: TieredLog, topic_name: str
 ) -> None:
-    """Scenario 73: keys, reason, attempts, and where its DELETE_SEGMENT_STARTED stands.
+    """Scenario 73: keys, reason, attempts, and the offset of its DELETE_SEGMENT_STARTED.
 
     `rlm dlq retry` finishes it.
     """

@@ -1,4 +1,4 @@
-"""A producer whose clock is ahead, beside a real broker that lets it."""
+"""A producer whose clock is ahead, with a real broker that accepts it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOUR_MS = 3_600_000
 def test_retention_when_records_are_of_the_future_then_kept_and_reported(
     kafka: KafkaCluster, host: BrokerHost, topic_name: str
 ) -> None:
-    """Scenario 101: neither they nor what is behind them goes early."""
+    """Scenario 101: neither they nor later records expire early."""
     topic = f"{topic_name}-ahead"
     config = {
         "segment.bytes": str(SEGMENT_BYTES),
@@ -52,5 +52,5 @@ def test_retention_when_records_are_of_the_future_then_kept_and_reported(
             lambda: f"the others stay: {host.report(topic)}",
         )
 
-    # A roll comes with the first batch of the next segment: the one behind has some of them, too.
+    # A roll comes with the first batch of the next segment: the one after it has some of them, too.
     assert report["future_timestamps"] == {"segment_count": 2, "max_timestamp_ms": ahead_ms}

@@ -81,7 +81,7 @@ def _idle_clients(address: str) -> Iterator[None]:
 def test_workers_when_one_is_killed_then_the_other_serves_and_it_comes_back(
     host: BrokerHost, log: TieredLog, gateway: str
 ) -> None:
-    """Also R15: each tells what metadata it has applied, so that trims wait for all of them."""
+    """Also R15: each reports what metadata it has applied, so that trims wait for all of them."""
     with host.metadata() as metadata:
         log.set_policy(metadata)
         log.produce(3)

@@ -1,4 +1,4 @@
-"""A topic that nobody writes to any more: a real broker keeps its last segment open for ever."""
+"""A topic that nobody writes to any more: a real broker keeps its last segment open without end."""
 
 from __future__ import annotations
 

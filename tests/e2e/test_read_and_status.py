@@ -1,4 +1,4 @@
-"""`rlm read` and `rlm status` beside a real broker whose log is stored and trimmed.
+"""`rlm read` and `rlm status` with a real broker whose log is stored and trimmed.
 
 The store has the layout `block_v1`, in blocks that are smaller than some batches: what is read does
 not tell.
@@ -54,7 +54,7 @@ class Tiered:
 
     @property
     def end_offset(self) -> int:
-        """Behind the last marker: each transaction has one."""
+        """The offset after the last marker: each transaction has one."""
         return len(self.produced) + TRANSACTION_COUNT
 
     def rlm(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -74,7 +74,7 @@ class Tiered:
 
 
 def log_bytes(index: Path) -> int:
-    """The bytes of log in a stored segment, as its index object tells."""
+    """The bytes of log in a stored segment, by its index object."""
     return read_index_file(index).metadata.length_bytes
 
 
@@ -319,7 +319,7 @@ def test_read_when_nobody_reads_on_then_ends_quietly(tiered: Tiered) -> None:
 
 
 def test_read_when_interrupted_then_ends_at_once_without_a_trace(tiered: Tiered) -> None:
-    """A user's Ctrl-C while the output stands still."""
+    """A user's Ctrl-C while the output is blocked."""
     command = [RLM, "read", f"{TOPIC}:0", "--config", str(tiered.run.configuration)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None

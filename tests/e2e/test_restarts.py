@@ -76,7 +76,7 @@ def _checkpoint(log: TieredLog) -> list[str]:
 def test_copying_when_broker_restarts_then_goes_on(
     kafka: KafkaCluster, host: BrokerHost, log: TieredLog
 ) -> None:
-    """Scenario 11: the broker goes while segments are being copied, and comes back."""
+    """Scenario 11: the broker stops while segments are being copied, and comes back."""
     log.produce(6)
     with host.metadata() as metadata, host.running() as process:
         log.set_policy(metadata, local_retention_ms=-1)

@@ -1,4 +1,4 @@
-"""`rlm explain` and `rlm retention run`, beside a real broker."""
+"""`rlm explain` and `rlm retention run`, with a real broker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RETENTION_MS = 3_600_000
 def test_retention_when_run_then_goes_to_its_end_and_each_record_is_explained(
     host: BrokerHost, log: TieredLog, topic_name: str
 ) -> None:
-    """Scenarios 67, 86: where a record is before and after; a share a cycle goes in a run."""
+    """Scenarios 67, 86: where a record is before and after; a share a cycle expires in a run."""
     host.set(**{"remote.expiry.max.percent.per.cycle": "1"})
     log.produce(4, timestamp_ms=round(time.time() * 1000) - 2 * RETENTION_MS)
     log.produce(1)

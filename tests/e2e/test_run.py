@@ -20,7 +20,7 @@ REPLICATION_FACTOR = CONFIG_PREFIX + "replication.factor"
 
 @contextmanager
 def _run(host: BrokerHost) -> Iterator[ServiceProcess]:
-    """`rlm run`, ready; whoever uses it ends it."""
+    """`rlm run`, ready; its user ends it."""
     with host.started("-m", "rlm", "run", "--config", str(host.config_path)) as process:
         host.wait_ready()
         yield process

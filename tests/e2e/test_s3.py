@@ -64,7 +64,7 @@ def test_run_when_store_is_s3_then_recovers_from_wrong_credentials_and_tiers_a_t
         log.produce(3)
         end_offset = log.base_offsets()[-1]
         with host.running():
-            reasons = wait_until(lambda: _reasons(host, "credentials"), _DEADLINE_S, "it is told")
+            reasons = wait_until(lambda: _reasons(host, "credentials"), _DEADLINE_S, "a reason")
             assert len(reasons) == 1
             assert host.metrics("rlm_bucket_accessible") == {"manager": 0.0}
             assert log.local_start_offset() == 0

@@ -15,7 +15,7 @@ _GROUPS = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
 def test_trim_when_a_share_group_is_behind_then_waits_until_it_has_moved_on(
     kafka: KafkaCluster, host: BrokerHost, log: TieredLog
 ) -> None:
-    """R8, R3: the broker would move the group silently; what it is done with goes."""
+    """R8, R3: the broker would move the group silently; what it has acknowledged is trimmed."""
     group = f"{log.topic}-group"
     log.produce(4)
     first, second, third, *_ = log.base_offsets()
@@ -54,7 +54,7 @@ def _move(kafka: KafkaCluster, group: str, topic: str, target: str) -> None:
 
 
 def _read(kafka: KafkaCluster, group: str, topic: str, count: int) -> None:
-    """Have a member of the group read so many records and acknowledge them."""
+    """Have a member of the group read `count` records and acknowledge them."""
     options = ("--bootstrap-server", kafka.bootstrap_servers, "--group", group, "--topic", topic)
     run_tool(
         _CONSUMER,

@@ -1,4 +1,4 @@
-"""The store goes away under running processes, and comes back."""
+"""The store fails under running processes, and comes back."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_topic_when_deleted_and_made_anew_then_the_old_data_goes_and_the_new_sta
         host.rlm("pause", topic_name, "delete")
         admin = admin_client(kafka.bootstrap_servers)
         admin.delete_topics([topic_name])[topic_name].result(10.0)
-        wait_until(lambda: not log.directories(), _DEADLINE_S, "the broker has let go of it")
+        wait_until(lambda: not log.directories(), _DEADLINE_S, "the broker has deleted it")
         again = TieredLog.create(kafka, topic_name, host.store)
         again.produce(2)
 
@@ -42,11 +42,11 @@ def test_topic_when_deleted_and_made_anew_then_the_old_data_goes_and_the_new_sta
         wait_until(
             lambda: "topic is paused" in host.log_path.read_text(),
             _DEADLINE_S,
-            "told that it waits",
+            "a report that it waits",
         )
         assert metadata.topic_policy(old_id) is not None
         resumed = host.rlm("resume", topic_name)
-        wait_until(lambda: metadata.topic_policy(old_id) is None, _DEADLINE_S, "the policy goes")
+        wait_until(lambda: metadata.topic_policy(old_id) is None, _DEADLINE_S, "no policy")
         assert resumed == f"{topic_name}: paused: nothing\n"
         assert not old_keys & log.object_keys()
         assert len(again.finished(metadata)) >= 2

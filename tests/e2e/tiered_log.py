@@ -172,7 +172,7 @@ class TieredLog:
     def wait_tiered(
         self, metadata: RemoteLogMetadataManager, *, deadline_s: float = _DEADLINE_S
     ) -> None:
-        """Wait until `untiered` has nothing to tell."""
+        """Wait until `untiered` returns nothing."""
         told = ""
 
         def is_tiered() -> bool:

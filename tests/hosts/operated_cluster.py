@@ -1,4 +1,4 @@
-"""Kafka on three hosts and `rlm run` on each, installed as the README tells a new operator.
+"""Kafka on three hosts and `rlm run` on each, installed as the README instructs a new operator.
 
 The hosts are broker1, broker2 and broker3 to each other; each has one broker, which is a controller
 too, at port 9092. Paths are the README's own.

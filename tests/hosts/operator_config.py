@@ -16,7 +16,7 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 _FIRST_LINE = re.compile(r"^    # rlm\.properties\b", re.MULTILINE)
 _SHARED_KEY = "bootstrap.servers"  # names the whole cluster, on every host the same
 
-# Short times. Nothing here says where anything is: that is the README's to tell.
+# Short times. Nothing here says where anything is: that is for the README.
 SHORT_TIMES = {
     "process.restart.backoff.ms": "50",
     "remote.log.manager.task.interval.ms": "500",

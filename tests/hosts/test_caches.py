@@ -1,4 +1,4 @@
-"""What a gateway has cached of the store goes when nobody can read it any more.
+"""What a gateway has cached of the store is dropped when nobody can read it any more.
 
 Scenario 120.
 """

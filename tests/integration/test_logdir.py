@@ -1,4 +1,4 @@
-"""The log source beside a real broker: what it opens is what the broker wrote."""
+"""The log source with a real broker: what it opens is what the broker wrote."""
 
 from __future__ import annotations
 

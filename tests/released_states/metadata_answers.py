@@ -1,6 +1,6 @@
-"""What a metadata manager answers, as JSON in words of this module.
+"""What a metadata manager answers, as JSON in names of this module.
 
-The words are not derived from names in the code: a name may change, what is kept may not. A later
+These names are not derived from names in the code: a name may change, what is kept may not. A later
 version may answer more: `differences` compares what the earlier version said, and nothing else.
 Whatever has an id is therefore an item of a list, of which none may be added.
 """

@@ -98,7 +98,7 @@ def _answers(
 
 
 def _readable(value: object, margin: str = "") -> str:
-    """JSON of which what is short stands on one line, so that changes can be reviewed."""
+    """JSON with short values on one line, so that changes can be reviewed."""
     short = json.dumps(value)
     if len(margin) + len(short) <= _LINE_CHARACTERS or not isinstance(value, dict | list):
         return short

@@ -46,7 +46,7 @@ class CertificateAuthority:
     ) -> Certificate:
         """A certificate of /CN=`name`, its key encrypted if there is a password.
 
-        Anew for a `file_name` that was used before: the files change.
+        Again for a `file_name` that was used before: the files change.
         """
         stem = self._directory / (file_name or name)
         made = Certificate(

@@ -1,4 +1,4 @@
-"""A proxy before an HTTP server that spoils requests and answers, as it is told.
+"""A proxy before an HTTP server that spoils requests and answers, on request.
 
 Faults wait in a queue; each request that one of them fits takes it, all others pass unchanged.
 """
@@ -25,9 +25,9 @@ class Fault:
     """What happens to one request whose method is `method` and whose path and query hold `path`.
 
     `status`: this answer instead of the server's, with `code`, or `body`, in its body. `lost`: the
-    server does it, and nobody hears of it. `cut_bytes`: only so much of the answer's body comes;
+    server does it, and nobody hears of it. `cut_bytes`: only this much of the answer's body comes;
     before, `then` is called.
-    `hold`: it waits until the proxy lets go. `spoil`: one byte of the request's body is changed.
+    `hold`: it waits until the proxy releases it. `spoil`: one byte of the request's body changes.
     `answer_header`: that one of the answer has this value, or is not there.
     """
 
@@ -119,7 +119,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _Server
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's word
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
         """Say nothing."""
 
     def pass_on(self) -> None:

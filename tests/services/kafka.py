@@ -1,6 +1,6 @@
 """Apache Kafka for tests, demo and benchmarks: real brokers in KRaft mode, one or several.
 
-A cluster lives in one directory: `node-<id>/log-<n>` are a broker's log dirs, `broker.log` beside
+A cluster lives in one directory: `node-<id>/log-<n>` are a broker's log dirs, `broker.log` next to
 them is what it printed, `server.properties` what it was started with. Ports and directories
 outlive a stop or a kill, so a restart continues where the broker was.
 """
@@ -232,7 +232,7 @@ class KafkaCluster(Service):
         )
 
     def stop(self) -> None:
-        """End all brokers; several by SIGKILL, for a quorum of controllers can't leave politely."""
+        """End all brokers; several by SIGKILL, because a controller quorum cannot end in order."""
         if len(self.brokers) > 1:
             self.kill()
         else:
@@ -278,7 +278,7 @@ def admin_client(bootstrap_servers: str) -> AdminClient:
 
 
 def dump_log_segments(path: Path, *, deep: bool = True) -> str:
-    """What Kafka's DumpLogSegments prints for a file of a log; its name tells the kind.
+    """What Kafka's DumpLogSegments prints for a file of a log; its name shows the kind.
 
     `deep` opens the record batches too. Raises RuntimeError if the tool fails; what it found
     wrong in a readable file is in the text (`isvalid: false`, mismatches of indexes).

@@ -1,8 +1,8 @@
-"""One operating-system process of a test: started, signalled, and never left behind.
+"""One operating-system process of a test: started, signalled, and never leaked.
 
-The process runs in a session of its own, so that Ctrl-C reaches only whoever started it and a
+The process runs in a session of its own, so that Ctrl-C reaches only its starter and a
 signal to its group reaches its children too. A watcher (a shell that waits for the end of an
-inherited pipe) kills that group if whoever started it vanishes, be it by kill -9.
+inherited pipe) kills that group if its starter vanishes, be it by kill -9.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TAIL_BYTES = 6000
 
 
 class ServiceProcess:
-    """A command whose output goes to a file. Not thread-safe; not to be started twice."""
+    """A command whose output is a file. Not thread-safe; not to be started twice."""
 
     def __init__(
         self,

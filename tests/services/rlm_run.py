@@ -1,4 +1,4 @@
-"""`rlm run` beside a broker of a KafkaCluster, as a user starts it, with a directory as the store.
+"""`rlm run` next to a broker of a KafkaCluster, as a user starts it, with a directory as the store.
 
 In the directory given: `rlm.properties`, `rlm.log`, `store/` and `state/`. They outlive a stop or a
 kill, so that a restart continues where it was.

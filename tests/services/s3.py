@@ -1,6 +1,6 @@
 """A real S3 server on this machine: versitygw over a directory.
 
-`make services` builds it. Buckets are made by whoever uses them; keys `a` and `a/b` don't go
+`make services` builds it. Buckets are made by their users; keys `a` and `a/b` don't go
 together.
 """
 

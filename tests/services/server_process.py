@@ -59,7 +59,7 @@ class ServerProcess(Service):
         """What is run."""
 
     def _environment(self) -> Mapping[str, str]:
-        """What it finds in its environment beside ours."""
+        """What it finds in its environment in addition to ours."""
         return {}
 
     def _is_ready(self) -> bool:

@@ -16,7 +16,7 @@ _PROPERTIES = {
 def three_brokers(directory: Path) -> KafkaCluster:
     """A cluster to be started; who takes a broker away uses `KafkaCluster.without`.
 
-    Leaders move only when a broker goes, or a test says so. Each broker is in a rack of its own.
+    Leaders move only when a broker stops, or a test says so. Each broker is in a rack of its own.
     """
     cluster = KafkaCluster(directory, brokers=3, properties=_PROPERTIES)
     for broker in cluster.brokers:

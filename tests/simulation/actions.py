@@ -1,6 +1,6 @@
 """What may happen at any moment: each action says what it did, or None if there was nothing to do.
 
-Actions draw from the simulation's random numbers only, so a seed tells the whole story.
+Actions draw from the simulation's random numbers only, so a seed repeats the whole run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Stage(Protocol):
         """Let it run a job of a lane."""
 
     def start(self, node_id: int) -> None:
-        """Start a manager beside a broker."""
+        """Start a manager next to a broker."""
 
 
 Action = Callable[[Stage], str | None]
@@ -213,22 +213,22 @@ def kill(stage: Stage) -> str | None:
 
 
 def start(stage: Stage) -> str | None:
-    """Beside a broker that has no manager."""
+    """Next to a broker that has no manager."""
     missing = [n for n in stage.world.hosts if not stage.world.running(n)]
     if not missing:
         return None
     node_id = stage.random.choice(missing)
     stage.start(node_id)
-    return f"a manager starts beside broker {node_id}"
+    return f"a manager starts next to broker {node_id}"
 
 
 def start_another(stage: Stage) -> str | None:
-    """Beside a broker that has one already, by mistake."""
+    """Next to a broker that has one already, by mistake."""
     if len(stage.living()) >= MAX_PROCESSES:
         return None
     node_id = stage.world.leader_id(stage.tip)
     stage.start(node_id)
-    return f"another manager starts beside broker {node_id}"
+    return f"another manager starts next to broker {node_id}"
 
 
 def toggle_store(stage: Stage) -> str:

@@ -1,4 +1,4 @@
-"""What happens is told by trails; logs of some hundred thousand faults would only cost time."""
+"""Trails record what happens; logs of some hundred thousand faults would only cost time."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Upload:
 
 
 class LateStorage(SeamChunkStorage):
-    """Tells `sent` of every object that its process takes for not written."""
+    """Calls `sent` with every object that its process takes for not written."""
 
     def __init__(
         self, inner: ChunkStorage, effects: Effects, sent: Callable[[str, bytes], None]

@@ -49,7 +49,7 @@ class UnexpectedError(BaseException):
 
 
 class StrictLanes(Lanes):
-    """Lanes in which no bug of a job goes unseen."""
+    """Lanes in which no bug of a job stays unseen."""
 
     def _note_bug(self, key: Hashable) -> None:
         raise UnexpectedError(f"a job failed: {key}")
@@ -86,7 +86,7 @@ class BrokerDisk(LocalDisks):
 class SimulatedProcess(Process):
     """One whose copies and deletions wait to be run, one at a time and in any order.
 
-    So many of its next writes to the metadata topic as `unanswered_left` get no answer.
+    `unanswered_left` of its next writes to the metadata topic get no answer.
     """
 
     metadata_type: type[FreshMetadata] = LaggingMetadata

@@ -1,7 +1,7 @@
-"""What a reader gets from the store, beside what the brokers' log really was.
+"""What a reader gets from the store, compared with what the brokers' log really was.
 
 The reader is the product's: where an offset is stored, how segments are opened, which batches of
-them count. It reads what the brokers have let go, for the rest they answer themselves.
+them count. It reads what the brokers have deleted, for the rest they answer themselves.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class Simulation:
         """Some seeds know no unclean elections, others little else."""
         self._actions: list[Action] = [action for action, _ in ACTIONS]
         self._weights = [w * self.random.choice((0, 1, 1, 3)) for _, w in ACTIONS]
-        self._weights[:4] = [weight for _, weight in ACTIONS[:4]]  # nothing goes without these
+        self._weights[:4] = [weight for _, weight in ACTIONS[:4]]  # nothing works without these
         self._expires = self.random.random() < 0.6
         self._fault_rate = self.random.choice((0.0, 0.02, 0.1))
         self._nesting_rate = self.random.choice((0.0, 0.05, 0.2))
@@ -202,7 +202,7 @@ class Simulation:
             self.check()
         except (BrokenInvariantError, UnexpectedError, RepeatedWriteError) as error:
             problem = str(error)
-        except Exception:  # noqa: BLE001 - whatever it is, it is told with its seed
+        except Exception:  # noqa: BLE001 - whatever it is, it is reported with its seed
             problem = traceback.format_exc()
         self._record("check", "all invariants hold" if problem is None else problem)
         return problem

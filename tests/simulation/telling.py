@@ -13,7 +13,7 @@ def shrink(
 ) -> tuple[frozenset[int], Failure]:
     """The steps that can be left out, latest first, and the failure that is then left.
 
-    A story ends at its first failure, so the steps behind are left out from the beginning.
+    A story ends at its first failure, so the later steps are left out from the beginning.
     """
     skipped: frozenset[int] = frozenset()
     steps = failure.steps if failure.at_the_end else failure.step + 1

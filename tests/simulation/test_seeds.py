@@ -1,4 +1,4 @@
-"""Random stories of one or two partitions on three brokers; a seed tells each of them again."""
+"""Random runs of one or two partitions on three brokers; a seed repeats each of them."""
 
 from __future__ import annotations
 

@@ -33,6 +33,6 @@ AFTERWARDS: frozenset[Action] = frozenset(
 
 
 def delete_topic(stage: Stage) -> str:
-    """Brokers let go of every partition at once."""
+    """Brokers delete every partition at once."""
     stage.world.delete_topic()
     return "the topic is deleted"

@@ -1,7 +1,7 @@
 """Writes to the metadata topic that get no answer: written or not, and some are written late.
 
 The request of one that was not written may still be on its way, also when its process is gone, but
-no longer than a host goes on sending what a closed connection has left.
+no longer than a host still sends what a closed connection has left.
 """
 
 from __future__ import annotations

@@ -369,7 +369,7 @@ class WithoutOwnLook(SimulatedProcess):
 
 
 class WithoutReplacement(SimulatedProcess):
-    """A damaged segment goes only when whole ones hold its records."""
+    """A damaged segment is deleted only when whole ones hold its records."""
 
     def make_anomaly_check(self) -> AnomalyCheck:
         return _Hurried(self.ports, led=self.leadership.led, stopping=self.stopping)

@@ -35,7 +35,7 @@ BROKERS = 3
 
 
 class SimulatedWorld(World):
-    """Three brokers, if not told otherwise. `store_away`, `topic_away`: nothing can be written.
+    """Three brokers, by default. `store_away`, `topic_away`: nothing can be written.
 
     `away` are objects that somebody has taken, and may give back.
     """
@@ -88,7 +88,7 @@ class SimulatedWorld(World):
 
         What an unclean leader takes is below it until that leader has claimed the partition. What a
         deposed leader took in an earlier epoch than the log start's, and an unclean election then
-        brought to life, cannot be told from what that was decided of: it may be hidden.
+        brought to life, cannot be distinguished from what that was decided of: it may be hidden.
         """
         return [problem for tip in self.tips for problem in self._hidden(tip)]
 
@@ -173,7 +173,7 @@ class SimulatedWorld(World):
     def has_conflict(self) -> bool:
         """Whether unclean elections went back and forth between two histories.
 
-        Then it cannot be told any more which of the two what was trimmed belongs to: nothing is
+        Then nobody knows any more which of the two the trimmed records belong to: nothing is
         trimmed or deleted, and nothing is promised, until somebody decides. A log that came back
         with nothing left in it has even forgotten that there were two: what the leader between
         has claimed is taken for its past, of which there is nothing left to be lost.
@@ -264,7 +264,7 @@ class SimulatedWorld(World):
             self.share_groups.started[tip] = ShareGroupStart(group="sharers", offset=0)
 
     def take_records(self, tip: TopicIdPartition, offset: int) -> None:
-        """Somebody deletes at the broker itself, and tells nobody."""
+        """Somebody deletes at the broker itself, and informs nobody."""
         leader = self.leader(tip)
         taken = OffsetRange(start_offset=leader.log_start_offset, end_offset=offset)
         self.taken.setdefault(tip, []).append(taken)

@@ -22,7 +22,7 @@ class HeldExecutor(Executor):
         return future
 
     def run(self, number: int = 0) -> None:
-        """Run one of the jobs that wait, the oldest unless told otherwise."""
+        """Run one of the jobs that wait, the oldest by default."""
         self.waiting.pop(number)()
 
     def run_all(self) -> None:
@@ -36,7 +36,7 @@ class HeldExecutor(Executor):
             return
         try:
             value = job()
-        except Exception as error:  # noqa: BLE001 - handed to whoever asks for the result
+        except Exception as error:  # noqa: BLE001 - handed to the caller that asks for the result
             future.set_exception(error)
         else:
             future.set_result(value)

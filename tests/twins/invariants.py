@@ -21,7 +21,7 @@ _LIVING = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED}
 
 
 def violations(world: World) -> list[str]:
-    """What is wrong now, in plain words; empty if all is well.
+    """What is wrong now, as sentences; empty if all is well.
 
     Every effect was allowed; what is below the local start is stored and readable, byte for byte;
     finished segments have their objects unless somebody took them, and one claim has none twice;
@@ -148,7 +148,7 @@ def _incomplete_segments(world: World, tip: TopicIdPartition) -> Iterator[str]:
 def _stored_twice(world: World, tip: TopicIdPartition) -> Iterator[str]:
     """What one claim has stored twice: it knows what it has.
 
-    Behind a hole all is copied again; in order there is none. Nor does what was deleted count, nor
+    After a hole all is copied again; in order there is none. Nor does what was deleted count, nor
     what somebody damaged.
     """
     log_start_offset = world.leader(tip).log_start_offset

@@ -20,9 +20,9 @@ _ANY = TopicIdPartition(topic_id=UUID(int=0), topic="any", partition=0)
 
 
 class FreshMetadata(TopicBasedRemoteLogMetadataManager):
-    """The product's manager, never started: whoever asks drives the following.
+    """The product's manager, never started: each query drives the following.
 
-    `end_offset` tells where the topic ends, without an act of the process: it saves the question
+    `end_offset` returns where the topic ends, without an act of the process: it saves the question
     where there is nothing new.
     """
 

@@ -81,7 +81,7 @@ class Outside:
 
 
 class Process:
-    """A manager beside one broker. A variant without a guard overrides one of the `make_` methods,
+    """A manager next to one broker. A variant without a guard overrides one of the `make_` methods,
     or names another type of metadata.
 
     `reports` are those of the last cycle, `problem` is what ended it early. `untierable` are topics

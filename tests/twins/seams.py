@@ -26,7 +26,7 @@ from tests.twins.effects import Effects
 class SeamBroker(Broker):
     """Asks a broker. Acts: "delete_records", and questions named after the method.
 
-    What the broker does not refuse is told as "cut", a moment before it does it.
+    What the broker does not refuse is reported as "cut", a moment before it does it.
     """
 
     def __init__(self, inner: Broker, effects: Effects) -> None:

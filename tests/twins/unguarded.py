@@ -1,4 +1,4 @@
-"""Managers that lack one guard each: what a test or a simulation must be able to tell from others.
+"""Managers that lack one guard each: what a test or a simulation must distinguish from others.
 
 Each differs from the product by one subclass that is handed in, and by nothing else.
 """

@@ -43,7 +43,7 @@ class WatchedStorage(MemoryChunkStorage):
     def rewrite(
         self, name: str, content: bytes, attributes: Mapping[str, str] | None = None
     ) -> None:
-        """Put other content in an object's place; it keeps its attributes unless told."""
+        """Replace an object's content; it keeps its attributes unless others are given."""
         kept = self.info(name).attributes
         self.delete(name)
         self.create_with_content(

@@ -1,4 +1,4 @@
-"""A small cluster with managers beside its brokers: everything in memory, one thread, one clock.
+"""A small cluster with managers next to its brokers: everything in memory, one thread, one clock.
 
 Owns the cluster's truth (who leads, what was written) and which processes run. A test lets things
 happen to it, runs cycles, and asks `tests.twins.invariants` whether all still holds. The same
@@ -52,7 +52,7 @@ KEEP_REMOTE = TopicPolicy(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """A read lease as it was taken: its record stands at `at_offset` of the metadata topic."""
+    """A read lease as it was taken: its record is at `at_offset` of the metadata topic."""
 
     topic_id_partition: TopicIdPartition
     offsets: OffsetRange
@@ -62,7 +62,7 @@ class Lease:
 
 @dataclass(kw_only=True)
 class Host:
-    """A broker with its disk, and what its managers keep beside it."""
+    """A broker with its disk, and what its managers keep next to it."""
 
     node_id: int
     replicas: dict[TopicIdPartition, Replica]
@@ -154,7 +154,7 @@ class World:
     def produce(
         self, count: int = SEGMENT_RECORDS, *, tip: TopicIdPartition = TIP, commit: bool = True
     ) -> None:
-        """Write records stamped with the time of now, in batches of five."""
+        """Write records stamped with the current time, in batches of five."""
         leader = self.leader(tip)
         left = count
         while left > 0:
@@ -175,7 +175,7 @@ class World:
         self._replicate(tip)
 
     def segments(self, count: int, *, tip: TopicIdPartition = TIP) -> None:
-        """Write so many segments and roll each; the active one is then empty."""
+        """Write `count` segments and roll each; the active one is then empty."""
         for _ in range(count):
             self.produce(tip=tip)
             self.roll(tip=tip)
@@ -183,14 +183,14 @@ class World:
     # ------------------------------------------------------------------------ the processes
 
     def start(self, node_id: int = 1, process_type: type[Process] | None = None) -> Process:
-        """Start a manager beside a broker, whether or not one runs there already."""
+        """Start a manager next to a broker, whether or not one runs there already."""
         external = self.outside_of(self.hosts[node_id])
         process = (process_type or self.process_type)(external, self.settings, self.audit.witness)
         self.processes.append(process)
         return process
 
     def outside_of(self, host: Host) -> Outside:
-        """What the next manager that starts beside a broker acts on."""
+        """What the next manager that starts next to a broker acts on."""
         return Outside(
             broker=host.broker,
             source=MemoryLogSource(host.replicas),
@@ -205,11 +205,11 @@ class World:
         )
 
     def running(self, node_id: int) -> tuple[Process, ...]:
-        """The living managers beside a broker."""
+        """The living managers next to a broker."""
         return tuple(p for p in self.processes if p.alive and p.ports.broker.node_id == node_id)
 
     def restart(self, node_id: int = 1) -> Process:
-        """End all managers beside a broker without warning, and start one."""
+        """End all managers next to a broker without warning, and start one."""
         for process in self.running(node_id):
             process.effects.crashed = True
         return self.start(node_id)
@@ -223,7 +223,7 @@ class World:
             replica.delete_old_files()
 
     def settle(self, *, quiet_cycles: int = 3, max_cycles: int = 40) -> None:
-        """Run cycles until so many in a row change nothing. AssertionError if that never comes."""
+        """Run cycles until `quiet_cycles` in a row change nothing, else AssertionError."""
         unchanged_count = 0
         for _ in range(max_cycles):
             before = self.fingerprint()
@@ -244,7 +244,7 @@ class World:
         return self.metadata.partition_state(tip)
 
     def records(self, *states: SegmentState, tip: TopicIdPartition = TIP) -> list[SegmentRecord]:
-        """What the metadata lists, in any state unless told which."""
+        """What the metadata lists, in any state by default."""
         wanted = states or tuple(SegmentState)
         return list(self.metadata.list_remote_log_segments(tip, states=wanted))
 

@@ -1,6 +1,6 @@
 """A supervisor over one tiny child that says what it does in files: `python … DIRECTORY MODE`.
 
-With a further argument it is the child: `obedient` ends when told to, `hanging` ignores SIGTERM and
+With a further argument it is the child: `obedient` ends on SIGTERM, `hanging` ignores SIGTERM and
 never finishes its clean stop. `serving` accepts clients on a socket that the supervisor bound, at
 the port that `DIRECTORY/port` holds, and greets them; `idle` runs and never listens there.
 """

@@ -1,4 +1,4 @@
-"""Three brokers with `rlm run` beside each, and a topic that is trimmed on all of them."""
+"""Three brokers with `rlm run` next to each, and a topic that is trimmed on all of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.services.three_brokers import three_brokers
 def pytest_runtest_makereport(
     item: pytest.Function,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Beside a failure stands what the hosts have logged: it may come once in a hundred runs."""
+    """A failure shows what the hosts have logged: it may come once in a hundred runs."""
     report = yield
     hosts = item.funcargs.get("hosts")
     if report.failed and isinstance(hosts, ThreeHosts):

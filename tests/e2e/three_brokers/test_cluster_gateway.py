@@ -153,7 +153,7 @@ def _assert_refused_soon(endpoint: str) -> None:
 def test_gateway_when_the_cluster_has_no_metadata_topic_then_waits_and_makes_none(
     hosts: ThreeHosts, topic_name: str, tmp_path: Path
 ) -> None:
-    """It may be a wrong cluster: beside no broker, nothing tells."""
+    """It may be a wrong cluster: without a broker next to it, nothing shows that."""
     gateway = ClusterGateway(tmp_path, hosts, metadata_topic=topic_name)
     with gateway.started():
         wait_until(lambda: "topic" in gateway.unready_because(), 30.0, gateway.unready_because)

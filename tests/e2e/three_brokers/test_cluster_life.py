@@ -83,7 +83,7 @@ def test_partition_when_its_broker_lost_its_checkpoints_then_nothing_is_copied_o
 def test_log_when_an_unclean_election_cut_it_off_then_held_until_it_is_resolved(
     hosts: ThreeHosts, topic_name: str
 ) -> None:
-    """Scenarios 7, 8; R5: copying goes on, nothing is trimmed or deleted, until it is accepted."""
+    """Scenarios 7, 8; R5: copies continue, nothing is trimmed or deleted, until it is accepted."""
     _create(hosts.cluster, topic_name)
     ahead, behind = (broker_of(hosts.cluster, node_id) for node_id in _replicas(hosts, topic_name))
     hosts.any_host.rlm("topic", "set", topic_name, "--local-retention-ms", "3600000")
@@ -111,7 +111,7 @@ def test_log_when_an_unclean_election_cut_it_off_then_held_until_it_is_resolved(
         wait_until(
             lambda: _stored_end(metadata, topic_name) > lost_end,
             _DEADLINE_S,
-            "copying goes on in the new history",
+            "copying continues in the new history",
         )
         held = _status(hosts, topic_name)
 

@@ -31,7 +31,7 @@ def test_readers_when_a_broker_goes_and_comes_back_then_read_every_record_once_i
 ) -> None:
     """The readers go on while the broker is away; others start when it is back.
 
-    R15: leaders of the metadata topic go with it, and nobody is told of a shorter log meanwhile.
+    R15: leaders of the metadata topic move with it, and no client sees a shorter log meanwhile.
     """
     gone = broker_of(hosts.cluster, written.leaders()[0])
     with (

@@ -1,4 +1,4 @@
-"""`rlm run` beside each of three brokers, with one store and one metadata topic."""
+"""`rlm run` next to each of three brokers, with one store and one metadata topic."""
 
 from __future__ import annotations
 

@@ -110,13 +110,13 @@ class WrittenTopic:
         )
 
     def tier(self, hosts: ThreeHosts) -> None:
-        """Have it tiered, and the brokers trimmed as far as that goes."""
+        """Have it tiered, and the brokers trimmed as far as possible."""
         newest_rolled = {each: self._newest_rolled_offset(each) for each in self.records}
         hosts.any_host.rlm("topic", "set", self.name, "--local-retention-ms", "1")
         self.wait_trimmed(newest_rolled)
 
     def wait_trimmed(self, wanted: dict[int, int] | None = None) -> None:
-        """Wait until the brokers have let go of all below the newest rolled segments."""
+        """Wait until the brokers have trimmed all below the newest rolled segments."""
         wanted = wanted or {each: self._newest_rolled_offset(each) for each in self.records}
         starts: dict[int, int] = {}
 

@@ -216,7 +216,7 @@ def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(tmp_pat
 
 
 def test_cache_when_the_topic_was_cut_and_grew_again_then_is_rebuilt(tmp_path: Path) -> None:
-    """Scenario 37, R12: of the same id and longer than before; the end of its epoch tells."""
+    """Scenario 37, R12: of the same id and longer than before; the end of its epoch shows it."""
     cluster = KafkaCluster(tmp_path / "kafka")
 
     def opened(process: str) -> TopicBasedRemoteLogMetadataManager:
@@ -269,7 +269,7 @@ def delete_topic(kafka: KafkaCluster, settings: TopicSettings) -> None:
 
 
 def create_topic(kafka: KafkaCluster, settings: TopicSettings) -> None:
-    """Anew, once its deletion is known everywhere."""
+    """Again, once its deletion is known everywhere."""
     topic = KafkaTopic({"bootstrap.servers": kafka.bootstrap_servers}, settings)
     try:
         wait_until(lambda: _is_missing(topic), 30.0, "the end of the old topic")

@@ -72,7 +72,7 @@ def test_topic_when_not_compacted_then_the_config_is_named(
 def test_ends_when_brokers_that_lead_are_killed_then_are_asked_of_those_that_lead_next(
     kafka_of_three: KafkaCluster, topic_settings: TopicSettings
 ) -> None:
-    """R15: an end that nobody told is none."""
+    """R15: an end that no broker returned is none."""
     settings = dataclasses.replace(topic_settings, replication_factor=3)
     topic = KafkaTopic({"bootstrap.servers": kafka_of_three.bootstrap_servers}, settings)
     ensured(topic)

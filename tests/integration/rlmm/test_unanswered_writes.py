@@ -33,7 +33,7 @@ SHAPE = TopicSettings(partition_count=1, replication_factor=1)
 def test_publish_when_the_broker_hangs_then_nothing_is_written_twice_and_all_is_known_afterwards(
     tmp_path: Path,
 ) -> None:
-    """Scenario 119: what the broker has received it may still write when it goes on."""
+    """Scenario 119: what the broker has received it may still write when it continues."""
     first, second = trim(10), trim(20)
     with KafkaCluster(tmp_path / "kafka") as cluster:
         manager = TopicBasedRemoteLogMetadataManager(

@@ -32,7 +32,7 @@ _TIMEOUT_S = 300
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests beside this file more time than others."""
+    """Give the tests next to this file more time than others."""
     for item in items:
         if item.path.is_relative_to(_HERE):
             item.add_marker(pytest.mark.timeout(_TIMEOUT_S))

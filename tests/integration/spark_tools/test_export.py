@@ -160,7 +160,7 @@ def documented_commands(after: str) -> str:
 def test_export_when_it_is_a_first_run_then_no_trace_of_java_and_few_lines(
     twins: TwinTopics, tmp_path: Path
 ) -> None:
-    """As a user starts it: by its path, with no word of Spark, in a directory of its own."""
+    """As a user starts it: by its path, without naming Spark, in a directory of its own."""
     program = str(Path(sys.executable).with_name("rlm-export"))
     options = ("--config", str(twins.host.config_path), "--option", "columns=offset,value")
 

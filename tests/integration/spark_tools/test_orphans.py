@@ -67,7 +67,7 @@ def orphanage(world: RepairWorld, host: BrokerHost) -> Orphanage:
 def test_orphans_when_deleted_then_they_are_gone_and_nothing_else(
     orphanage: Orphanage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Scenario 84 and R22: what is proved dead goes, by way of repair, once somebody says yes."""
+    """Scenario 84 and R22: what is proved dead is deleted by repair, once somebody says yes."""
     kept = orphanage.world.names()
     orphans = {orphanage.plant(base_offset) for base_offset in (0, 7, 99)}
     kept.add(orphanage.plant(100))  # maybe the only copy

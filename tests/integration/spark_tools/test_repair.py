@@ -112,7 +112,7 @@ def test_repair_when_a_later_record_of_the_key_is_out_of_order_then_the_letter_i
 def test_repair_when_a_record_is_as_large_as_a_broker_takes_then_parked_cut_off(
     host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Scenario 79: what cannot be written on would stop the job for ever."""
+    """Scenario 79: what cannot be written on would stop the job permanently."""
     with host.metadata():
         pass
     large = b"\xff" * 1_048_000
@@ -197,7 +197,7 @@ def test_repair_when_the_store_is_out_of_reach_then_letters_wait_as_they_were(
 def test_repair_when_parked_letters_are_mended_then_a_new_checkpoint_brings_them_back(
     host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The way that docs/spark.md tells."""
+    """The way that docs/spark.md describes."""
     with host.metadata() as metadata:
         world.claim(metadata)
         dead_letter = world.store(metadata, FINISHED)

@@ -1,4 +1,4 @@
-"""The data source as a stream that is stopped and goes on from its checkpoint."""
+"""The data source as a stream that is stopped and continues from its checkpoint."""
 
 from __future__ import annotations
 

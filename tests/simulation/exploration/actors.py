@@ -1,6 +1,6 @@
 """Actors: synchronous code that a scheduler suspends in the middle, at the points it names.
 
-Each actor has a thread of its own, and a baton goes to and from the scheduler: at any moment at
+Each actor has a thread of its own, and a baton passes to and from the scheduler: at any moment at
 most one thread runs, so a schedule (who runs next, point by point) decides everything.
 """
 

@@ -37,7 +37,7 @@ class Exploration:
 
     `states` differ from each other, `endings` are those in which all actors have come to their
     ends. `replays` are executions from the start, of which `pruned` met a known state.
-    `interleavings` are the schedules that these stand for.
+    `interleavings` are the schedules that these represent.
     """
 
     states: int = 0
@@ -147,7 +147,7 @@ class Explorer:
         return False
 
     def _following(self, stage: Stage, done: Schedule, state: bytes) -> int | None:
-        """Who goes on; the others are branches. None at an end, which is checked."""
+        """Who continues; the others are branches. None at an end, which is checked."""
         self._found.depth = max(self._found.depth, len(done))
         ready = stage.ready()
         if not ready:

@@ -48,14 +48,14 @@ _SUPERSEDABLE = (
 
 
 class Observations:
-    """One manager's. `actor` is the name of whoever runs now: its threads share its memory."""
+    """One manager's. `actor` is the name of the one that runs now: its threads share its memory."""
 
     def __init__(self) -> None:
         self.actor = ""
         self._digest = blake2b(digest_size=16)
 
     def note(self, what: object) -> None:
-        """Add an answer whose `repr` tells all of it."""
+        """Add an answer whose `repr` shows all of it."""
         self._digest.update(f"{self.actor}:{what!r};".encode())
 
     def note_act(self, act: Act) -> None:

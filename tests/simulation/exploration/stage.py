@@ -69,7 +69,7 @@ class Stage:
     # ------------------------------------------------------------------------ what scopes use
 
     def manager(self, node_id: int) -> SimulatedProcess:
-        """Start a manager beside a broker; it has registered."""
+        """Start a manager next to a broker; it has registered."""
         process = self.world.start(node_id)
         assert isinstance(process, SimulatedProcess)
         process.effects.interrupt = self._interrupt

@@ -73,7 +73,7 @@ class FoldedLog:
 
 
 def world_digest(world: SimulatedWorld, log: FoldedLog) -> bytes:
-    """Equal for two worlds only if nothing tells them apart from now on."""
+    """Equal for two worlds only if nothing distinguishes them from now on."""
     leased_at = [lease.at_offset for lease in world.leases]
     fates = [(fate, sum(at < offset for at in leased_at)) for offset, fate in log.fates()]
     shared = (

@@ -87,7 +87,7 @@ def test_scrub_when_offsets_are_stored_twice_then_tells_it_of_one_claim(
 
     found = scrubbed(world)
 
-    told = f"{TIP}: {second.offsets} is stored beside {wider.offsets} by one claim"
+    told = f"{TIP}: {second.offsets} is stored as well as {wider.offsets} by one claim"
     assert (told in found.problems) is is_told
 
 

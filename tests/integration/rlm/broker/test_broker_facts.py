@@ -62,7 +62,7 @@ def own_broker(kafka: KafkaCluster) -> Iterator[OwnBroker]:
 
 
 def _produce(cluster: KafkaCluster, topic: str, *, first_timestamp_ms: int | None = None) -> None:
-    """Produce `_RECORD_COUNT` records, a millisecond apart if a time is given, else of now."""
+    """Produce `_RECORD_COUNT` records, a millisecond apart if a time is given, else now."""
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"})
     for number in range(_RECORD_COUNT):
         timestamp_ms = 0 if first_timestamp_ms is None else first_timestamp_ms + number

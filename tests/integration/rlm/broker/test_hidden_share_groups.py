@@ -77,12 +77,12 @@ def test_starts_when_the_user_may_describe_the_cluster_then_the_group_is_there(
 def test_starts_when_describe_on_the_cluster_is_taken_away_then_raises_until_it_is_back(
     secured: SecuredBroker,
 ) -> None:
-    """R8: an ACL is in force a moment after it was made."""
+    """R8: an ACL applies a moment after it was made."""
     groups = _groups(secured)
     with secured.with_acls(_NO_CLUSTER, _NO_GROUP):
         wait_until(
             lambda: _raised(groups) is HiddenShareGroupsError,
-            describe=lambda: "the ACL that takes Describe away is in force",
+            describe=lambda: "the ACL that takes Describe away applies",
         )
     wait_until(
         lambda: _raised(groups) is None,

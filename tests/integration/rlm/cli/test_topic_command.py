@@ -153,7 +153,7 @@ def test_uninstall_when_topics_are_tiered_then_all_have_their_retention_back(
 def test_uninstall_when_only_the_store_knows_a_topic_then_is_forced_to_restore_it(
     kafka: KafkaCluster, rlm: Rlm, topic_name: str, tmp_path: Path
 ) -> None:
-    """R9: the metadata topic is lost. Not silently: what is not stored cannot be told."""
+    """R9: the metadata topic is lost. Not silently: what is not stored cannot be known."""
     kafka.create_topic(topic_name, config=LIFTED)
     storage = FilesystemChunkStorage(tmp_path)
     admin = admin_client(kafka.bootstrap_servers)

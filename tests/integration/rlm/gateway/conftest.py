@@ -1,4 +1,4 @@
-"""A host with a store of its own beside the session's broker, and a topic that is tiered there."""
+"""A host with a store of its own next to the session's broker, and a topic that is tiered there."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class CraftedLog:
 
     @property
     def local_start_offset(self) -> int:
-        """Where the broker's log starts when it was trimmed as far as that goes."""
+        """Where the broker's log starts when it was trimmed as far as possible."""
         return self.segments[-2][0]
 
 

@@ -1,4 +1,4 @@
-"""A store whose reads wait until they are let go."""
+"""A store whose reads wait until they are released."""
 
 from __future__ import annotations
 

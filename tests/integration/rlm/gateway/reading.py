@@ -57,7 +57,7 @@ def read_from(
 
 
 def to_the_end(reader: Consumer, partitions: int) -> list[Message]:
-    """What a consumer reads until it stands at the end of so many partitions."""
+    """What a consumer reads until it is at the end of `partitions` partitions."""
     read: list[Message] = []
     ended: set[int] = set()
     deadline = time.monotonic() + _DEADLINE_S

@@ -1,4 +1,4 @@
-"""A reader cannot tell: what a gateway answers for a trimmed topic, and a broker for its twin.
+"""A gateway answers for a trimmed topic what a broker answers for its untrimmed twin.
 
 The twins are the same to the byte (tests.integration.rlm.gateway.twin_topics); one is tiered, the
 other is whole at the broker, which is asked without a gateway.

@@ -1,4 +1,4 @@
-"""DeleteRecords through a gateway, over both tiers, beside a broker that has a whole log."""
+"""DeleteRecords through a gateway, over both tiers, compared with a broker that has a whole log."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _connected(gateway: RunningGateway) -> socket.socket:
 
 
 def _closed_by(gateway: RunningGateway, reason: DisconnectCause, count: int) -> None:
-    """Wait until so many connections have ended for this reason."""
+    """Wait until `count` connections have ended for this reason."""
     wait_until(
         lambda: gateway.counts.closed[reason] >= count, describe=lambda: str(gateway.counts.closed)
     )

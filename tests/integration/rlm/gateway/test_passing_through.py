@@ -76,7 +76,7 @@ def test_share_consumer_when_it_reads_through_a_gateway_then_gets_every_record(
     assert producer.flush(30.0) == 0
     limits = ("--max-messages", str(len(values)), "--timeout-ms", "30000")
     printed = run_tool(_SHARE_CONSUMER, *options, "--topic", topic_name, *limits)
-    # Among them stands what the tool logs.
+    # Among them is what the tool logs.
     assert [line for line in printed.splitlines() if line.endswith("x")] == values
 
 

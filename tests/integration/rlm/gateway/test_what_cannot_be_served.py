@@ -89,7 +89,7 @@ def test_consumer_when_an_object_is_damaged_then_only_its_partition_stands_still
 def test_consumer_when_the_store_fails_now_and_then_then_reads_all_of_it_and_nothing_else(
     kafka: KafkaCluster, host: BrokerHost, topic_name: str
 ) -> None:
-    """Scenario 111: whoever asks again is not led to the broker's part of the log meanwhile."""
+    """Scenario 111: a client that asks again does not get the broker's part meanwhile."""
     topic = _tiered(kafka, host, topic_name, segments=4)
     plan = FaultPlan(fail_share=0.6, flip_share=0.1, seed=111)
     store = FaultyChunkStorage(FilesystemChunkStorage(host.store), plan)

@@ -52,7 +52,7 @@ class TieredTopic:
         return self._found()[number]
 
     def tier(self, host: BrokerHost) -> None:
-        """Have it tiered, and the broker trimmed as far as that goes."""
+        """Have it tiered, and the broker trimmed as far as possible."""
         with host.running() as _:
             host.wait_ready()
             with host.metadata() as metadata:

@@ -126,7 +126,7 @@ def _untrimmed(
 
 
 def publish_policy(metadata: RemoteLogMetadataManager, topic: str, topic_id: UUID) -> None:
-    """Have a topic tiered: what is stored is trimmed at once, and kept for ever."""
+    """Have a topic tiered: what is stored is trimmed at once, and never expires."""
     policy = TopicPolicy(
         topic=topic,
         topic_id=topic_id,

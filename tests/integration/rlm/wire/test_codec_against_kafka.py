@@ -1,4 +1,4 @@
-"""Our bytes and our values, beside those of Kafka's own Java classes."""
+"""Our bytes and our values, compared with those of Kafka's own Java classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every row of our tables, beside the message schemas that Kafka's own client is made from."""
+"""Every row of our tables, compared with the message schemas of Kafka's own client."""
 
 from __future__ import annotations
 

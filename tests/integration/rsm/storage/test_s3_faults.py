@@ -65,7 +65,7 @@ def test_creation_when_the_store_is_busy_then_it_is_repeated(
 def test_read_when_the_store_is_busy_for_long_then_so_many_attempts_and_one_clear_error(
     storage: S3ChunkStorage, proxy: FaultyProxy, name: str
 ) -> None:
-    """Scenario 94: a bounded number of requests, whoever asks on top."""
+    """Scenario 94: a bounded number of requests, however many ask on top."""
     proxy.expect(*[Fault(method="GET", status=503, code="SlowDown")] * 9)
 
     with pytest.raises(RetriableError, match="asks for fewer requests"):

@@ -1,4 +1,4 @@
-"""A broker with listeners of every kind, a host beside it, and a topic that is tiered there."""
+"""A broker with listeners of every kind, a host next to it, and a topic that is tiered there."""
 
 from __future__ import annotations
 

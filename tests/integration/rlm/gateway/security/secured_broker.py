@@ -1,4 +1,4 @@
-"""A broker with a listener for every way to be reached, and what clients of each are told.
+"""A broker with a listener for every way to be reached, and what clients of each must know.
 
 Listener         protocol         who the client is
 PLAINTEXT        plain text       ANONYMOUS, who may do everything
@@ -64,7 +64,7 @@ class SecuredBroker:
 
     @contextmanager
     def with_acls(self, *bindings: AclBinding) -> Iterator[None]:
-        """Until the block ends these are in force."""
+        """Until the block ends these apply."""
         admin = admin_client(self.cluster.bootstrap_servers)
         for made in admin.create_acls(list(bindings)).values():
             made.result(30.0)

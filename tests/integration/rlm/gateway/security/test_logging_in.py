@@ -1,4 +1,4 @@
-"""SASL passes through a gateway to the broker, which goes on telling who may do what."""
+"""SASL passes through a gateway to the broker, which still decides who may do what."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def test_gateway_when_a_handshake_is_left_half_way_then_it_ends_in_time(
 def test_gateway_when_one_address_begins_handshakes_without_end_then_they_count_as_its_own(
     secured: SecuredBroker, secured_host: BrokerHost, shown: Certificate
 ) -> None:
-    """Who never says a word must not keep others out; and leaves its place when it is given up."""
+    """A silent client must not keep others out, and frees its slot when it is given up."""
     limits = ServerLimits(connection_count_of_address=3, handshake_timeout_ms=_HANDSHAKE_TIMEOUT_MS)
     tls = _tls(secured, shown)
     with running_gateway(secured_host, tls=tls, server_limits=limits) as gateway:
@@ -212,7 +212,7 @@ def test_gateway_when_the_broker_shows_another_name_then_no_client_is_connected(
 def test_client_when_it_asks_for_a_brokers_name_then_it_is_led_to_that_broker(
     secured: SecuredBroker, secured_host: BrokerHost
 ) -> None:
-    """One address for a whole cluster, told apart by server names."""
+    """One address for a whole cluster, distinguished by server names."""
     alternative = "DNS:*.kafka.test"
     shown = secured.authority.issue("named", subject_alternative=alternative)
     tls, names = _tls(secured, shown), ServerNames("b{node}.kafka.test")
