@@ -54,7 +54,7 @@ PARTITION_COUNT = 50
 
 
 class Unanswered:
-    """A manager over a topic that does not answer as told."""
+    """A manager over a topic that does not answer as asked."""
 
     def __init__(self, *fates: Fate, partition_count: int = 1) -> None:
         clock = ManualClock()
@@ -176,7 +176,7 @@ def test_purge_when_a_tombstone_has_no_answer_then_is_written_again_after_a_barr
 
 
 def test_settle_when_another_write_is_lost_meanwhile_then_is_not_known() -> None:
-    """That one may come in behind the barrier."""
+    """That one may arrive after the barrier."""
     topic = LossyTopic(MemoryLog(ManualClock()))
     record = encode(claim())
     pending, may_end = Event(), Event()

@@ -170,7 +170,7 @@ def test_locate_when_in_a_recorded_gap_then_told_where_to_look_next(
 
 
 def test_locate_when_gaps_touch_then_told_where_the_last_of_them_ends(world: RemoteWorld) -> None:
-    """R6: what the policy gave up, and beside it what somebody else took."""
+    """R6: what the policy gave up, and in addition what somebody else took."""
     world.claim()
     world.store(segment_of(0))
     world.record_gap(100, 130, 200)

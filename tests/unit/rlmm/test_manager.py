@@ -35,7 +35,7 @@ class SilentTopic(MemoryTopic):
 
 
 class FailingTombstones(MemoryTopic):
-    """Refuses tombstones after so many."""
+    """Refuses tombstones after a number of them."""
 
     left_count = 0
 

@@ -89,7 +89,7 @@ def test_newer_record_when_removed_or_replaced_then_concerns_nothing(
 
 
 def test_unreadable_record_when_read_then_is_counted_and_holds_nothing() -> None:
-    """R22: a cache tells its next reader that it was not folded from all of the topic."""
+    """R22: a cache shows its next reader that it was not folded from all of the topic."""
     log = log_of(registration(1))
     log.append(0, policy_key(ORDERS.topic_id), b"garbage")
     log.append(0, b"\x7f", b"garbage, too")
@@ -213,7 +213,7 @@ def test_segment_when_somebody_else_steps_on_then_nothing_of_the_old_writer_stay
 
 @pytest.mark.parametrize("field_path", POLICY_PLACES, ids=".".join)
 def test_policy_when_changed_then_keeps_what_a_newer_version_wrote(field_path: Place) -> None:
-    """R14: also what stands in the cache."""
+    """R14: also what is in the cache."""
     log = MemoryLog(ManualClock())
     log.append(0, *with_newer_fields(POLICY, field_path))
     found = folded(log).topic_policy(ORDERS.topic_id)

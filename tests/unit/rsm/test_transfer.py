@@ -21,7 +21,7 @@ from tests.twins.clock import FakeClock
 
 
 class LyingStorage(MemoryChunkStorage):
-    """Tells of a chunk, or gives back from it, something else than was stored."""
+    """Reports or returns something else than was stored."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class ConfirmingStorage(LyingStorage):
         return replace(super().capabilities, confirmed_creation=True)
 
     def info(self, name: str) -> ChunkInfo:
-        raise AssertionError("to ask again would tell no more")
+        raise AssertionError("another request would return no more")
 
 
 def put(storage: MemoryChunkStorage, *, read_back: bool = False) -> None:
@@ -107,7 +107,7 @@ def test_put_when_attempt_is_over_then_no_piece_more_is_taken() -> None:
 
 
 class PartsStorage(MemoryChunkStorage):
-    """Notes the parts that each creation was told to keep to."""
+    """Notes the parts that each creation was given."""
 
     def __init__(self) -> None:
         super().__init__(wall_ms=lambda: 0)

@@ -9,7 +9,7 @@ from spark_tools.files import Files
 
 
 class KilledError(Exception):
-    """Stands for a kill -9."""
+    """Represents a kill -9."""
 
 
 class LocalFiles(Files):

@@ -11,7 +11,7 @@ LIBRDKAFKAS = {
     "ssl.ca.location": "/ca.pem",
     "sasl.mechanism": "SCRAM-SHA-512",
     "sasl.username": "repair",
-    "sasl.password": 'pa"ss\\word',
+    "sasl.password": 'pa"ss\\key',
 }
 JAVAS = {
     "kafka.bootstrap.servers": "broker:9092",
@@ -20,7 +20,7 @@ JAVAS = {
     "kafka.ssl.truststore.location": "/ca.pem",
     "kafka.sasl.mechanism": "SCRAM-SHA-512",
     "kafka.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule "
-    'required username="repair" password="pa\\"ss\\\\word";',
+    'required username="repair" password="pa\\"ss\\\\key";',
 }
 
 

@@ -73,7 +73,7 @@ def test_proof_when_all_of_the_partition_goes_then_dead() -> None:
 
 
 def test_proof_when_its_segment_is_known_then_only_a_deleted_one_is_dead() -> None:
-    """R22 and scenario 108: told of since it was seen."""
+    """R22 and scenario 108: recorded since it was seen."""
     stored = record(1, 0, 100)
     for state in (STARTED, FINISHED, DELETE_STARTED):
         assert state.name in why(5, stored, record(9, 5, 50, state))

@@ -14,7 +14,7 @@ from spark_tools.snapshot import wait_while_reading
 
 
 class ReadingManager:
-    """Has so many events left at the end of each time that is waited; ready where None is left.
+    """Has a number of events left at the end of each wait; ready where None is left.
 
     What is written meanwhile arrives all the time.
     """

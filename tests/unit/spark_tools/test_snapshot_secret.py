@@ -81,5 +81,5 @@ def test_snapshot_when_the_topic_holds_secrets_then_no_answer_and_no_log_line_ha
     assert len(snapshot.partition(build.ORDERS).segments) == 1
     assert snapshot.unread_records()
     for secret in _SECRETS:
-        assert secret.key[:9] not in pickle.dumps(answers)  # what goes to Spark's workers
+        assert secret.key[:9] not in pickle.dumps(answers)  # what Spark's workers get
         assert [form for form in _forms(secret) if form in shown] == []

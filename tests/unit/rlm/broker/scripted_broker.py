@@ -53,7 +53,7 @@ def metadata(
 
 
 class ScriptedBroker:
-    """Stands for a connection; `asked` are (API name, request) in order."""
+    """A scripted connection; `asked` are (API name, request) in order."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -78,7 +78,7 @@ class ScriptedBroker:
 
 
 class ScriptedDialler:
-    """Connects to brokers by port; whoever is not there cannot be reached."""
+    """Connects to brokers by port; an unknown port cannot be reached."""
 
     def __init__(self, brokers: Mapping[int, ScriptedBroker]) -> None:
         self.brokers = dict(brokers)

@@ -25,7 +25,7 @@ TIPS = [replace(FIRST, partition=number) for number in range(6)]
 
 
 class Line:
-    """A connection that one question at a time holds, until it is let go on."""
+    """A connection that blocks one request at a time, until it is released."""
 
     def __init__(self) -> None:
         self.asked: list[dict[TopicIdPartition, int]] = []
@@ -55,7 +55,7 @@ def offsets(tip: TopicIdPartition, epoch: int) -> PartitionOffsets:
 
 
 class Noticed(Mapping[TopicIdPartition, int]):
-    """Tells when it is looked at, which happens as its asker joins a question."""
+    """Reports each read, which happens as its asker joins a question."""
 
     def __init__(self, epochs: Epochs) -> None:
         self._epochs = epochs
@@ -73,7 +73,7 @@ class Noticed(Mapping[TopicIdPartition, int]):
 
 
 def ask_at_once(line: Line, *asked: Epochs) -> list[Future[Offsets]]:
-    """The first is under way when the others come; all of them wait before it is let go on."""
+    """The first is under way when the others come; all of them wait before it is released."""
     shared = SharedOffsets(line.put)
     with ThreadPoolExecutor(len(asked)) as pool:
         futures = [pool.submit(shared.of, asked[0])]
@@ -96,7 +96,7 @@ def test_offsets_when_asked_during_a_question_then_all_share_the_next() -> None:
 
 
 def test_offsets_when_the_same_is_asked_during_a_question_then_asked_anew() -> None:
-    """R21: who asks after the last byte must not be told what was true before it."""
+    """R21: who asks after the last byte must not get what was true before it."""
     line = Line()
 
     ask_at_once(line, {FIRST: 1}, {FIRST: 1})

@@ -1,4 +1,4 @@
-"""Managers that say what they are told to, and a metadata topic that they are registered in."""
+"""Managers with scripted answers, and a metadata topic that they are registered in."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TIP = TopicIdPartition(topic_id=TOPIC_ID, topic="orders", partition=0)
 
 
 class StatedView:
-    """A manager that says what it is told to say."""
+    """A manager with scripted answers."""
 
     def __init__(self) -> None:
         self.reports: tuple[PartitionReport, ...] = ()

@@ -33,7 +33,7 @@ BASE_MS = 1_700_000_000_000
 
 
 class CutTopic(MemoryTopic):
-    """The metadata topic over a connection that can be cut, for ever or for some questions."""
+    """The metadata topic over a connection that can be cut, permanently or for some requests."""
 
     def __init__(self, log: MemoryLog) -> None:
         super().__init__(log)
@@ -48,7 +48,7 @@ class CutTopic(MemoryTopic):
 
 
 class GatewayWorld:
-    """One gateway beside one broker; TIP is tiered, nothing else is."""
+    """One gateway next to one broker; TIP is tiered, nothing else is."""
 
     def __init__(self, topology: GatewayTopology | None = None) -> None:
         self.topology = topology or GatewayTopology(live={1: OWN, 2: OTHER})

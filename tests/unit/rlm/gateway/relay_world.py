@@ -44,7 +44,7 @@ class Side:
         self.writer.write(data)
 
     async def receive(self, count: int) -> bytes:
-        """So many bytes."""
+        """This number of bytes."""
         async with asyncio.timeout(_DEADLINE_S):
             return await self.reader.readexactly(count)
 

@@ -1,6 +1,6 @@
 """A cluster in memory for the end-to-end check: brokers, gateways that lead clients, managers.
 
-Managers do their work when they are woken. What goes wrong is said per broker or gateway.
+Managers do their work when they are woken. Failures are set per broker or gateway.
 """
 
 from __future__ import annotations

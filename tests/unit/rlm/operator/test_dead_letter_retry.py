@@ -33,7 +33,7 @@ def buried_world() -> tuple[World, DeadLetterRetry]:
 
 
 def test_letter_when_retried_then_objects_go_and_the_deletion_has_finished() -> None:
-    """Scenario 73: whoever finishes it, the metadata says so to all."""
+    """Scenario 73: any process finishes it, and the metadata shows it to all."""
     world, retry = buried_world()
     (record,) = world.records(SegmentState.DELETE_SEGMENT_STARTED)
 

@@ -1,4 +1,4 @@
-"""What is paused of a topic, by whoever leads."""
+"""What is paused of a topic, by its leader."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_deletions_when_paused_then_nothing_expires_and_the_reason_is_seen() -> 
 
 
 def test_pause_when_the_leader_changes_then_holds_for_the_next_one() -> None:
-    """R13: all processes agree, whoever leads."""
+    """R13: all processes agree, whichever leads."""
     world = World(brokers=2)
     world.segments(2)
     world.start(1)

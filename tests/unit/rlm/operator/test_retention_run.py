@@ -12,7 +12,7 @@ from tests.twins.clock import FakeClock
 
 
 class Managers:
-    """Each look lets ten offsets go, up to `end`; `held` is told all the while."""
+    """Each look expires ten offsets, up to `end`; `held` is reported meanwhile."""
 
     def __init__(self, *, end: int, blocked: str | None = None) -> None:
         self.start = 0

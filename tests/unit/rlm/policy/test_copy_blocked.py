@@ -56,7 +56,7 @@ def test_copies_when_held_then_the_reason_is_told(
     "view", [Given(newer=NEWER).view(), replace(Given().view(), state=DELETED)]
 )
 def test_candidates_when_copies_are_forbidden_then_none(view: PartitionView) -> None:
-    """A record that is not understood may forbid them; a partition that goes needs none."""
+    """A record that is not understood may forbid them; a partition that is removed needs none."""
     assert copy_candidates(view) == ()
 
 

@@ -44,7 +44,7 @@ def test_candidates_when_lags_are_set_then_those_over_either_one(
 
 
 def test_candidates_when_lag_is_that_of_local_retention_then_in_time_for_it() -> None:
-    """Scenario 26: what local retention would let go is copied, nothing younger."""
+    """Scenario 26: what local retention would delete is copied, nothing younger."""
     assert copied(-1, -1, local_retention_ms=4 * HOUR_MS, local_retention_bytes=-1) == 7
     assert copied(-1, -1, local_retention_ms=-1, local_retention_bytes=2_500) == 8
 

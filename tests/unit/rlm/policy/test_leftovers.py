@@ -102,7 +102,7 @@ def test_deletions_when_started_then_carried_on_unless_a_repair_job_has_them() -
 
 
 def test_disabling_when_all_is_local_again_then_finished_segments_go() -> None:
-    """What is below the log start goes with that."""
+    """What is below the log start is deleted with it."""
     given = Given(
         segments=(*STORED, *OTHERS), policy=DELETING_REMOTE, log_start=300, local_start=300
     )
@@ -194,7 +194,7 @@ def test_below_log_start_when_cut_off_and_done_with_then_goes_before_the_grace_e
 
 
 def out_of_lineage(*others: SegmentRecord, log: Lineage = LOG, changed_ms: int = 1) -> list[int]:
-    """The starts of what goes, where epoch 1's [200, 300) is not of the log, nor what is begun."""
+    """The starts of deleted segments; epoch 1's [200, 300) and what is begun are not of the log."""
     cut = remote(200, 300, epochs=OLD, changed_ms=changed_ms)
     started = remote(300, 400, epochs=OLD, state=DELETE_STARTED, changed_ms=changed_ms)
     given = Given(

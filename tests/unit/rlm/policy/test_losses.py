@@ -44,7 +44,7 @@ def reason(view: PartitionView) -> str:
 
 
 def test_log_when_an_unclean_election_cut_off_what_is_stored_then_diverged_however_long() -> None:
-    """R5; scenario 7: also when the log has grown beyond that end again; copying goes on."""
+    """R5; scenario 7: also when the log has grown beyond that end again; copies continue."""
     view = AFTER.view()
     assert view.diverged
     assert reason(view) == "diverged"

@@ -244,7 +244,7 @@ def test_deletion_when_the_other_one_was_cut_off_by_an_election_then_nothing_goe
 
 
 def test_deletion_when_wholly_below_the_log_start_then_planned_once() -> None:
-    """It goes with the log start, whatever its objects are."""
+    """It is deleted with the log start, whatever its objects are."""
     given = Given(segments=STORED, log_start=300, local_start=300)
 
     planned = plan(view_of(LOST, given=given))

@@ -245,7 +245,7 @@ EXPIRED = replace(AGEING, policy=policy(retention_ms=HOUR_MS // 2))
 def test_expiry_when_much_is_over_then_a_share_of_the_segments_goes_in_one_cycle(
     percent: int, expected: int
 ) -> None:
-    """Ten segments are too old; one at least goes, or it would never end."""
+    """Ten segments are too old; one at least expires, or it would never end."""
     given = replace(EXPIRED, limits=PolicyLimits(expiry_max_percent=percent))
     assert _cut(given) == expected
 

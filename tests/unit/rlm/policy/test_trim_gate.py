@@ -49,7 +49,7 @@ def test_trim_when_a_hole_is_in_the_store_then_stops_before_it() -> None:
 
 
 def test_trim_when_first_segment_is_not_stored_then_nothing() -> None:
-    """Scenario 105, D11: what finished behind a hole frees nothing."""
+    """Scenario 105, D11: what finished after a hole frees nothing."""
     given = Given(segments=tuple(remote(s, s + 100) for s in range(100, 1000, 100)))
     assert (_offset(given), _reason(given)) == (None, "not_stored")
 

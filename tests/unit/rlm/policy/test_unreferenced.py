@@ -1,4 +1,4 @@
-"""What an unclean election cut off from the log goes after the grace, and nothing else does."""
+"""What an unclean election cut off from the log is deleted after the grace, and nothing else is."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_scan_when_compaction_left_a_gap_at_segments_end_then_next_segments_batc
 
 
 def test_scan_when_gap_is_at_the_end_of_all_then_goes_on_behind_it(world: RemoteWorld) -> None:
-    """Scenario 56: the local tier is read from the gap's end, not for ever from its start."""
+    """Scenario 56: the local tier is read from the gap's end, not always from its start."""
     world.claim()
     world.store(segment_of(0), end_offset=150)
     scan = world.reader().scan(TIP, 0)

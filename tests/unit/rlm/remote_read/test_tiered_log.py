@@ -26,7 +26,7 @@ BASE_MS = 1_700_000_000_000
 
 
 class MemoryLocalLog:
-    """The broker's log [start, end), one record per offset; trims itself when told to."""
+    """The broker's log [start, end), one record per offset; trims itself on request."""
 
     def __init__(self, start_offset: int, end_offset: int) -> None:
         self.start = start_offset
@@ -248,7 +248,7 @@ def test_read_when_old_message_formats_then_their_records(world: RemoteWorld) ->
 def test_read_when_stored_object_is_gone_then_error_though_broker_has_the_rest(
     world: RemoteWorld,
 ) -> None:
-    """Scenario 63: the loss of an object shows, also while local data hides the range behind it."""
+    """Scenario 63: the loss of an object shows, also while local data hides the range after it."""
     world.claim()
     gone = world.store(segment_of(0))
     world.objects.delete(gone.objects[0].key)
@@ -338,7 +338,7 @@ def test_read_when_a_gap_ends_where_the_broker_begins_then_goes_on_there(
 def test_read_when_the_broker_still_has_what_a_gap_was_recorded_for_then_reads_it(
     world: RemoteWorld,
 ) -> None:
-    """A gap is on record before it is made: whoever stops in between has lost nothing yet."""
+    """A gap is on record before it is made: a stop in between has lost nothing yet."""
     world.claim()
     world.store(segment_of(0))
     world.record_gap(100, 150)

@@ -192,7 +192,7 @@ def test_secret_when_rotated_then_the_old_one_is_valid_for_ten_minutes(
     clock = manager.cluster.clock
     manager.set_secret(2, previous=1)
     clock.now_ms += PREVIOUS_VALID_MS - 1
-    manager.cluster.register(7, "here:1")  # the brokers' time goes on with the topic
+    manager.cluster.register(7, "here:1")  # the brokers' time advances with the topic
     ask(manager.app, "GET", _PATH, _headers(manager))
     during = list(manager.refusals)
     clock.now_ms += 1

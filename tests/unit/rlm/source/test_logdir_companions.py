@@ -270,7 +270,7 @@ def test_transactions_when_index_is_empty_then_present(
 def test_snapshot_when_none_is_whole_then_recorded_as_absent(
     directory: Path, source: LogDirSource, clock: ManualClock, content: bytes | None
 ) -> None:
-    """Scenario 16, R21: behind an older segment nobody is writing one any more."""
+    """Scenario 16, R21: after an older segment nobody writes one any more."""
     path = segment_file(directory, 400, "snapshot")
     path.unlink()
     if content is not None:

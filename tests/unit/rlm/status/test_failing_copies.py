@@ -1,4 +1,4 @@
-"""Copies that hang, and segments that cannot be copied: what is seen of them, and what goes on."""
+"""Copies that hang, and segments that cannot be copied: what status shows, and what continues."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_copy_when_the_store_hangs_then_written_off_at_its_deadline_and_copied_a
 
 
 def test_copy_when_a_segment_is_corrupt_then_that_partition_stops_and_says_so() -> None:
-    """A bad CRC in the middle: nothing of it or behind it is stored or trimmed; others go on."""
+    """A bad CRC in the middle: nothing of it or after it is stored or trimmed; others continue."""
     world = World(partitions=2)
     other = world.tips[1]
     for tip in world.tips:

@@ -1,4 +1,4 @@
-"""What a dry run of retention tells."""
+"""What a dry run of retention reports."""
 
 from __future__ import annotations
 

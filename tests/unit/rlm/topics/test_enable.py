@@ -72,7 +72,7 @@ def test_enable_when_killed_before_an_effect_then_a_rerun_finishes_with_true_ori
 def test_enable_when_killed_after_an_effect_then_the_manager_finishes_what_was_started(
     crash_after: int,
 ) -> None:
-    """R9: an ENABLING left behind by a command is finished without it."""
+    """R9: an ENABLING left by a command is finished without it."""
     world = World()
     world.effects.crash_after = crash_after
     with pytest.raises(CrashError):
@@ -149,7 +149,7 @@ def test_enable_when_active_and_nothing_changes_then_writes_nothing() -> None:
 
 
 def test_enable_when_active_but_retention_was_changed_then_lifts_it_again() -> None:
-    """R9: ACTIVE never stands over a broker that deletes by itself; the originals stay."""
+    """R9: no topic is ACTIVE on a broker that deletes by itself; the originals stay."""
     world = World()
     process = world.process()
     enable(process)

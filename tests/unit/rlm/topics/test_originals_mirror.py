@@ -103,7 +103,7 @@ def test_step_when_originals_are_others_then_the_newest_hold() -> None:
 
 
 def test_step_when_the_metadata_is_lost_then_what_is_kept_stays() -> None:
-    """A policy that is not there is no word that the topic is not tiered."""
+    """A missing policy does not mean that the topic is not tiered."""
     world = MirroredWorld()
     world.mirror().step()
     world.lose_metadata()
@@ -144,7 +144,7 @@ def test_step_when_the_store_fails_then_tries_again() -> None:
 
 
 def test_enable_when_the_policy_was_lost_then_recalls_what_the_store_keeps() -> None:
-    """The -1 that is in force is ours: what was before is what has to come back."""
+    """The -1 that applies is ours: what was before is what has to come back."""
     world = MirroredWorld()
     world.mirror().step()
     world.lose_metadata()

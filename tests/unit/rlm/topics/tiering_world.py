@@ -1,7 +1,7 @@
 """A cluster of brokers that hear of changes late, and a metadata topic, all in memory.
 
-Every effect goes by `World.effect`, which writes it down, and can be told to crash before or after
-the n-th one: what a killed process leaves behind.
+Every effect uses `World.effect`, which writes it down, and can be set to crash before or after
+the n-th one: what a killed process leaves.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class MemoryTopicAdmin(TopicAdmin):
 
 @dataclass
 class StatedLags:
-    """Managers that say what they are told to say."""
+    """Managers with scripted answers."""
 
     stated: dict[TopicIdPartition, Lag] = field(default_factory=dict)
     asked_of: list[TopicPolicy] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Our bytes and our values, beside those of an independent implementation of the protocol."""
+"""Our bytes and our values, compared with those of an independent implementation."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def _counting(calls: list[int]) -> Periodic:
 
 
 class Steps:
-    """Steps that raise what they are told to, and the levels that they were logged with."""
+    """Steps with scripted errors, and the levels that they were logged with."""
 
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
         self.error: Exception | None = None

@@ -103,7 +103,7 @@ def test_store_when_found_damaged_while_running_then_the_next_start_begins_anew(
 
 
 def test_store_when_a_read_finds_damage_then_fails_until_it_is_started_anew(tmp_path: Path) -> None:
-    """Whoever answers from it is told before anybody can read that it is empty."""
+    """Every answering process is notified before anybody can read that it is empty."""
     store = RocksDbStore(with_a_damaged_block(tmp_path / "cache"))
     with pytest.raises(CorruptError):
         store.get(*ROW)
@@ -208,7 +208,7 @@ def put(store: RocksDbStore, key: bytes, value: bytes) -> None:
 def test_store_when_the_disk_refuses_then_can_be_written_again_once_opened_anew(
     tmp_path: Path,
 ) -> None:
-    """RocksDB goes on refusing when there is space again; nothing written before is lost."""
+    """RocksDB still refuses when there is space again; nothing written before is lost."""
     store = RocksDbStore(written(tmp_path / "cache"))
     with no_file_larger_than(1 << 16), pytest.raises(RetriableError):
         put(store, b"large", bytes(1 << 20))
@@ -296,7 +296,7 @@ def unmerged_files(store: RocksDbStore) -> int:
 
 
 def store_of_unmerged_files(directory: Path) -> RocksDbStore:
-    """A store that was told that much is written, and has more files than it leaves otherwise."""
+    """A store that expects many writes, and has more files than it leaves otherwise."""
     store = RocksDbStore(directory)
     store.expect(much_is_written=True)
     for number in range(6):
@@ -319,7 +319,7 @@ def test_store_when_much_was_written_then_its_files_are_merged_after_that(tmp_pa
 def test_store_when_it_ended_while_much_was_written_then_merges_once_opened_again(
     tmp_path: Path,
 ) -> None:
-    """What it was told is not kept in the directory: a process that died left no setting behind."""
+    """The notice is not kept in the directory: a process that died left no setting."""
     store_of_unmerged_files(tmp_path / "cache").close()
 
     store = RocksDbStore(tmp_path / "cache")

@@ -39,7 +39,7 @@ def test_copy_when_the_cache_is_in_use_then_whole_as_of_one_moment(tmp_path: Pat
         copy_cache(tmp_path / "cache", target, tmp_path / "scratch")
 
         for number in range(3, 6):
-            put(store, number)  # it goes on, and is not in the copy
+            put(store, number)  # it continues, and is not in the copy
         assert len(rows(store, Table.SEGMENTS)) == 6
     for table in Table:
         assert rows(target, table) == [

@@ -1,6 +1,6 @@
 """Compaction where unclean elections cut logs off: nothing that was met or superseded comes back.
 
-Told by seeds, not drawn: what is looked for takes a certain order of many events.
+Made from seeds, not drawn: what is looked for takes a certain order of many events.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Story:
 
     def __init__(self, random: Random) -> None:
         self._random = random
-        # Each epoch goes on with the log of some earlier one, from an offset on.
+        # Each epoch continues with the log of some earlier one, from an offset on.
         self._origins = [random.randint(0, epoch) for epoch in range(_LAST_EPOCH)]
         self._begins = [random.randint(1, 5) for _ in range(_LAST_EPOCH)]
         self._epoch = 0

@@ -20,7 +20,7 @@ from tests.metadata_worlds import SEGMENTS, World, worlds
 
 
 def prefix(log: MemoryLog, length: int) -> MemoryLog:
-    """The same log as it was when it held so many records."""
+    """The same log as it was when it had this number of records."""
     clock = ManualClock()
     shorter = MemoryLog(clock)
     for record in log.records(0)[:length]:

@@ -241,7 +241,7 @@ def test_pause_when_tombstoned_then_nothing_is_paused() -> None:
 
 @pytest.mark.parametrize("event", [trim(50), log_start(50), gaps(gap(10, 20))])
 def test_record_when_its_key_is_tombstoned_then_what_it_said_holds(event: Event) -> None:
-    """A key goes when another record says as much, or when compaction comes to it."""
+    """A key is removed when another record says as much, or when compaction comes to it."""
     log = log_of(claim(), event)
 
     assert folded(log).partition_state(ORDERS) == folded(without(log, event)).partition_state(

@@ -77,7 +77,7 @@ def test_copy_when_the_partition_is_to_be_deleted_then_none_begins() -> None:
 
 
 def test_segments_when_the_partition_is_to_be_deleted_then_end_and_are_deleted() -> None:
-    """Scenario 76: what was begun before goes its way."""
+    """Scenario 76: what was begun before continues."""
     log = log_of(
         claim(),
         step(SEGMENT, STARTED),
@@ -113,7 +113,7 @@ def test_claims_when_the_partition_is_deleted_then_may_be_removed() -> None:
 
 
 def test_deletion_of_a_partition_when_tombstoned_then_holds() -> None:
-    """R11: by it late copies are refused, for ever."""
+    """R11: by it late copies stay refused."""
     marked = partition_delete(MARKED)
     log = log_of(marked)
     log.append(0, encode(marked).key, None)
@@ -161,7 +161,7 @@ def test_lease_when_tombstoned_then_is_gone() -> None:
 
 
 def test_anomaly_when_reported_again_then_the_last_record_holds() -> None:
-    """One record for each segment, object and kind, whoever writes it."""
+    """One record for each segment, object and kind, by any writer."""
     first, again = anomaly(1, attempts=3), anomaly(1, attempts=1, last_ms=9_000)
     other = anomaly(1, key="orders/7.meta")
 

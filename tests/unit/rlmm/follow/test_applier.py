@@ -1,4 +1,4 @@
-"""Records that nobody should have written: each is dropped and told of, and the rest goes on."""
+"""Records that nobody should have written: each is dropped and reported, and the rest continues."""
 
 from __future__ import annotations
 

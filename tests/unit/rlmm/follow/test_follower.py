@@ -219,7 +219,7 @@ def test_follower_when_much_is_missing_at_first_then_the_cache_knows_until_it_is
 
 
 def test_follower_when_the_cache_fails_meanwhile_then_it_is_told_again() -> None:
-    """A store that was opened again has forgotten what it was told."""
+    """A store that was opened again has forgotten its notices."""
     world = World()
     world.write(*[registration() for _ in range(3)])
     world.step()

@@ -38,7 +38,7 @@ def test_follower_when_nothing_is_hosted_then_follows_the_cluster_partition_only
 
 
 def test_partition_when_hosted_later_then_answers_once_caught_up() -> None:
-    """Scenario 35: up to the end as of the assignment; the rest of the process goes on."""
+    """Scenario 35: up to the end as of the assignment; the rest of the process continues."""
     world = new_world()
     write(world, *(stored(ONE, number) for number in range(1, 9)))
     world.step(3)
@@ -208,7 +208,7 @@ def test_dropped_partition_when_its_drop_fails_then_does_not_answer_and_is_dropp
 
 
 def test_numbers_when_a_partition_is_followed_again_then_differ() -> None:
-    """So an answer that was found across a drop can be told from a whole one."""
+    """So an answer that was found across a drop can be distinguished from a whole one."""
     world = new_world()
     world.assignment.add([ONE])
     world.step(2)

@@ -193,7 +193,7 @@ def test_topic_when_unreachable_for_a_while_then_is_read_on() -> None:
 
 
 def _delete_and_forget(world: World) -> None:
-    """Delete the segment, and let so much time pass that the topic has nothing left of it."""
+    """Delete the segment, and let enough time pass that the topic has nothing left of it."""
     world.clock.now_ms += 1_000
     deletion = step(SEGMENT, DELETE_STARTED, by=OWNER, expected_state=FINISHED)
     world.write(deletion, step(SEGMENT, DELETE_FINISHED))
@@ -208,7 +208,7 @@ def _delete_and_forget(world: World) -> None:
 def test_topic_when_cut_and_written_anew_under_the_follower_then_is_read_from_its_beginning() -> (
     None
 ):
-    """Scenario 37, R12: as long as before, but other records; the epoch's end tells."""
+    """Scenario 37, R12: as long as before, but other records; the epoch's end shows it."""
     world = following()
     world.log.cut(0, 0)
     other = segment_metadata(2)

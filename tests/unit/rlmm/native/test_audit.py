@@ -116,7 +116,7 @@ def of_segment(
         "deleted from the front",
         "a copy given up",
         "a partition deleted",
-        "a deletion told twice",
+        "a deletion recorded twice",
     ],
 )
 def test_records_when_all_is_in_order_then_nothing_is_found(

@@ -86,7 +86,7 @@ def test_native_partition_delete_when_read_then_says_what_was_written() -> None:
     ],
 )
 def test_native_record_when_of_a_newer_kafka_then_is_unsupported(value: bytes) -> None:
-    """Scenario 102: what only a newer version writes is told apart from what is broken."""
+    """Scenario 102: what only a newer version writes is distinguished from what is broken."""
     with pytest.raises(UnsupportedError):
         decode_native(value)
 

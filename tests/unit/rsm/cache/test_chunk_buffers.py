@@ -25,7 +25,7 @@ def address_of(buffer: memoryview) -> int:
 
 
 def fill(buffer: memoryview) -> memoryview:
-    """Have memory behind all of it."""
+    """Have memory for all of it."""
     buffer[:: mmap.PAGESIZE] = bytes(-(-len(buffer) // mmap.PAGESIZE))
     return buffer
 

@@ -68,7 +68,7 @@ def test_read_when_one_of_several_fails_then_the_others_are_not_kept_in_use() ->
 
 
 def test_read_when_one_waiter_gives_up_then_the_read_goes_on_for_the_others() -> None:
-    """Scenario 59: a client that goes away takes nothing from others."""
+    """Scenario 59: a client that leaves takes nothing from others."""
     world = World()
     leaving, staying = world.read(1), world.read(1, reader="b")
 
@@ -257,7 +257,7 @@ def test_read_ahead_when_others_wait_for_room_then_refused() -> None:
 
 
 def test_read_when_memory_is_full_of_what_others_hold_then_takes_the_furthest_from_use() -> None:
-    """A reader that is here now goes before chunks that others will ask for later."""
+    """A waiting reader comes before chunks that others will ask for later."""
     world = World(chunk_count=3)
     world.take(1, reader="a")
     world.ahead(2, reader="a")
@@ -326,7 +326,7 @@ def test_forget_when_a_chunk_is_used_then_it_goes_with_its_last_user() -> None:
 
 
 def test_forget_when_a_chunk_is_being_read_then_who_waits_gets_it() -> None:
-    """And what was read ahead, for which nobody waits, goes at once."""
+    """And what was read ahead, for which nobody waits, is dropped at once."""
     world = World()
     world.take(1)
     reading = world.read(2)

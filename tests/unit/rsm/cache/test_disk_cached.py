@@ -260,7 +260,7 @@ def test_forget_when_an_earlier_process_left_files_then_they_go(
 def test_open_when_files_of_version_0_1_0_are_there_then_they_go(
     storage: DiskCachedChunkStorage, directory: Path, clock: FakeClock
 ) -> None:
-    """They do not name their object, so nobody could tell when that is deleted."""
+    """They do not name their object, so nobody could know when that is deleted."""
     storage.read_range("a", span(0, 50))
     (path,) = directory.iterdir()
     path.write_bytes(path.read_bytes()[: 50 + 4])

@@ -319,7 +319,7 @@ def test_entries_when_objects_were_cut_anywhere_then_corrupt() -> None:
 def test_entries_when_bits_were_flipped_then_corrupt_or_other_data(data: st.DataObject) -> None:
     """The format has no checksum: what is not structure is an entry's data, and comes as it is.
 
-    A block's last entry may seem to be longer by whole words of the padding behind it.
+    A block's last entry may seem to be longer by whole 4-byte units of the padding after it.
     """
     sizes = (100, 0, 350, 20, 700, 9)
     store = offloaded(*sizes)

@@ -97,7 +97,7 @@ def test_offset_index_when_parsed_then_entries_and_bytes_come_back(
         "offset below",
         "offset above",
         "position below",
-        "position behind the log",
+        "position after the log",
         "zeros at the end",
     ],
 )
@@ -177,7 +177,7 @@ def test_transaction_index_when_asked_for_a_range_then_overlapping_ones(
         (aborted(10, 1_010, producer_id=-1),),
         (aborted(10, 1_010), aborted(11, 1_010)),
     ],
-    ids=["ends before", "ends behind", "backwards", "negative", "no producer", "not ascending"],
+    ids=["ends before", "ends after", "backwards", "negative", "no producer", "not ascending"],
 )
 def test_transaction_index_when_one_is_out_of_place_then_corrupt(
     transactions: tuple[AbortedTransaction, ...],

@@ -73,7 +73,7 @@ def test_compare_when_a_segment_is_not_finished_then_its_objects_may_be_as_they_
 
 
 def test_compare_when_nothing_names_an_object_then_an_orphan_only_once_it_is_old() -> None:
-    """R22, scenarios 84 and 96: younger ones may be told of yet."""
+    """R22, scenarios 84 and 96: younger ones may still get a record."""
     assert kinds(found(OURS, age_ms=999), found("cold/readme", age_ms=999)) == [
         ("orphan", OURS),
         ("foreign", "cold/readme"),

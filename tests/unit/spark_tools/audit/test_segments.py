@@ -114,7 +114,7 @@ def test_examine_when_copies_are_under_way_then_a_hole_is_found_once_it_is_old(
 def test_examine_when_what_was_trimmed_is_not_stored_then_found(
     trimmed: int | None, segments: list[SegmentRecord], gaps: list[tuple[int, int]]
 ) -> None:
-    """Readers get errors there, before the first stored offset and behind the last as well."""
+    """Readers get errors there, before the first stored offset and after the last as well."""
     state = PartitionState(
         lineage=Lineage.of((0, 0)), log_starts=log_starts(50), trims=log_starts(trimmed)
     )

@@ -45,7 +45,7 @@ def batches(base_offset: int, count: int) -> list[bytes]:
 def undecodable(batch: bytes) -> bytes:
     """A batch that its checksum fits, whose last record ends too early."""
     data = bytearray(batch)
-    data[-1] = 0xFF  # a number that goes on
+    data[-1] = 0xFF  # a number that continues
     struct.pack_into(">I", data, _CRC_POSITION, crc32c.crc32c(bytes(data[_CRC_FROM:])))
     return bytes(data)
 

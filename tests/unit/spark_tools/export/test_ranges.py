@@ -72,7 +72,7 @@ def left(pieces: list[SegmentPiece], exported: list[ExportedRange]) -> list[str]
 def test_remaining_when_exported_before_then_what_was_not(
     exported: list[tuple[int, int]], expected: list[str]
 ) -> None:
-    """Also where what was not lies below what was: a segment may be told of late."""
+    """Also where what was not lies below what was: a segment may be recorded late."""
     assert left([piece(0, 10), piece(10, 30)], done(*exported)) == expected
 
 

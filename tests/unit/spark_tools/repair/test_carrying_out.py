@@ -207,7 +207,7 @@ def test_carry_out_when_records_are_not_acknowledged_then_it_fails(world: World)
 def test_carry_out_when_a_task_that_failed_is_done_again_then_as_if_done_once(
     world: World,
 ) -> None:
-    """Scenario 74: what is deleted already is told of, what is not has one attempt more."""
+    """Scenario 74: what is deleted already is reported, what is not has one attempt more."""
     bad = replace(segment(2), objects=(StoredObject(key="segments/../x.log"),))
     world.put(segment(1))
     values = [encode(dead_letter(1)).value, encode(replace(dead_letter(2), metadata=bad)).value]
@@ -263,7 +263,7 @@ def test_carry_out_when_swept_then_nothing_is_published(world: World) -> None:
 def test_carry_out_when_not_proved_then_kept_and_parked_with_the_reason(
     world: World, state: Any
 ) -> None:
-    """R22: alive, unknown without proof, or of another segment than the driver was told of."""
+    """R22: alive, unknown without proof, or of another segment than the driver knew."""
     world.put(segment(1))
     value = encode(dead_letter(1)).value
 
@@ -289,7 +289,7 @@ def test_carry_out_when_not_proved_then_kept_and_parked_with_the_reason(
 def test_carry_out_when_somebody_reads_it_then_kept_and_back_as_it_was(
     world: World, offsets: tuple[int, int], state: SegmentState, outcome: str
 ) -> None:
-    """R13: what a lease is on stays, whoever would delete it."""
+    """R13: what a lease is on stays, for every deletion."""
     world.put(segment(1))
     start_offset, end_offset = offsets
     lease = ReadLease(
@@ -365,7 +365,7 @@ def test_carry_out_when_a_letter_names_fewer_objects_than_the_metadata_then_kept
 def test_carry_out_when_a_name_says_nothing_then_it_goes_only_if_the_metadata_lists_it(
     world: World, state: SegmentState
 ) -> None:
-    """R22: below another prefix than the job was told, a name is no proof of whose it is."""
+    """R22: below another prefix than the job was given, a name is no proof of whose it is."""
     ours = replace(segment(1), objects=(StoredObject(key="elsewhere/ours"),))
     anybodys = replace(segment(2), objects=(StoredObject(key="elsewhere/anybodys"),))
     world.put(ours, anybodys)
@@ -434,7 +434,7 @@ def test_judgement_when_the_metadata_needs_newer_rules_then_it_waits() -> None:
 
 
 def test_judgement_when_gone_behind_its_own_deletion_then_swept() -> None:
-    """R22: of the letter's own topic, and read to behind what the letter names."""
+    """R22: of the dead letter's own topic, and read past what the dead letter names."""
     proved = replace(
         dead_letter(1),
         delete_started=MetadataPosition(partition=0, offset=17),

@@ -45,7 +45,7 @@ ORPHANS = OrphanTerms(keys=KEYS, cut_off_ms=2_000, seen_since_ms=0)
 
 
 def named(segment: RemoteLogSegmentMetadata) -> RemoteLogSegmentMetadata:
-    """With one object, named as the job is told that they are."""
+    """With one object, named as the job expects."""
     name = ObjectKey(segment_id=segment.segment_id, base_offset=0, suffix="meta")
     return replace(segment, objects=(StoredObject(key=KEYS.build(name)),))
 
@@ -124,7 +124,7 @@ def test_rule_when_told_keys_then_the_states_that_the_metadata_has(
 def test_rule_when_names_say_nothing_then_only_those_that_the_metadata_lists_may_go(
     metadata: MetadataSnapshot,
 ) -> None:
-    """R22: and only of those the executors are told."""
+    """R22: and the executors get only those."""
     forged = replace(DYING, objects=(*DYING.objects, StoredObject(key="orders/0/another.log")))
 
     found = ruled(metadata, {(0, n): (subject(s), None) for n, s in enumerate((DYING, DYING_TOO))})
@@ -141,7 +141,7 @@ def test_rule_when_names_say_nothing_then_only_those_that_the_metadata_lists_may
 def test_rule_when_a_record_can_not_be_read_then_gone_is_no_proof(
     metadata: MetadataSnapshot, log: MemoryLog
 ) -> None:
-    """R22: what is unknown may stand in what could not be read."""
+    """R22: what is unknown may be in what could not be read."""
     partition = metadata_partition(UNKNOWN.topic_id_partition, 3)
     gone = replace(
         dead_letter(UNKNOWN),

@@ -167,7 +167,7 @@ def test_letter_when_the_driver_has_not_seen_it_then_refused() -> None:
 def test_letter_when_it_names_other_objects_than_its_segments_then_refused(
     state: SegmentState, named: tuple[str, ...], reason: str
 ) -> None:
-    """R22: nothing goes, not even what is the segment's own."""
+    """R22: nothing is deleted, not even what is the segment's own."""
     judgement = rulings(state).judgement(PLACE, dead_letter(*named))
 
     assert judgement.decision is Decision.REFUSE

@@ -1,4 +1,4 @@
-"""How long a job that goes on for ever rests after a batch, by a clock that only it moves."""
+"""How long a job that runs without end rests after a batch, by a clock that only it moves."""
 
 from __future__ import annotations
 

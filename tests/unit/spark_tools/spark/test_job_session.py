@@ -1,4 +1,4 @@
-"""What is told of a Spark that cannot do its work; a stand-in says what Spark says then."""
+"""What is reported of a Spark that cannot do its work; a stand-in says what Spark says then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every coordinator is asked for its share groups, and what it can't tell is not taken for none."""
+"""Every coordinator is asked for its share groups, and a missing answer does not count as none."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _share_groups(
     """Brokers 1 and 2 (away if None).
 
     The first is asked who coordinates, and both again once they have answered; the second then
-    tells `told_after`.
+    returns `told_after`.
     """
     leaders = told or _groups_topic(1, 2)
     brokers: dict[int, _Coordinator] = {9001: _Coordinator(first, repeat(leaders))}
@@ -231,7 +231,7 @@ def test_starts_when_some_groups_have_no_coordinator_then_raises() -> None:
 
 
 def test_starts_when_groups_moved_meanwhile_then_raises() -> None:
-    """R8: whoever lost them lists none, and the other may have been asked before it got them."""
+    """R8: one broker has lost them and lists none; the other may get them after its answer."""
     groups, _ = _share_groups({}, {}, told_after=_groups_topic(1, 1))
     with pytest.raises(RetriableError):
         groups.starts()

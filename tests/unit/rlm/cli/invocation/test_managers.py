@@ -131,7 +131,7 @@ def test_live_managers_when_heartbeats_are_missed_then_not_live_by_the_brokers_c
 
 
 def test_live_managers_when_nobody_writes_any_more_then_not_live_by_the_commands_clock() -> None:
-    """All of `rlm` is down: the brokers' clock, as the topic shows it, stands still."""
+    """All of `rlm` is down: the brokers' clock, as the topic shows it, does not advance."""
     cluster = Cluster()
     cluster.register(1, "gone:1")
     cluster.clock.now_ms += 2 * 24 * 3600 * 1000

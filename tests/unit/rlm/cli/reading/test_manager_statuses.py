@@ -1,4 +1,4 @@
-"""What managers say of partitions, and what is told of those that say nothing."""
+"""What managers report of partitions, and what is shown of those that report nothing."""
 
 from __future__ import annotations
 

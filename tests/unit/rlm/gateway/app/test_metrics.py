@@ -22,7 +22,7 @@ ANOMALY = {"topic": "orders", "partition": "3", "kind": "corrupt"}
 
 
 def _registry(counts: GatewayCounts) -> CollectorRegistry:
-    """As in a gateway's process: beside what every process measures."""
+    """As in a gateway's process: together with what every process measures."""
     with ThreadPoolExecutor(1) as pool:
         cache = ChunkCache[SegmentPart](executor=pool, clock=ManualClock())
     metrics = Metrics(CollectorRegistry())

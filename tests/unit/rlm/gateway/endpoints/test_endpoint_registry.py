@@ -1,4 +1,4 @@
-"""The endpoints of a gateway that stands for a whole cluster."""
+"""The endpoints of a gateway of a whole cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def broker(node_id: int) -> HostPort:
 
 @dataclass
 class OpenedEndpoints:
-    """Whoever is let in; no socket is accepted on."""
+    """Admits every client; accepts on no socket."""
 
     is_open: dict[str, Endpoint] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""A whole cluster behind one address: the name that a client asks for tells the broker."""
+"""A whole cluster at one address: the name that a client asks for selects the broker."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_facts_when_nothing_changed_then_are_not_looked_up_again() -> None:
 
 
 def test_kept_look_up_when_another_thread_saw_a_change_meanwhile_then_not_kept() -> None:
-    """What was read before the change would be kept for ever."""
+    """What was read before the change would never be dropped."""
     world = GatewayWorld()
     world.remote.claim()
     world.remote.advance_log_start(40)

@@ -1,4 +1,4 @@
-"""What goes to a client: in order, in large pieces, and not before it is taken."""
+"""Bytes sent to a client: in order, in large pieces, and not before it is taken."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LARGE = b"x" * 600_000
 
 
 class _Transport(asyncio.Transport):
-    """Has enough after every write, if told so."""
+    """Is full after every write, if so configured."""
 
     def __init__(self, *, fills: bool = False) -> None:
         super().__init__()
@@ -158,9 +158,9 @@ def test_answer_when_the_socket_takes_no_more_then_the_rest_follows_in_order() -
 def test_answer_when_the_transport_still_has_something_then_goes_through_it() -> None:
     async def act(direct: _Direct) -> None:
         direct.transport.buffered_bytes = 1
-        direct.answer(b"behind it")
+        direct.answer(b"after it")
 
-        assert direct.transport.written == [b"behind it"]
+        assert direct.transport.written == [b"after it"]
 
     _run(act)
 

@@ -113,7 +113,7 @@ def test_overdue_when_connections_have_gone_then_nothing_of_them_is_kept() -> No
 
 
 def test_overdue_when_others_wait_for_memory_then_an_answer_must_be_taken_sooner() -> None:
-    """Scenario 115: whoever takes nothing does not starve the others."""
+    """Scenario 115: a client that takes nothing does not starve the others."""
     watch = _watch()
     standing = {1: _arrival(3, sent_count=5), 2: _arrival(3, is_partial=True)}
     watch.overdue(standing, 0.0)

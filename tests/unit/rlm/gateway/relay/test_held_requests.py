@@ -61,7 +61,7 @@ class _Reads:
         return await self.answers[-1]
 
     async def asked(self, count: int) -> None:
-        """Wait until so many reads were asked for."""
+        """Wait until this number of reads was asked for."""
         async with asyncio.timeout(10):
             while len(self.answers) < count:
                 await self._asked.wait()
@@ -164,7 +164,7 @@ def test_request_when_the_client_takes_all_just_as_the_next_answer_is_there_then
 
 
 async def _until(holds: Callable[[], bool]) -> None:
-    """Wait for what nobody tells."""
+    """Wait for what no event reports."""
     async with asyncio.timeout(10):
         while not holds():  # noqa: ASYNC110 - see above
             await asyncio.sleep(0.01)

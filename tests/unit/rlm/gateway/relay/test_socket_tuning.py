@@ -38,7 +38,7 @@ def test_send_buffer_when_answers_come_from_the_store_then_holds_more_than_for_a
         for_relay_bytes = send_bytes(client)
         take_answers_whole(client)
 
-        # The system doubles what it is told, for what it needs itself.
+        # The system doubles the value, for its own needs.
         assert for_relay_bytes == 2 * min(256 << 10, most_bytes)
         assert send_bytes(client) == 2 * min(2 << 20, most_bytes)
 
@@ -86,7 +86,7 @@ def test_congestion_control_when_both_ends_are_here_then_is_one_without_a_timer(
 def test_congestion_control_when_a_client_is_accepted_then_is_the_systems_unless_it_is_here(
     come_from: str, *, is_usual: bool
 ) -> None:
-    """Whose address is not ours is on another host, as far as can be told."""
+    """Whose address is not ours is on another host, as far as can be known."""
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         socket.socket() as client,

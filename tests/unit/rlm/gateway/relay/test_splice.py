@@ -1,4 +1,4 @@
-"""Bytes that go from one socket to another inside the kernel: so many, all of them, in order."""
+"""Bytes that pass from one socket to another inside the kernel: all of them, in order."""
 
 from __future__ import annotations
 

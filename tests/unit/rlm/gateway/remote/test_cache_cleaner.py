@@ -1,4 +1,4 @@
-"""What is cached of a segment goes when nobody can read the segment any more (scenario 120)."""
+"""Cached data of a segment is dropped when nobody can read the segment (scenario 120)."""
 
 from __future__ import annotations
 

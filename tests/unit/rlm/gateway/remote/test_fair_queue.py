@@ -85,7 +85,7 @@ def test_turn_when_the_queue_is_full_then_waits_for_a_place() -> None:
 
 
 def _served(weights: Sequence[int], rounds: int) -> list[int]:
-    """What clients got that ask again and again, each for so much, one at a time."""
+    """What clients got that ask again and again, each for a fixed size, one at a time."""
     served = [0] * len(weights)
 
     async def client(permits: ReadPermits, number: int) -> None:

@@ -225,7 +225,7 @@ def test_fetch_when_log_start_advances_then_no_longer_served_to_who_reads_on(
 
 
 def test_fetch_when_read_committed_then_aborted_transactions_up_to_what_is_returned() -> None:
-    """Scenarios 50, 51, 52: all that overlap the answer, none that begin behind it."""
+    """Scenarios 50, 51, 52: all that overlap the answer, none that begin after it."""
     world = FetchWorld(chunk_bytes=1 << 18)
     world.claim()
     transactions = [
@@ -387,7 +387,7 @@ def test_fetch_when_store_fails_for_now_then_retriable_and_the_next_attempt_is_s
 
 
 def test_fetch_when_given_up_then_the_next_attempt_finds_the_chunk(world: FetchWorld) -> None:
-    """Scenario 58: slower than the client's wait; the read goes on and fills the cache."""
+    """Scenario 58: slower than the client's wait; the read continues and fills the cache."""
     world.store(segment_of(0))
     world.fetch(0).cancel()
     world.held.run_all()

@@ -131,7 +131,7 @@ def test_fetch_when_the_batch_behind_is_corrupt_then_served_what_is_right() -> N
     (record,) = world.metadata.list_remote_log_segments(TIP)
     key = record.metadata.objects[0].key
     right = world.objects.read_range(key, WHOLE)
-    broken = 5_000 + 100 + 90_000 + 1_000  # in the batch behind the one of 90,000 bytes
+    broken = 5_000 + 100 + 90_000 + 1_000  # in the batch after the one of 90,000 bytes
     world.rewrite(key, right[:broken] + bytes([right[broken] ^ 1]) + right[broken + 1 :])
 
     found = world.slice(4, max_bytes=1_000)

@@ -25,7 +25,7 @@ def world() -> FetchWorld:
 
 
 def _read_on(world: FetchWorld, offset: int, count: int) -> int:
-    """So many fetches one after the other; returns the offset behind them."""
+    """Fetch `count` times in sequence; return the offset after them."""
     for _ in range(count):
         found = world.slice(offset, max_bytes=_LIMIT_BYTES)
         offset = found.next_offset

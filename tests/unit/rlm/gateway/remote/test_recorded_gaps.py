@@ -38,7 +38,7 @@ def read_at(offset: int, *, local_start: int) -> PartitionFetch:
 def test_fetch_when_in_a_recorded_gap_then_the_next_stored_batch(
     world: FetchWorld, offset: int
 ) -> None:
-    """R6, scenario 83: as behind what compaction took."""
+    """R6, scenario 83: as after what compaction took."""
     world.record_gap(100, 200)
 
     found = world.slice(offset)

@@ -59,7 +59,7 @@ class _Reads(RemoteFetches):
         super().__init__(tier, pool, self.permits, self.counts, client=1, expected_s=expected_s)
 
     async def read_on(self, count: int) -> int:
-        """So many fetches from the beginning; returns the offset behind them."""
+        """Fetch `count` times from the beginning; return the offset after them."""
         offset = 0
         for _ in range(count):
             (found,) = await self.read(_wanted(offset))
@@ -272,7 +272,7 @@ def test_close_when_a_read_was_expected_then_nothing_is_held() -> None:
 
 
 def test_expect_when_the_client_has_gone_then_nothing_is_held() -> None:
-    """As when it leaves while it is given its answer, behind which something is expected."""
+    """As when it leaves while it is given its answer, after which something is expected."""
 
     async def act(pool: ThreadPoolExecutor) -> None:
         reads = _Reads(pool)

@@ -1,4 +1,4 @@
-"""What is proven before a client is told that its offset is out of range."""
+"""What is proven before a client learns that its offset is out of range."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_absent_when_in_a_hole_between_the_tiers_then_it_is_not_out_of_range(
 
 
 def _behind(world: GatewayWorld, offset: int, found_at: int, local_start: int) -> object:
-    """What is told when no batch is stored from `offset` on, and nothing above `found_at`."""
+    """The answer when no batch is stored from `offset` on, and nothing above `found_at`."""
     found = locate(world.metadata, TIP, found_at)
     assert isinstance(found, NotStored)
     reader = TierReader(world.metadata, _Fetcher())

@@ -1,4 +1,4 @@
-"""Where an epoch ends, told from the stored lineage."""
+"""Where an epoch ends, by the stored lineage."""
 
 from __future__ import annotations
 

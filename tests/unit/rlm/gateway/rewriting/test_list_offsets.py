@@ -188,7 +188,7 @@ def test_question_when_of_an_old_version_then_carries_no_epoch(world: GatewayWor
 
 
 def test_error_when_of_the_brokers_then_stays(world: GatewayWorld) -> None:
-    """Scenario 49: who is fenced is told so, and learns nothing else."""
+    """Scenario 49: a fenced client learns that, and nothing else."""
     found = ask(world, -2, Broker(error_code=ErrorCode.FENCED_LEADER_EPOCH))
 
     assert (found.error_code, found.offset) == (ErrorCode.FENCED_LEADER_EPOCH, -1)
@@ -197,7 +197,7 @@ def test_error_when_of_the_brokers_then_stays(world: GatewayWorld) -> None:
 def test_answer_when_the_metadata_can_not_be_followed_then_is_an_error(
     world: GatewayWorld,
 ) -> None:
-    """R15: who is behind does not tell where the log begins. Scenario 35."""
+    """R15: a gateway that lags does not answer where the log begins. Scenario 35."""
     world.topic.is_cut = True
 
     assert ask(world, -2, Broker(4, 1)).error_code == ErrorCode.LEADER_NOT_AVAILABLE

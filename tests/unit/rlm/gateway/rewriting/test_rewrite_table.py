@@ -10,7 +10,7 @@ from tests.broker_addresses import REWRITTEN
 
 
 def test_rewrites_when_a_response_names_brokers_then_it_is_there() -> None:
-    """R16: which ones do is read out of Kafka's schemas beside the table of the protocol."""
+    """R16: which ones do is read from Kafka's schemas and from the table of the protocol."""
     assert REWRITTEN.keys() - {FETCH.key} <= REWRITES.keys()
 
 

@@ -78,7 +78,7 @@ def test_answers_when_of_many_partitions_then_the_metadata_is_asked_once_for_all
 
 
 def test_answers_when_each_waits_then_are_found_at_once() -> None:
-    """No partition waits for the store behind another one: all are there together, or none is."""
+    """No partition waits for the store after another one: all are there together, or none is."""
     together = Barrier(4)
 
     def ask() -> object:

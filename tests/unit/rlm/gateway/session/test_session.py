@@ -81,7 +81,7 @@ def test_opaque_frame_when_only_its_beginning_has_come_then_that_is_passed_on() 
 def test_metadata_when_answered_then_leads_to_gateways_wherever_it_is_cut(
     chunks: list[int], unread: bool
 ) -> None:
-    """And the answer behind it comes whole, though its own size has changed."""
+    """And the answer after it comes whole, though its own size has changed."""
     world = SessionWorld()
     world.client_sends(request(METADATA, 12, MetadataRequest(topics=None)), chunks=chunks)
     brokers = (MetadataResponseBroker(node_id=1, host="broker", port=9092),)

@@ -217,7 +217,7 @@ def test_reader_when_not_all_that_was_read_fits_its_answer_then_nothing_is_asked
 
 
 def test_reader_when_its_version_has_names_then_nothing_is_asked_ahead() -> None:
-    """Behind each it is asked what the names stand for."""
+    """After each it is asked what the names mean."""
     assert reading_on(12).at_broker() == []
 
 

@@ -81,7 +81,7 @@ def test_records_when_the_broker_says_how_many_then_may_pass_unread_and_no_more(
 
     world.broker_sends(sent[: begin + 100])
 
-    # Behind them are no more than the counts of three structures' tags, none.
+    # After them are no more than the counts of three structures' tags, none.
     assert world.session.passing_bytes == len(sent) - begin - 100 <= 303
     world.broker_sends(sent[begin + 100 :], unread=True)
     assert world.session.passing_bytes == 0
@@ -89,7 +89,7 @@ def test_records_when_the_broker_says_how_many_then_may_pass_unread_and_no_more(
 
 
 def test_records_when_something_follows_that_is_changed_then_they_alone_pass_unread() -> None:
-    """KIP-951: the addresses of leader hints stand at the very end."""
+    """KIP-951: the addresses of leader hints are at the very end."""
     world = SessionWorld()
     world.client_sends(request(FETCH, 16, fetch_of(16, 200)))
     found = answer_of(16, local_row(0, b"x" * 400, version=16))
@@ -280,7 +280,7 @@ def _asked_of_follower(offset: int) -> SessionWorld:
 
 
 def test_fetch_when_a_follower_lacks_what_was_trimmed_then_the_store_is_read_all_the_same() -> None:
-    """R17, KIP-392: the ends are what is certain of them, for a follower tells none."""
+    """R17, KIP-392: the ends are what is certain of them, because a follower returns none."""
     world = _asked_of_follower(50)
     (read,) = world.reads[0].reads
     assert (read.offset, read.local_start_offset, read.above_end) == (50, 100, False)

@@ -138,7 +138,7 @@ def test_fetch_when_it_is_throttled_then_is_empty_without_an_error_or_a_throttle
 
 
 def test_fetch_when_a_part_is_remote_then_the_broker_is_asked_for_little_of_the_others() -> None:
-    """Its part is held whole until the store was read, beside the budget of what is read of it."""
+    """Its part is buffered whole until the store was read, on top of the budget of that read."""
     world = SessionWorld(facts={TIERED: _TRIMMED})
     world.client_sends(_fetch(8, max_bytes=50 << 20))
     *_, sent = world.at_broker()

@@ -1,4 +1,4 @@
-"""A login on a connection that is in use (KIP-368): the gateway asks nothing while it goes on."""
+"""A login on a connection that is in use (KIP-368): the gateway asks nothing meanwhile."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def test_fetch_when_the_broker_might_say_something_else_then_it_is_asked(
 
 
 def test_fetch_when_it_has_names_then_the_broker_is_asked() -> None:
-    """What they stand for is asked behind each."""
+    """What they mean is asked after each."""
     world = cached(version=12, answer=answer_of(12, out_of_range_row(0)))
 
     assert asked_after(world, fetch_of(12, 60), version=12) == 2

@@ -108,7 +108,7 @@ def test_public_address_when_there_is_another_host_then_is_right() -> None:
 def test_loopback_address_when_of_no_broker_then_is_right_for_clients_of_its_own_host_only(
     *, listens_on_loopback: bool, is_right: bool
 ) -> None:
-    """Beside an application: nobody else can connect, and it leads to its own listeners."""
+    """Next to an application: nobody else can connect, and it leads to its own listeners."""
     alone = own(LOOPBACK, broker_id=NO_BROKER, listens_on_loopback=listens_on_loopback)
 
     assert (problem(alone, others=ELSEWHERE) is None) is is_right

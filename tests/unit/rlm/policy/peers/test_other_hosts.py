@@ -118,7 +118,7 @@ def test_hosts_when_only_one_id_is_known_then_it_decides() -> None:
 
 
 def test_hosts_when_a_broker_advertises_an_address_of_none_of_this_host_then_is_another() -> None:
-    """Before any process beside it has registered."""
+    """Before any process next to it has registered."""
     brokers = (broker(3, is_own_address=False), broker(2, is_own_address=True))
 
     assert found(brokers=brokers) == ["broker 3 at b3:9092"]

@@ -103,7 +103,7 @@ def test_limit_when_it_was_refused_then_tries_no_more_for_some_windows() -> None
 
 
 def test_limit_when_nobody_waits_for_a_place_then_stays() -> None:
-    """What few partitions move tells nothing about more of them."""
+    """What few partitions move shows nothing about more of them."""
     now = CopyConcurrency.beginning(MOST)
     for rate in (10.0, 1000.0, 0.0):
         now = adjusted(now, window(rate, is_saturated=False))

@@ -34,7 +34,7 @@ _CORRELATION_ID = 77
 
 
 class _Witness:
-    """Notes what it sees, and changes what it is told to."""
+    """Notes what it sees, and changes what it is asked to."""
 
     def __init__(self, *, changes: bool = False) -> None:
         self._changes = changes
@@ -198,7 +198,7 @@ def test_scan_when_frame_ends_early_then_corrupt(
     except CorruptError:
         return
 
-    # Three bytes behind the last records pass unseen: of a whole answer they say that there are
+    # Three bytes after the last records pass unseen: of a whole answer they say that there are
     # no tags. All before them was seen to be whole.
     assert version in FETCH.flexible
     read_response(FETCH, version, bytes(frame[:-3]) + bytes(3))

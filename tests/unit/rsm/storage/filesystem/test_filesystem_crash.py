@@ -17,7 +17,7 @@ HOUR_MS = 3_600_000
 
 
 def run_crashes(directory: Path, verb: str) -> list[Path]:
-    """The roots that the killed processes left behind, and the last one that was not killed."""
+    """The roots of the killed processes, and the last one that was not killed."""
     finished = subprocess.run(
         [sys.executable, str(crash_program.__file__), str(directory), verb],
         check=True,

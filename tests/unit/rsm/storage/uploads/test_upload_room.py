@@ -7,7 +7,7 @@ from tests.services.waiting import wait_until
 
 
 def taking(room: UploadRoom, size_bytes: int, taken: list[int]) -> threading.Thread:
-    """A thread that waits for room, and tells when it has it."""
+    """A thread that waits for room, and reports when it has it."""
 
     def take() -> None:
         room.take(size_bytes)

@@ -245,7 +245,7 @@ def test_page_when_names_are_hostile_then_they_are_text(names: list[str]) -> Non
 
 
 def _without_words(page: Element) -> list[tuple[str, tuple[str, ...]]]:
-    """Its elements and their attributes' names, but for the words of commands."""
+    """Its elements and their attributes' names, except for commands."""
     return [
         (each.tag, tuple(each.attributes))
         for each in page.every()
