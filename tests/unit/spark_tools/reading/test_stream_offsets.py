@@ -115,12 +115,12 @@ def test_between_when_a_partition_is_new_then_is_read_from_its_beginning(startin
 
 
 def test_between_when_the_end_does_not_name_a_partition_then_nothing_of_it_is_read() -> None:
-    """It was stored after the end was told, and comes with the next batch."""
+    """It was stored after the end was returned, and comes with the next batch."""
     assert plan(stored((3, 10)), between(OPTIONS, {}, {})) == []
 
 
 def test_between_when_it_would_go_back_then_refused() -> None:
-    """Before Spark 4.2 a reader is not told where a resumed stream stands; nothing comes twice."""
+    """Before Spark 4.2 a reader lacks the position of a resumed stream; nothing comes twice."""
     with pytest.raises(UnsupportedError, match="reached=300"):
         between(OPTIONS, {"orders": {"0": 300}}, {"orders": {"0": 100}})
 

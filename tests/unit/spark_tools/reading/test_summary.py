@@ -40,7 +40,7 @@ def test_summary_when_segments_are_too_old_then_pruned_by_time() -> None:
 
 
 def test_summary_when_there_is_nothing_new_at_the_broker_then_nothing_is_read() -> None:
-    """A batch that goes on where the last one ended, before anything came."""
+    """A batch that continues where the last one ended, before anything came."""
     local = OffsetRange(start_offset=5, end_offset=30)
 
     found = summary_of((0, 10), local=local, given=bounds(30, -1))

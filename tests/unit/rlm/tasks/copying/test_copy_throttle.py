@@ -28,7 +28,7 @@ class Endless(CopyAttempt):
 
 
 class Content:
-    """So many bytes in views of 1 MiB."""
+    """This number of bytes in views of 1 MiB."""
 
     def __init__(self, length_bytes: int) -> None:
         self.length_bytes = length_bytes
@@ -44,7 +44,7 @@ def throttle_of(clock: FakeClock, rate: int, waits: list[int], sharers: int = 1)
 
 @pytest.mark.parametrize("rate", [MIB // 8, MIB, 10 * MIB])
 def test_content_when_throttled_then_comes_at_the_rate(rate: int) -> None:
-    """Scenario 25: within the time of one piece, and the time waited is told."""
+    """Scenario 25: within the time of one piece, and the time waited is counted."""
     clock, waits = FakeClock(), list[int]()
     throttle = throttle_of(clock, rate, waits)
     content = ThrottledContent(source=Content(8 * MIB), throttle=throttle, attempt=Endless(clock))

@@ -1,4 +1,4 @@
-"""What is copied, when, and what a copy that goes wrong leaves."""
+"""What is copied, when, and what a failed copy leaves."""
 
 from __future__ import annotations
 
@@ -366,7 +366,7 @@ def test_copy_when_files_are_deleted_meanwhile_then_it_ends_well() -> None:
 def test_copy_when_records_were_deleted_before_their_epoch_was_claimed_then_is_made(
     further: int | None,
 ) -> None:
-    """R5: the broker's first entry tells the log start then, not where the epoch began."""
+    """R5: the broker's first entry shows the log start then, not where the epoch began."""
     world = World()
     world.produce(5)
     world.roll()

@@ -88,7 +88,7 @@ def test_idle_segment_when_another_broker_leads_then_that_goes_on_from_what_is_s
 
 
 def test_idle_segment_when_local_retention_is_over_then_it_stays_local() -> None:
-    """R3: trims end at a segment's base, so nothing of it goes before it is rolled."""
+    """R3: trims end at a segment's base, so nothing of it is trimmed before it is rolled."""
     world = World(policy=replace(KEEP_REMOTE, local_retention_ms=MINUTE_MS), settings=SETTINGS)
     world.segments(3)
     world.produce(5)
@@ -118,7 +118,7 @@ def test_idle_segment_when_the_log_begins_inside_a_batch_then_stored_from_that_b
 
 @pytest.mark.parametrize("rolled", [False, True])
 def test_idle_segment_when_stored_and_too_old_then_expires(rolled: bool) -> None:
-    """R10: the log starts behind it, stored objects and local records go."""
+    """R10: the log starts after it, stored objects and local records are deleted."""
     policy = replace(KEEP_REMOTE, retention_ms=30 * MINUTE_MS)
     world = World(policy=policy, settings=SETTINGS)
     world.segments(1)

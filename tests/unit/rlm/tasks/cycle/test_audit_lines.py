@@ -1,4 +1,4 @@
-"""Whatever leaves a broker or the store is told in the log, with the rule and what it compared."""
+"""Whatever leaves a broker or the store is in the log, with the rule and what it compared."""
 
 from __future__ import annotations
 

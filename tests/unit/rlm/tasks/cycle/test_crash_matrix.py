@@ -94,7 +94,7 @@ def play(
 
 
 def outcome(world: World) -> object:
-    """What a partition's story comes to, however it was told."""
+    """The end state of a partition, however it was reached."""
     return (
         world.stored(),
         world.state().log_start_offset,
@@ -134,7 +134,7 @@ def test_story_when_the_process_dies_at_any_effect_then_a_restart_finishes_it(
 
 
 def test_story_when_every_run_dies_soon_then_it_still_comes_to_its_end() -> None:
-    """Scenario 10: each run lives for five effects only; the work goes on all the same."""
+    """Scenario 10: each run lives for five effects only; the work continues all the same."""
     undisturbed = play(copy_trim_expire)
     world = World(policy=TEN_MINUTES, settings=HOUR_OF_GRACE)
     world.segments(2)

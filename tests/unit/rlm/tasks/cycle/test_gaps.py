@@ -1,4 +1,4 @@
-"""Records that go from the broker before they were stored: recorded, told, stepped over."""
+"""Records that go from the broker before they were stored: recorded, reported, stepped over."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_gap_when_the_broker_let_records_go_then_recorded_and_copying_goes_on_be
 
 
 def test_gap_when_nothing_was_lost_then_none_is_recorded() -> None:
-    """R6: what is stored is read from the store, whoever trimmed the local log."""
+    """R6: what is stored is read from the store, whatever trimmed the local log."""
     world = World(policy=KEEP_LOCAL)
     world.segments(3)
     world.start()
@@ -115,7 +115,7 @@ def test_gap_when_records_expire_then_is_forgotten_with_them() -> None:
 def test_gap_when_tiering_has_ended_then_recorded_without_an_alarm(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Scenario 77: the broker's own retention goes on; reads step over what was never stored."""
+    """Scenario 77: the broker's own retention continues; reads step over what was never stored."""
     world = World(policy=KEEP_LOCAL)
     world.segments(1)
     world.start()
@@ -163,7 +163,7 @@ def test_gap_when_managers_restart_before_it_is_on_record_then_no_trim_hides_it(
 def test_gap_when_a_clients_deletion_is_still_on_its_way_then_none_is_recorded(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """R13: a gateway tells of it a moment after the broker took it."""
+    """R13: a gateway records it a moment after the broker took it."""
     world, _ = stored_ten()
     caplog.set_level("WARNING", "rlm")
     world.cycle()

@@ -85,7 +85,7 @@ def claimed_before_the_cut(world: World) -> None:
 
 
 def trimmed_once(world: World) -> None:
-    """Nothing goes wrong at all."""
+    """Nothing fails at all."""
     world.segments(3)
     world.start()
     world.settle()

@@ -38,7 +38,7 @@ class SlowDisk(MemoryLogSource):
 
 
 class HeldProcess(Process):
-    """Copies and deletes when it is told to; its disk is slow, its metadata may lag behind."""
+    """Copies and deletes on request; its disk is slow, its metadata may lag behind."""
 
     metadata_type = LaggingMetadata
 
@@ -190,7 +190,7 @@ def pause(world: World) -> None:
 def test_expiry_when_something_else_is_wanted_meanwhile_then_nothing_goes(
     change: Callable[[World], None],
 ) -> None:
-    """A log start that moved would have made the records unreadable, whoever deletes them."""
+    """A log start that moved would have made the records unreadable, by any deletion."""
     world = World(policy=ONE_HOUR)
     world.segments(3)
     process = started(world)

@@ -1,4 +1,4 @@
-"""The store is away and the broker's disk fills: what is kept, what is given up, what is told."""
+"""The store is away and the broker's disk fills: what is kept, what is given up, what is logged."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class OutageWorld(World):
 def test_outage_when_policy_is_hold_then_all_is_kept_and_the_time_left_is_told(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Scenario 93: never silent; told again only when it changes."""
+    """Scenario 93: never silent; logged again only when it changes."""
     world = OutageWorld(policy=HOLD)
     world.process.store_reachable = False
     caplog.set_level("WARNING", "rlm")
@@ -215,7 +215,7 @@ def test_shed_when_copies_are_paused_then_nothing_goes() -> None:
 
 
 def test_shed_when_a_segment_is_corrupt_then_nothing_goes() -> None:
-    """Nothing behind it is trimmed: the store takes what is right."""
+    """Nothing after it is trimmed: the store takes what is right."""
     world = OutageWorld(policy=SHED)
     world.segments(4)
     world.fill(99)

@@ -22,7 +22,7 @@ def _reason(process: Process) -> str | None:
 
 
 def test_trim_when_a_share_group_is_behind_then_waits_for_it() -> None:
-    """R8: and goes on once the group has."""
+    """R8: and continues once the group has."""
     world = World()
     world.share_groups.started[TIP] = ShareGroupStart(group="sharers", offset=13)
     world.segments(4)

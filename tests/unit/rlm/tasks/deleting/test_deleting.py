@@ -88,7 +88,7 @@ def test_objects_when_the_gateway_that_has_not_heard_is_gone_then_go() -> None:
 def test_deletions_when_nothing_can_be_deleted_then_letters_grow_and_memory_does_not(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Scenario 110: copying goes on, the backlog is in the topic, and it is told once."""
+    """Scenario 110: copies continue, the backlog is in the topic, and it is logged once."""
     world = World(policy=TEN_MINUTES, process_type=ForgetfulProcess)
     world.segments(6)
     process = world.start()
@@ -129,7 +129,7 @@ def test_deletion_when_others_have_finished_what_failed_here_then_has_all_its_at
 
 
 def test_copy_when_it_ends_after_its_deletion_then_its_objects_are_swept() -> None:
-    """Scenario 106: once more when no late object can come any more, before the record goes."""
+    """Scenario 106: once more when no late object can come, before the record is purged."""
     limits = PolicyLimits(local_trim_min_age_ms=0, orphan_grace_ms=10 * MINUTE_MS)
     world = World(settings=ProcessSettings(limits=limits))
     world.segments(1)

@@ -1,4 +1,4 @@
-"""How a log start moves, what is deleted behind it, and what becomes of a deletion that fails."""
+"""How a log start moves, what is deleted after it, and what becomes of a deletion that fails."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_expiry_when_a_copy_is_under_way_then_it_neither_counts_nor_goes() -> No
 
 
 def test_deletions_when_lead_is_lost_between_two_then_second_is_not_done() -> None:
-    """Scenario 72: whoever leads now decides."""
+    """Scenario 72: the leader of the moment decides."""
     world, process = expired_world()
 
     def lose_the_lead() -> None:
@@ -345,7 +345,7 @@ def test_records_when_topic_is_compacted_then_a_new_reader_knows_the_same() -> N
 
 
 def test_removal_when_disabled_with_delete_then_remote_data_goes_and_local_stays() -> None:
-    """Scenario 77: the log start moves to the local start, then all remote data goes.
+    """Scenario 77: the log start moves to the local start, then all remote data is deleted.
 
     Also what lies above: it is local, and nobody would ever expire it remotely.
     """

@@ -41,7 +41,7 @@ def take_lease(world: World, start: int, end: int, *, duration_ms: int = 60 * MI
 
 
 def test_expiry_when_leased_then_waits_for_the_lease_to_expire() -> None:
-    """R13: and goes on by itself, by the brokers' clock."""
+    """R13: and continues by itself, by the brokers' clock."""
     world, _ = expired_world()
     take_lease(world, 15, 16)
     world.settle()
@@ -57,7 +57,7 @@ def test_expiry_when_leased_then_waits_for_the_lease_to_expire() -> None:
 
 
 def test_deletion_when_leased_after_the_decision_then_the_objects_wait() -> None:
-    """R13: a lease that stands before DELETE_SEGMENT_STARTED in the log holds the objects."""
+    """R13: a lease that is before DELETE_SEGMENT_STARTED in the log holds the objects."""
     world, process = expired_world()
     objects = {o.key for o in world.records()[0].metadata.objects}
     process.effects.before(DELETE_STARTED, lambda: take_lease(world, 0, 10))

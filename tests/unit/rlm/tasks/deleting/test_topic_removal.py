@@ -242,7 +242,7 @@ def test_removal_when_a_copy_is_under_way_then_its_late_objects_are_swept() -> N
 
 
 def test_removal_when_the_store_refuses_then_a_letter_and_resumed_when_it_is_repaired() -> None:
-    """Scenarios 73, 76: a failure leaves a state from which it goes on."""
+    """Scenarios 73, 76: a failure leaves a state from which it continues."""
     world, process = stored_world()
     (first, *_) = world.records()
     process.effects.refuse("delete .log", first.metadata.objects[0].key, REFUSED)
@@ -300,7 +300,7 @@ def test_removal_when_leased_then_waits_for_the_lease() -> None:
 
 
 def test_removal_when_deletions_are_paused_then_waits_until_they_go_on() -> None:
-    """An operator's pause holds whatever deletes, and goes with the topic's policy."""
+    """An operator's pause holds whatever deletes, and ends with the topic's policy."""
     world, process = stored_world()
     pause(world, PausableTask.DELETE)
     world.delete_topic()
@@ -362,7 +362,7 @@ def test_copy_when_it_comes_late_to_a_deleted_topic_then_refused_and_forgotten()
 
 
 def test_removal_when_another_marked_it_then_carried_on() -> None:
-    """Scenario 76: whoever began, anyone finishes."""
+    """Scenario 76: any process finishes what another began."""
     world, _ = stored_world()
     mark = RemotePartitionDeleteMetadata(
         event_id=world.new_id(),

@@ -120,7 +120,7 @@ def test_trim_when_log_start_is_not_on_record_then_waits_for_it() -> None:
 
 
 def test_trim_when_everything_is_stored_then_newest_rolled_segment_stays() -> None:
-    """R3: producers' state goes with the log, so it is not trimmed to its end."""
+    """R3: producers' state is lost with the log, so it is not trimmed to its end."""
     world, process = stored_world()
 
     world.settle()
@@ -246,7 +246,7 @@ def test_trim_when_broker_is_gone_for_a_while_then_done_later() -> None:
 
 
 def test_trim_when_policy_of_topic_forbids_it_then_nothing_else_breaks() -> None:
-    """Scenario 81: refused by the broker; copying goes on."""
+    """Scenario 81: refused by the broker; copies continue."""
     world, process = stored_world()
     world.hosts[1].broker.undeletable.add(TIP)
     world.segments(1)

@@ -21,7 +21,7 @@ TIERED = {ORDERS.topic_id}
 
 
 class Hosts(MemoryLogSource):
-    """Says what it is told to host."""
+    """Reports scripted partitions as hosted."""
 
     def __init__(self) -> None:
         super().__init__({})
@@ -34,7 +34,7 @@ class Hosts(MemoryLogSource):
 
 
 class Told(TopicBasedRemoteLogMetadataManager):
-    """Remembers what it was told."""
+    """Remembers its calls."""
 
     def __init__(self) -> None:
         clock = ManualClock()

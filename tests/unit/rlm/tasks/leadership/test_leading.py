@@ -212,7 +212,7 @@ def test_partition_when_its_log_dir_is_offline_then_others_go_on() -> None:
 def test_claim_when_overtaken_in_its_epoch_then_repeated_only_once_the_other_is_gone(
     *, alone: bool
 ) -> None:
-    """Scenario 100: what a second process took for a while is not lost for ever."""
+    """Scenario 100: what a second process took for a while is not lost permanently."""
     world = World()
     world.segments(1)
     first = world.start()

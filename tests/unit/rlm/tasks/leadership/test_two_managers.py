@@ -1,7 +1,7 @@
 """Two managers that both believe to be the one: whenever the second comes, the first is harmless.
 
 The second appears before or after each effect of the first, takes over as it would, and acts at
-once. Fencing, expected states and the order of effects must hold whatever the first goes on to do.
+once. Fencing, expected states and the order of effects must hold whatever the first does next.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ def test_matches_when_an_append_of_many_batches_has_one_entry_then_true() -> Non
         "position within a batch",
         "offset before its batch",
         "next one at the same offset",
-        "behind the log",
+        "after the log",
         "off by a batch",
     ],
 )
@@ -190,7 +190,7 @@ def test_matches_when_offset_index_is_not_the_logs_then_false(
         "not the first to reach it",
         "before it is reached",
         "no batch's timestamp",
-        "behind the log",
+        "after the log",
     ],
 )
 def test_matches_when_time_index_is_not_the_logs_then_false(

@@ -232,7 +232,7 @@ BODY_START = bytes(3)  # attributes, no deltas
         "no record",
         "fewer records",
         "absurd count",
-        "bytes behind",
+        "bytes after",
         "cut short",
         "empty record",
         "negative record",
@@ -243,7 +243,7 @@ BODY_START = bytes(3)  # attributes, no deltas
         "absurd header count",
         "header without name",
         "record too long",
-        "offset behind the batch",
+        "offset after the batch",
     ],
 )
 def test_decode_when_payload_is_not_what_it_says_then_corrupt(

@@ -120,7 +120,7 @@ def test_feed_when_offset_is_inside_a_batch_then_begins_with_that_batch() -> Non
 
 
 def test_feed_when_readable_part_ends_then_done_and_nothing_more() -> None:
-    """Scenario 8: nothing behind the lineage's cut is served."""
+    """Scenario 8: nothing after the lineage's cut is served."""
     segment = segment_of(0)
     half = replace(stored(segment), offsets=OffsetRange(start_offset=0, end_offset=50))
     cursor = cursor_of(half)
