@@ -130,24 +130,24 @@ bench-metadata: $(STAMPS)/dev $(STAMPS)/broker ## Measure the metadata side (SEG
 	@$(BIN)/python -m bench.metadata $(if $(OUT),--out $(OUT)) \
 		$(if $(SEGMENTS),--segments $(SEGMENTS))
 
-bench-storage: $(STAMPS)/dev $(STAMPS)/versitygw ## Measure the S3 store beside plain clients (OUT=FILE, SHORT=1)
+bench-storage: $(STAMPS)/dev $(STAMPS)/versitygw ## Compare the S3 store with plain clients (OUT=FILE, SHORT=1)
 	@$(BIN)/python -m bench.storage $(if $(OUT),--out $(OUT)) $(if $(SHORT),--short)
 
 bench-spark: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/versitygw $(STAMPS)/spark-jars ## Measure the Spark jobs (OUT=FILE, ONLY="NAME …", SHORT=1)
 	@$(BIN)/python -m bench.spark $(if $(OUT),--out $(OUT)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(SHORT),--short)
 
-spark-zip: $(STAMPS)/dev ## Make build/spark, which spark-submit is given: our modules, and a file per job
+spark-zip: $(STAMPS)/dev ## Make build/spark for spark-submit: the modules of rlm, and a file per job
 	@mkdir -p build/spark
 	@cd $(CURDIR) && $(BIN)/python -m zipfile -c build/spark/kafka-rlm.zip rlm rlmm rsm spark_tools
 	@cp spark_tools/submit/rlm_*.py build/spark
 	@echo "made build/spark/kafka-rlm.zip and $$(cd build/spark && echo rlm_*.py)"
 
-spark-env: $(SPARK_ENVIRONMENT) ## Make build/spark, which spark-submit is given: rlm with all it needs, and a file per job
+spark-env: $(SPARK_ENVIRONMENT) ## Make build/spark for spark-submit: rlm with its dependencies, and a file per job
 	@cp spark_tools/submit/rlm_*.py build/spark
 	@echo "made $(SPARK_ENVIRONMENT) and $$(cd build/spark && echo rlm_*.py)"
 
-proto: $(STAMPS)/dev ## Generate the protobuf modules beside their .proto files
+proto: $(STAMPS)/dev ## Generate the protobuf modules next to their .proto files
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTOS)
 
 docs: $(STAMPS)/product ## Generate docs/config.md and docs/metrics.md from the code

@@ -1,7 +1,7 @@
 """`rlm read` and `rlm status` with a real broker whose log is stored and trimmed.
 
-The store has the layout `block_v1`, in blocks that are smaller than some batches: what is read does
-not tell.
+The store has the layout `block_v1`, in blocks that are smaller than some batches. Readers
+see no difference.
 """
 
 from __future__ import annotations
