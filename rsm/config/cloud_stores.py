@@ -132,7 +132,7 @@ class S3Keys(StoreChoice):
     @classmethod
     def _check_kms_key(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value and info.data.get("s3_encryption") is not ServerSideEncryption.SSE_KMS:
-            raise ValueError("rsm.config.storage.s3.server.side.encryption=aws:kms beside it")
+            raise ValueError("rsm.config.storage.s3.server.side.encryption=aws:kms as well")
         return value
 
 

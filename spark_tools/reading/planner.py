@@ -239,7 +239,7 @@ def _require_tiered(stored: Sequence[StoredPartition], options: ReadOptions) -> 
         raise InvalidConfigError(
             "the topic was never tiered",
             topic=topic,
-            expected="`rlm topic set`, or the metadata topic that tells of it",
+            expected="`rlm topic set`, or the metadata topic that has its policy",
         )
     _log.warning("nothing is stored of the topic %s", topic)
 

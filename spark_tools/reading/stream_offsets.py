@@ -111,7 +111,7 @@ def between(options: ReadOptions, start: StreamOffsets, end: StreamOffsets) -> R
     for (topic, partition), offset in ends.items():
         if offset < starts.get((topic, partition), offset):
             raise UnsupportedError(
-                "the stream cannot be resumed: Spark before 4.2 does not tell from where",
+                "the stream cannot be resumed: Spark before 4.2 does not pass its position",
                 partition=f"{topic}:{partition}",
                 reached=starts[topic, partition],
                 end=offset,

@@ -151,7 +151,7 @@ def _decode_all(
     except IndexError as error:
         raise _corrupt(header, "records cut short", "more bytes", len(data)) from error
     if position != len(data):
-        raise _corrupt(header, "bytes behind the last record", position, len(data))
+        raise _corrupt(header, "bytes after the last record", position, len(data))
     return tuple(records)
 
 
