@@ -43,8 +43,8 @@ def run_retention(
             return due
         if clock.monotonic_ms() >= deadline_ms:
             raise RetriableError(
-                "the managers continue with retention: run the command again, with a longer "
-                "--wait, to see its end",
+                "retention goes on in the managers: run the command again, with a longer --wait, "
+                "to see its end",
                 partitions_left=",".join(str(row.get("partition")) for row in left),
             )
         managers.look_again()
