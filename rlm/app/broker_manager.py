@@ -16,10 +16,10 @@ cycle starts and running copies end at their next check. The metadata and the st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event, Lock
 
 from rlm.app.command_access import CommandAccess
@@ -32,15 +32,10 @@ from rlm.policy.share_groups import SHARE_GROUP_REASONS
 from rlm.policy.view import PartitionView
 from rlm.rest.signed_api import Authority
 from rlm.status.damaged_objects import damaged_objects_warnings
-from rlm.status.explanation import (
-    local_copy,
-    local_copy_as_json,
-    offset_location,
-    offset_location_as_json,
-)
+from rlm.status.document import PartitionReport
+from rlm.status.explanation import OffsetExplanation, local_copy, offset_location
 from rlm.status.failing_copies import failing_reasons
-from rlm.status.report import PartitionReport, report_as_json
-from rlm.status.retention_preview import retention_preview
+from rlm.status.retention_preview import RetentionPreview, retention_preview
 from rlm.tasks.cycle.partition_views import CycleOutlook
 from rlm.tasks.cycle.store_witness import WrongStoreError
 from rlm.tasks.leadership.heartbeat import HeartbeatWatch, ProcessState
@@ -156,20 +151,17 @@ class BrokerManager:
         return not reasons, reasons
 
     def warnings(self) -> Sequence[str]:
-        with self._lock:
-            reports = self._reports
-        return damaged_objects_warnings(reports)
+        return damaged_objects_warnings(self.partition_reports())
 
     @property
     def authority(self) -> Authority:
         return self._work.access.authority
 
-    def partition_status(self) -> Sequence[Mapping[str, object]]:
+    def partition_reports(self) -> Sequence[PartitionReport]:
         with self._lock:
-            reports = self._reports
-        return tuple(report_as_json(report) for report in reports)
+            return self._reports
 
-    def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
+    def explanation(self, topic: str, partition: int, offset: int) -> OffsetExplanation | None:
         for view in self._work.views(topic, partition):
             found = offset_location(
                 offset,
@@ -179,10 +171,10 @@ class BrokerManager:
                 segments=view.segments,
             )
             copy = local_copy(view, offset, self._blocked_by_share_groups(view.topic_id_partition))
-            return {**offset_location_as_json(found), "local_copy": local_copy_as_json(copy)}
+            return replace(found, local_copy=copy)
         return None
 
-    def retention(self, topic: str) -> Sequence[Mapping[str, object]]:
+    def retention(self, topic: str) -> Sequence[RetentionPreview]:
         return [retention_preview(view, plan(view)) for view in self._work.views(topic, None)]
 
     def run_cycle(self) -> None:

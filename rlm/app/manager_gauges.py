@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from rlm.metrics.metrics import Metrics
 from rlm.policy.anomalies import object_counts
+from rlm.status.document import LEADER, PartitionReport
 from rlm.status.failing_copies import failing_copies
-from rlm.status.report import LEADER, PartitionReport
 from rlmm.events.anomaly import AnomalyKind
 
 

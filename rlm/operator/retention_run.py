@@ -6,9 +6,10 @@ until nothing is due.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
+from rlm.status.retention_preview import RetentionPreview
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError
 
@@ -18,8 +19,8 @@ _POLL_MS = 500
 class RetentionManagers(Protocol):
     """Represents the managers of the brokers that lead a topic's partitions."""
 
-    def due(self) -> Sequence[Mapping[str, object]]:
-        """Return what retention would do to each partition now (rlm.status.retention_preview).
+    def due(self) -> Sequence[RetentionPreview]:
+        """Return what retention would do to each partition now.
 
         Raises RetriableError if one of them does not answer.
         """
@@ -30,7 +31,7 @@ class RetentionManagers(Protocol):
 
 def run_retention(
     managers: RetentionManagers, clock: Clock, *, timeout_ms: int
-) -> Sequence[Mapping[str, object]]:
+) -> Sequence[RetentionPreview]:
     """Return the final previews once nothing is due: what is blocked, and why.
 
     Raises RetriableError at the time limit; the managers continue by themselves.
@@ -38,23 +39,22 @@ def run_retention(
     deadline_ms = clock.monotonic_ms() + timeout_ms
     while True:
         due = managers.due()
-        left = [row for row in due if _is_due(row)]
+        left = [preview for preview in due if _is_due(preview)]
         if not left:
             return due
         if clock.monotonic_ms() >= deadline_ms:
             raise RetriableError(
                 "retention goes on in the managers: run the command again, with a longer --wait, "
                 "to see its end",
-                partitions_left=",".join(str(row.get("partition")) for row in left),
+                partitions_left=",".join(str(preview.partition) for preview in left),
             )
         managers.look_again()
         clock.sleep_ms(_POLL_MS)
 
 
-def _is_due(row: Mapping[str, object]) -> bool:
+def _is_due(preview: RetentionPreview) -> bool:
     """Return whether the log start, segments or local data below it are still to be changed."""
-    log_start = row.get("log_start_offset")
-    local_start = row.get("local_start_offset")
-    behind = isinstance(log_start, int) and isinstance(local_start, int) and local_start < log_start
-    moves = row.get("new_log_start_offset") != log_start
-    return moves or bool(row.get("deletions")) or (behind and row.get("trim_blocked") is None)
+    log_start = preview.log_start_offset
+    behind = log_start is not None and preview.local_start_offset < log_start
+    moves = preview.new_log_start_offset != log_start
+    return moves or bool(preview.deletions) or (behind and preview.trim_blocked is None)

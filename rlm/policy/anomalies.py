@@ -93,18 +93,6 @@ def object_counts(anomalies: Iterable[Anomaly]) -> Counter[AnomalyKind]:
     return Counter(kinds.values())
 
 
-def anomaly_as_json(anomaly: Anomaly) -> Mapping[str, object]:
-    """Return an anomaly as `rlm status --json` and `rlm explain --json` print it."""
-    return {
-        "segment_id": id_to_text(anomaly.segment),
-        "object": anomaly.object_key,
-        "kind": anomaly.kind.label,
-        "first_ms": anomaly.first_ms,
-        "last_ms": anomaly.last_ms,
-        "attempts": anomaly.attempts,
-    }
-
-
 def anomalies_text(anomalies: Sequence[Anomaly]) -> str:
     """Return the first anomaly and the number of further objects, as a table prints them."""
     if not anomalies:

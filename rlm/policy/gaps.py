@@ -8,7 +8,7 @@ Accepted losses of damaged segments are gaps too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from rlm.policy.repair import AcceptedLoss
 from rlm.policy.view import PartitionView
@@ -60,16 +60,6 @@ def with_gaps(
         for part in missing((gap.offsets for gap in known), offsets)
     ]
     return _joined((*known, *new)) if new else None
-
-
-def gap_as_json(gap: RecordedGap) -> Mapping[str, object]:
-    """Return a gap as `rlm status --json` and `rlm explain --json` print it."""
-    return {
-        "start_offset": gap.offsets.start_offset,
-        "end_offset": gap.offsets.end_offset,
-        "reason": gap.reason.name.lower(),
-        "recorded_ms": gap.recorded_ms,
-    }
 
 
 def _joined(gaps: Iterable[RecordedGap]) -> tuple[RecordedGap, ...]:

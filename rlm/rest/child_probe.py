@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import httpx
 from prometheus_client.core import Metric
 
 from rlm.rest.exposition import parse
+from rlm.status.document import ReadinessReport
 from rsm.segment.errors import CorruptError, RetriableError
 
 _TIMEOUT_S = 2.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildReadiness:
-    """Represents why a child is not ready, empty if it is; and its warnings in any case."""
-
-    reasons: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
 
 
 class ChildProbe:
@@ -36,14 +27,14 @@ class ChildProbe:
         except ValueError as error:
             raise CorruptError("malformed metrics", address=address) from error
 
-    def readiness(self, address: str) -> ChildReadiness:
+    def readiness(self, address: str) -> ReadinessReport:
         """Fetch whether a child is ready; RetriableError if it does not answer."""
         response = self._get(address, "/readyz")
-        is_ready = response.status_code == httpx.codes.OK
-        reasons = () if is_ready else _texts(response, "reasons")
-        if not is_ready and not reasons:
-            reasons = (f"HTTP status {response.status_code}",)
-        return ChildReadiness(reasons=reasons, warnings=_texts(response, "warnings"))
+        try:
+            return ReadinessReport.from_json(response.json())
+        except (ValueError, RecursionError, CorruptError):  # RecursionError: deep nesting
+            reason = f"HTTP status {response.status_code}, without a readiness report"
+            return ReadinessReport(is_ready=False, reasons=(reason,))
 
     def close(self) -> None:
         """Release connections."""
@@ -54,11 +45,3 @@ class ChildProbe:
             return self._client.get(f"http://{address}{path}")
         except httpx.HTTPError as error:
             raise RetriableError("process does not answer", address=address) from error
-
-
-def _texts(response: httpx.Response, name: str) -> tuple[str, ...]:
-    """Return a list of strings from a response; empty if it is missing."""
-    try:
-        return tuple(map(str, response.json()[name]))
-    except (ValueError, KeyError, TypeError):
-        return ()

@@ -11,7 +11,7 @@ Changes nothing, except that a cycle runs a little earlier.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from prometheus_client.registry import Collector
@@ -21,22 +21,25 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from rlm.rest.worker_api import WorkerView, worker_routes
+from rlm.status.document import Json, PartitionReport
+from rlm.status.explanation import OffsetExplanation
+from rlm.status.retention_preview import RetentionPreview
 from rsm.segment.errors import TieredStorageError
 
 
 class ManagerView(WorkerView, Protocol):
     """Represents the API's view of a manager. All methods are thread-safe."""
 
-    def partition_status(self) -> Sequence[Mapping[str, object]]:
-        """Return at least `topic` and `partition` of each hosted partition; does not wait."""
+    def partition_reports(self) -> Sequence[PartitionReport]:
+        """Return a report of each hosted partition; does not wait."""
 
-    def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
+    def explanation(self, topic: str, partition: int, offset: int) -> OffsetExplanation | None:
         """Return where a record is; None if this manager does not lead the partition.
 
         Sends requests to the broker: raises RetriableError and others if it fails.
         """
 
-    def retention(self, topic: str) -> Sequence[Mapping[str, object]]:
+    def retention(self, topic: str) -> Sequence[RetentionPreview]:
         """Return what retention would do to each led partition; raises as `explanation`."""
 
     def run_cycle(self) -> None:
@@ -53,10 +56,10 @@ def manager_api(view: ManagerView, registry: Collector) -> Starlette:
             return JSONResponse({"error": "partition must be a number"}, status_code=400)
         return JSONResponse(
             [
-                dict(status)
-                for status in view.partition_status()
-                if (topic is None or status["topic"] == topic)
-                and (number is None or status["partition"] == int(number))
+                report.to_json()
+                for report in view.partition_reports()
+                if topic in (None, report.topic_id_partition.topic)
+                and (number is None or report.topic_id_partition.partition == int(number))
             ]
         )
 
@@ -65,10 +68,17 @@ def manager_api(view: ManagerView, registry: Collector) -> Starlette:
         numbers = [query.get(name, "") for name in ("partition", "offset")]
         if "topic" not in query or not all(n.isascii() and n.isdigit() for n in numbers):
             return JSONResponse({"error": "topic, partition and offset needed"}, status_code=400)
-        return _answer(lambda: view.explanation(query["topic"], *map(int, numbers)))
+        partition, offset = map(int, numbers)
+
+        def explain() -> Json | None:
+            found = view.explanation(query["topic"], partition, offset)
+            return None if found is None else found.to_json()
+
+        return _answer(explain)
 
     def retention(request: Request) -> Response:
-        return _answer(lambda: view.retention(request.query_params.get("topic", "")))
+        topic = request.query_params.get("topic", "")
+        return _answer(lambda: [each.to_json() for each in view.retention(topic)])
 
     def run_cycle(_request: Request) -> Response:
         view.run_cycle()

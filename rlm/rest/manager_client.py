@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import secrets
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import httpx
 
@@ -20,6 +20,10 @@ from rlm.rest.http_exchange import Answer, HttpExchange
 from rlm.rest.refusals import refusal_text
 from rlm.rest.signed_api import RequestRefusal
 from rlm.rest.signing import ManagerIdentity, SignedRequest
+from rlm.status.document import PartitionReport
+from rlm.status.explanation import OffsetExplanation
+from rlm.status.json_object import JsonObject, objects_of
+from rlm.status.retention_preview import RetentionPreview
 from rlmm.events.processes import ProcessRegistered
 from rlmm.events.secrets import ClusterSecret, SigningSecret
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
@@ -27,14 +31,7 @@ from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 _SETTINGS = "rest.listener and rest.advertised.listener of that host"
 _LOG = "the log of that manager, if the same command fails again"
 
-
-# Names in responses of managers up to 0.2.0, and the current ones: upgrades go manager by manager.
-_RENAMED = {
-    "copy_held": "copy_blocked",
-    "trim_held": "trim_blocked",
-    "expiry_held": "expiry_blocked",
-    "place": "location",
-}
+_DocumentT = TypeVar("_DocumentT")
 
 
 class Credentials(Protocol):
@@ -66,27 +63,25 @@ class ManagerClient:
 
     def partitions(
         self, manager: ProcessRegistered, *, topic: str | None = None
-    ) -> Sequence[Mapping[str, object]]:
-        """Fetch the status of a manager's hosted partitions, of all topics if None."""
+    ) -> Sequence[PartitionReport]:
+        """Fetch the reports of a manager's hosted partitions, of all topics if None."""
         params = {} if topic is None else {"topic": topic}
-        return self._rows(manager, "partitions", params)
+        return self._read(manager, "partitions", params, _each(PartitionReport.from_json))
 
-    def retention(self, manager: ProcessRegistered, topic: str) -> Sequence[Mapping[str, object]]:
+    def retention(self, manager: ProcessRegistered, topic: str) -> Sequence[RetentionPreview]:
         """Fetch what retention would do now to the manager's led partitions of a topic."""
-        return self._rows(manager, "retention", {"topic": topic})
+        params = {"topic": topic}
+        return self._read(manager, "retention", params, _each(RetentionPreview.from_json))
 
     def explanation(
         self, manager: ProcessRegistered, topic: str, partition: int, offset: int
-    ) -> Mapping[str, object]:
+    ) -> OffsetExplanation:
         """Fetch where a record is, from the manager of the partition's leader.
 
         Raises RetriableError also if that manager does not lead the partition.
         """
         params = {"topic": topic, "partition": str(partition), "offset": str(offset)}
-        found = self._json(manager, "explanation", params)
-        if not isinstance(found, dict):
-            raise _malformed(manager)
-        return _with_new_names(found)
+        return self._read(manager, "explanation", params, OffsetExplanation.from_json)
 
     def run_cycle(self, manager: ProcessRegistered) -> None:
         """Make the manager run a cycle now."""
@@ -96,21 +91,21 @@ class ManagerClient:
         """Release connections."""
         self._exchange.close()
 
-    def _rows(
-        self, manager: ProcessRegistered, what: str, params: Mapping[str, str]
-    ) -> Sequence[Mapping[str, object]]:
-        rows = self._json(manager, what, params)
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise _malformed(manager)
-        return [_with_new_names(row) for row in rows]
-
-    def _json(self, manager: ProcessRegistered, what: str, params: Mapping[str, str]) -> object:
+    def _read(
+        self,
+        manager: ProcessRegistered,
+        what: str,
+        params: Mapping[str, str],
+        read: Callable[[object], _DocumentT],
+    ) -> _DocumentT:
+        """Fetch JSON and return its document; CorruptError if it is malformed."""
         answer = self._ask(manager, "GET", what, params)
         try:
-            found: object = httpx.Response(answer.status, content=answer.body).json()
+            return read(httpx.Response(answer.status, content=answer.body).json())
         except (ValueError, RecursionError) as error:  # RecursionError: deep nesting
             raise _malformed(manager) from error
-        return found
+        except CorruptError as error:
+            raise _malformed(manager, **error.context) from error
 
     def _ask(
         self, manager: ProcessRegistered, method: str, what: str, params: Mapping[str, str]
@@ -303,14 +298,17 @@ def _refused(manager: ProcessRegistered, refusal: str) -> TieredStorageError:
     )
 
 
-def _with_new_names(answer: Mapping[str, object]) -> Mapping[str, object]:
-    return {_RENAMED.get(name, name): value for name, value in answer.items()}
+def _each(
+    read: Callable[[JsonObject], _DocumentT],
+) -> Callable[[object], tuple[_DocumentT, ...]]:
+    return lambda rows: tuple(map(read, objects_of(rows)))
 
 
-def _malformed(manager: ProcessRegistered) -> CorruptError:
+def _malformed(manager: ProcessRegistered, **fields: object) -> CorruptError:
     return CorruptError(
         "malformed answer of a manager: this command may be of another version",
         broker_id=manager.broker_id,
         address=manager.http_address,
+        **fields,
         check="that `rlm` is of one version on both hosts",
     )

@@ -12,9 +12,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rlm.process.supervisor import ChildStatus
-from rlm.rest.child_probe import ChildReadiness
 from rlm.rest.exposition import CONTENT_TYPE, PROCESS_LABEL, Families, merged, render
 from rlm.rest.worker_api import healthy, readiness_response
+from rlm.status.document import ReadinessReport
 from rsm.segment.errors import TieredStorageError
 
 
@@ -24,7 +24,7 @@ class Probe(Protocol):
     def metrics(self, address: str) -> tuple[Metric, ...]:
         """Fetch a child's metrics; a TieredStorageError if that fails."""
 
-    def readiness(self, address: str) -> ChildReadiness:
+    def readiness(self, address: str) -> ReadinessReport:
         """Fetch whether a child is ready; a TieredStorageError if that fails."""
 
 
@@ -39,9 +39,13 @@ def supervisor_api(statuses: Callable[[], Sequence[ChildStatus]], probe: Probe) 
 
     def ready(_: Request) -> Response:
         found = [_readiness_of(status, probe) for status in statuses()]
-        reasons = [reason for each in found for reason in each.reasons]
-        warnings = [warning for each in found for warning in each.warnings]
-        return readiness_response(not reasons, reasons, warnings=warnings)
+        return readiness_response(
+            ReadinessReport(
+                is_ready=all(each.is_ready for each in found),
+                reasons=tuple(reason for each in found for reason in each.reasons),
+                warnings=tuple(warning for each in found for warning in each.warnings),
+            )
+        )
 
     return Starlette(
         routes=[
@@ -74,18 +78,19 @@ def _metrics_of(status: ChildStatus, probe: Probe) -> tuple[Metric, ...]:
         return ()
 
 
-def _readiness_of(status: ChildStatus, probe: Probe) -> ChildReadiness:
+def _readiness_of(status: ChildStatus, probe: Probe) -> ReadinessReport:
     """Return a child's readiness, with its name before each text."""
     name = status.spec.name
     if status.pid is None:
-        return ChildReadiness(reasons=(f"{name}: not running",))
+        return ReadinessReport(is_ready=False, reasons=(f"{name}: not running",))
     if status.spec.http_address is None:
-        return ChildReadiness()
+        return ReadinessReport(is_ready=True)
     try:
         found = probe.readiness(status.spec.http_address)
     except TieredStorageError as error:
-        found = ChildReadiness(reasons=(str(error),))
-    return ChildReadiness(
+        found = ReadinessReport(is_ready=False, reasons=(str(error),))
+    return ReadinessReport(
+        is_ready=found.is_ready,
         reasons=tuple(f"{name}: {reason}" for reason in found.reasons),
         warnings=tuple(f"{name}: {warning}" for warning in found.warnings),
     )

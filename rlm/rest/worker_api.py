@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from rlm.rest.exposition import CONTENT_TYPE, render
+from rlm.status.document import ReadinessReport
 
 
 class WorkerView(Protocol):
@@ -41,7 +42,12 @@ def worker_routes(view: WorkerView, registry: Collector) -> list[Route]:
         return Response(render(registry), media_type=CONTENT_TYPE)
 
     def ready(_: Request) -> Response:
-        return readiness_response(*view.readiness(), warnings=view.warnings())
+        is_ready, reasons = view.readiness()
+        return readiness_response(
+            ReadinessReport(
+                is_ready=is_ready, reasons=tuple(reasons), warnings=tuple(view.warnings())
+            )
+        )
 
     return [
         Route("/metrics", metrics),
@@ -55,12 +61,6 @@ def healthy(_: Request) -> Response:
     return JSONResponse({"healthy": True})
 
 
-def readiness_response(
-    ready: bool,  # noqa: FBT001
-    reasons: Sequence[str],
-    *,
-    warnings: Sequence[str] = (),
-) -> Response:
+def readiness_response(report: ReadinessReport) -> Response:
     """Respond with 200 or 503 and the reasons; warnings do not change the status."""
-    body = {"ready": ready, "reasons": list(reasons), "warnings": list(warnings)}
-    return JSONResponse(body, status_code=200 if ready else 503)
+    return JSONResponse(report.to_json(), status_code=200 if report.is_ready else 503)

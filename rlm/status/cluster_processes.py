@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from rlm.status.document import Json
 from rlmm.events.processes import NO_BROKER, ProcessReadiness, ProcessRegistered, ProcessRole
 from rlmm.registration import is_live
 from rlmm.spi import Registration
@@ -53,6 +54,23 @@ class ProcessStatus:
             return "unknown"
         return "ready" if self.is_ready else "not ready"
 
+    def to_json(self) -> Json:
+        """Return the row as `rlm processes --json` prints it; null: unknown or does not apply."""
+        return {
+            "role": self.role,
+            "broker_id": None if self.broker_id == NO_BROKER else self.broker_id,
+            "address": self.address or None,
+            "http_address": self.http_address or None,
+            "version": self.version or None,
+            "heartbeat_age_ms": self.heartbeat_age_ms,
+            "live": self.is_live,
+            "ready": self.is_ready if self.is_live else False,
+            "reasons": list(self.reasons),
+            "process_id": self.process_id or None,
+            "boot_id": self.boot_id or None,
+            "network_namespace": self.network_namespace or None,
+        }
+
 
 def cluster_processes(
     brokers: Mapping[int, str],
@@ -81,24 +99,6 @@ def cluster_processes(
     return tuple(
         sorted(rows, key=lambda row: (_ORDER.index(row.role), row.broker_id, row.process_id))
     )
-
-
-def process_as_json(status: ProcessStatus) -> Mapping[str, object]:
-    """Return a row as `rlm processes --json` prints it; null is unknown or does not apply."""
-    return {
-        "role": status.role,
-        "broker_id": None if status.broker_id == NO_BROKER else status.broker_id,
-        "address": status.address or None,
-        "http_address": status.http_address or None,
-        "version": status.version or None,
-        "heartbeat_age_ms": status.heartbeat_age_ms,
-        "live": status.is_live,
-        "ready": status.is_ready if status.is_live else False,
-        "reasons": list(status.reasons),
-        "process_id": status.process_id or None,
-        "boot_id": status.boot_id or None,
-        "network_namespace": status.network_namespace or None,
-    }
 
 
 def _is_missed(

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rlm.broker.list_offsets import PartitionOffsets
-from rlm.policy.anomalies import anomaly_as_json, open_anomalies
-from rlm.policy.gaps import gap_as_json
+from rlm.policy.anomalies import open_anomalies
+from rlm.status.document import LEADER, Json, PartitionReport, anomaly_to_json, gap_to_json
 from rlmm.events.anomaly import Anomaly
 from rlmm.events.values import PolicyState, RecordedGap, TopicPolicy
 from rlmm.partition_state import PartitionState, ReadLease
@@ -20,7 +20,7 @@ from rsm.segment.coverage import covered_end, stored_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState
 
-LEADER, FOLLOWER, NONE = "leader", "follower", "none"
+NONE = "none"
 NO_OFFSET = -1
 
 
@@ -48,29 +48,14 @@ class PartitionMetadata:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ManagerStatus:
-    """Represents a manager's report of a partition; a follower's has only the role."""
-
-    role: str
-    lag_bytes: int | None = None
-    lag_segments: int | None = None
-    copy_blocked: Mapping[str, object] | None = None
-    trim_blocked: Mapping[str, object] | None = None
-    diverged: bool | None = None
-    external_start: bool | None = None
-    future_timestamps: Mapping[str, object] | None = None
-    problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStatus:
     """Represents one row. Offsets are -1 where there is none, None where they are unknown.
 
     `last_tiered_offset` is the last stored offset of the log's lineage. `pending_upload_offset` is
-    the first offset that is to be stored and is not. `gaps` are recorded gaps. `role` and `manager`
-    come from the leader's manager: without its answer, `role` is None for a tiered topic. Remote
-    bytes count the logs of finished segments. `anomalies` are damaged stored objects, `leases` the
-    read leases that block expiry.
+    the first offset that is to be stored and is not. `gaps` are recorded gaps. `role` and `report`
+    come from the leader's manager: without its answer, `role` is None for a tiered topic. `report`
+    is None unless that manager leads the partition. Remote bytes count the logs of finished
+    segments. `anomalies` are damaged stored objects, `leases` the read leases that block expiry.
     """
 
     topic_id_partition: TopicIdPartition
@@ -87,15 +72,48 @@ class PartitionStatus:
     high_watermark: int | None
     remote_bytes: int
     remote_segments: int
-    manager: ManagerStatus
+    report: PartitionReport | None
     anomalies: tuple[Anomaly, ...] = ()
     leases: tuple[ReadLease, ...] = ()
 
+    def to_json(self) -> Json:
+        """Return the row as `rlm status --json` prints it."""
+        tip = self.topic_id_partition
+        report = {} if self.report is None else self.report.to_json()
+        return {
+            "topic": tip.topic,
+            "topic_id": id_to_text(tip.topic_id),
+            "partition": tip.partition,
+            "role": self.role,
+            "leader_epoch": self.leader_epoch,
+            "log_start_offset": self.log_start_offset,
+            "local_start_offset": self.local_start_offset,
+            "last_tiered_offset": self.last_tiered_offset,
+            "pending_upload_offset": self.pending_upload_offset,
+            "last_stable_offset": self.last_stable_offset,
+            "high_watermark": self.high_watermark,
+            "lag_bytes": report.get("lag_bytes"),
+            "lag_segments": report.get("lag_segments"),
+            "remote_bytes": self.remote_bytes,
+            "remote_segments": self.remote_segments,
+            "copy_blocked": report.get("copy_blocked"),
+            "trim_blocked": report.get("trim_blocked"),
+            "gaps": [gap_to_json(gap) for gap in self.gaps],
+            "leader_id": self.leader_id,
+            "policy_state": self.policy_state,
+            "diverged": report.get("diverged"),
+            "external_start": report.get("external_start"),
+            "future_timestamps": report.get("future_timestamps"),
+            "problem": report.get("problem") or None,
+            "anomalies": [anomaly_to_json(each) for each in self.anomalies],
+            "read_leases": [_lease_to_json(each) for each in self.leases],
+        }
+
 
 def partition_status(
-    led: LedPartition, stored: PartitionMetadata, manager_statuses: Mapping[int, ManagerStatus]
+    led: LedPartition, stored: PartitionMetadata, reports: Mapping[int, PartitionReport]
 ) -> PartitionStatus:
-    """Join the three sources; `manager_statuses` are by broker id."""
+    """Join the three sources; `reports` are the managers' by broker id."""
     finished = [
         record.metadata
         for record in stored.segments
@@ -103,8 +121,7 @@ def partition_status(
     ]
     ranges = stored_ranges(stored.state.lineage, finished)
     end_offset = stored_end(ranges)
-    reported = None if led.leader_id is None else manager_statuses.get(led.leader_id)
-    manager = reported if reported is not None and reported.role == LEADER else None
+    reported = None if led.leader_id is None else reports.get(led.leader_id)
     managed = stored.policy is not None and stored.policy.state is not PolicyState.DISABLED
     unheard = None if managed else NONE
     role = unheard if reported is None else reported.role
@@ -130,7 +147,7 @@ def partition_status(
         high_watermark=None if offsets is None else offsets.high_watermark,
         remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
         remote_segments=len(finished),
-        manager=ManagerStatus(role=NONE) if manager is None else manager,
+        report=reported if role == LEADER else None,
         anomalies=open_anomalies(stored.state, finished),
         leases=stored.leases,
     )
@@ -143,15 +160,7 @@ def is_tiered(policy: TopicPolicy | None, segments: Iterable[SegmentRecord]) -> 
     )
 
 
-def blocked_text(blocked: Mapping[str, object] | None) -> str:
-    """Return what blocks a copy or a trim, as a table prints it: the reason and its cause."""
-    if blocked is None:
-        return ""
-    texts = (blocked.get("reason"), blocked.get("cause"))
-    return ": ".join(str(text) for text in texts if text)
-
-
-def _lease_as_json(lease: ReadLease) -> Mapping[str, object]:
+def _lease_to_json(lease: ReadLease) -> Json:
     return {
         "holder": lease.holder,
         "start_offset": lease.offsets.start_offset,
@@ -174,39 +183,6 @@ def brokers_with_tiered_leaders(
         and (policy := stored[led.topic_id_partition].policy) is not None
         and policy.state is not PolicyState.DISABLED
     )
-
-
-def status_as_json(status: PartitionStatus) -> Mapping[str, object]:
-    """Return a row as `rlm status --json` prints it."""
-    tip = status.topic_id_partition
-    return {
-        "topic": tip.topic,
-        "topic_id": id_to_text(tip.topic_id),
-        "partition": tip.partition,
-        "role": status.role,
-        "leader_epoch": status.leader_epoch,
-        "log_start_offset": status.log_start_offset,
-        "local_start_offset": status.local_start_offset,
-        "last_tiered_offset": status.last_tiered_offset,
-        "pending_upload_offset": status.pending_upload_offset,
-        "last_stable_offset": status.last_stable_offset,
-        "high_watermark": status.high_watermark,
-        "lag_bytes": status.manager.lag_bytes,
-        "lag_segments": status.manager.lag_segments,
-        "remote_bytes": status.remote_bytes,
-        "remote_segments": status.remote_segments,
-        "copy_blocked": status.manager.copy_blocked,
-        "trim_blocked": status.manager.trim_blocked,
-        "gaps": [gap_as_json(gap) for gap in status.gaps],
-        "leader_id": status.leader_id,
-        "policy_state": status.policy_state,
-        "diverged": status.manager.diverged,
-        "external_start": status.manager.external_start,
-        "future_timestamps": status.manager.future_timestamps,
-        "problem": status.manager.problem,
-        "anomalies": [anomaly_as_json(each) for each in status.anomalies],
-        "read_leases": [_lease_as_json(each) for each in status.leases],
-    }
 
 
 def _pending(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from rlm.status.report import PartitionReport
+from rlm.status.document import PartitionReport
 from rsm.segment.ids import id_to_text
 
 _MAX_CAUSES = 10

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.blocked import Blocked
-from rlm.policy.gaps import gap_as_json
 from rlm.policy.trim_gate import over_local_retention, segment_blocked, trim_forbidden
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
+from rlm.status.document import Json, gap_from_json, gap_to_json
+from rlm.status.json_object import JsonObject
 from rlmm.events.values import RecordedGap
 from rlmm.partition_state import PartitionState
 from rlmm.spi import SegmentRecord
@@ -27,25 +29,45 @@ from rsm.segment.ranges import OffsetRange
 class ContainingSegment:
     """Represents a stored segment with the record; `readable` is None outside of the lineage."""
 
-    record: SegmentRecord
+    segment_id: UUID
+    state: str
+    offsets: OffsetRange
     readable: OffsetRange | None
+    size_bytes: int
+    max_timestamp_ms: int
+    state_since_ms: int
+    dead_lettered: bool
+    object_keys: tuple[str, ...]
 
+    def to_json(self) -> Json:
+        readable = self.readable
+        return {
+            "id": id_to_text(self.segment_id),
+            "state": self.state,
+            "base_offset": self.offsets.start_offset,
+            "end_offset": self.offsets.end_offset,
+            "readable_from": None if readable is None else readable.start_offset,
+            "readable_to": None if readable is None else readable.end_offset,
+            "size_bytes": self.size_bytes,
+            "max_timestamp_ms": self.max_timestamp_ms,
+            "state_since_ms": self.state_since_ms,
+            "dead_lettered": self.dead_lettered,
+            "objects": list(self.object_keys),
+        }
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetLocation:
-    """Represents where an offset is, and the recorded gap if it is in one.
-
-    `location` is local, remote, both, below_log_start, above_high_watermark, gap or nowhere.
-    """
-
-    offset: int
-    location: str
-    leader_epoch: int | None
-    log_start_offset: int | None
-    local_start_offset: int
-    high_watermark: int
-    segments: tuple[ContainingSegment, ...]
-    gap: RecordedGap | None = None
+    @classmethod
+    def from_json(cls, found: JsonObject) -> ContainingSegment:
+        return cls(
+            segment_id=found.kafka_id("id"),
+            state=found.text("state"),
+            offsets=found.offsets("base_offset", "end_offset"),
+            readable=found.offsets_or_none("readable_from", "readable_to"),
+            size_bytes=found.integer("size_bytes"),
+            max_timestamp_ms=found.integer("max_timestamp_ms"),
+            state_since_ms=found.integer("state_since_ms"),
+            dead_lettered=found.flag("dead_lettered"),
+            object_keys=found.texts("objects"),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +84,74 @@ class LocalCopy:
     offsets: OffsetRange | None = None
     values: Mapping[str, int | str] = field(default_factory=dict)
 
+    def to_json(self) -> Json:
+        offsets = self.offsets
+        return {
+            "state": self.state,
+            "reason": self.reason,
+            "base_offset": None if offsets is None else offsets.start_offset,
+            "end_offset": None if offsets is None else offsets.end_offset,
+            "values": dict(self.values),
+        }
+
+    @classmethod
+    def from_json(cls, found: JsonObject) -> LocalCopy:
+        values = found.object_or_none("values")
+        return cls(
+            state=found.text("state"),
+            reason=found.text("reason", ""),
+            offsets=found.offsets_or_none("base_offset", "end_offset"),
+            values={} if values is None else values.values(),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetExplanation:
+    """Represents where an offset is, the recorded gap if it is in one, and its local copy.
+
+    `location` is local, remote, both, below_log_start, above_high_watermark, gap or nowhere. Only
+    the leader's manager knows the local copy: without its answer, `local_copy` is None.
+    """
+
+    offset: int
+    location: str
+    leader_epoch: int | None
+    log_start_offset: int | None
+    local_start_offset: int
+    high_watermark: int
+    segments: tuple[ContainingSegment, ...]
+    gap: RecordedGap | None = None
+    local_copy: LocalCopy | None = None
+
+    def to_json(self) -> Json:
+        return {
+            "offset": self.offset,
+            "location": self.location,
+            "leader_epoch": self.leader_epoch,
+            "log_start_offset": self.log_start_offset,
+            "local_start_offset": self.local_start_offset,
+            "high_watermark": self.high_watermark,
+            "segments": [each.to_json() for each in self.segments],
+            "gap": None if self.gap is None else gap_to_json(self.gap),
+            "local_copy": None if self.local_copy is None else self.local_copy.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, document: object) -> OffsetExplanation:
+        found = JsonObject(document)
+        gap, copy = found.object_or_none("gap"), found.object_or_none("local_copy")
+        return cls(
+            offset=found.integer("offset"),
+            location=found.text("location", earlier="place"),
+            leader_epoch=found.integer_or_none("leader_epoch"),
+            log_start_offset=found.integer_or_none("log_start_offset"),
+            local_start_offset=found.integer("local_start_offset"),
+            high_watermark=found.integer("high_watermark"),
+            segments=tuple(map(ContainingSegment.from_json, found.objects("segments"))),
+            gap=None if gap is None else gap_from_json(gap),
+            local_copy=None if copy is None else LocalCopy.from_json(copy),
+        )
+
 
 def offset_location(
     offset: int,
@@ -70,14 +160,14 @@ def offset_location(
     lineage: Lineage,
     offsets: PartitionOffsets,
     segments: Sequence[SegmentRecord],
-) -> OffsetLocation:
+) -> OffsetExplanation:
     """Return where an offset is, by the metadata and the leader's offsets."""
     ranges = {
         part.metadata.segment_id: part.offsets
         for part in stored_ranges(lineage, (record.metadata for record in segments))
     }
     holding = tuple(
-        ContainingSegment(record=record, readable=ranges.get(record.metadata.segment_id))
+        _containing(record, ranges.get(record.metadata.segment_id))
         for record in segments
         if offset in record.metadata.offsets
     )
@@ -94,7 +184,7 @@ def offset_location(
     else:
         gap = next((each for each in state.gaps if offset in each.offsets), None)
         location = "nowhere" if gap is None else "gap"
-    return OffsetLocation(
+    return OffsetExplanation(
         offset=offset,
         location=location,
         leader_epoch=lineage.epoch_for_offset(offset),
@@ -134,32 +224,6 @@ def local_copy(view: PartitionView, offset: int, blocked_elsewhere: Blocked | No
     )
 
 
-def offset_location_as_json(found: OffsetLocation) -> Mapping[str, object]:
-    """Return a location as `rlm explain --json` and the manager's HTTP API show it."""
-    return {
-        "offset": found.offset,
-        "location": found.location,
-        "leader_epoch": found.leader_epoch,
-        "log_start_offset": found.log_start_offset,
-        "local_start_offset": found.local_start_offset,
-        "high_watermark": found.high_watermark,
-        "segments": [_segment_as_json(each) for each in found.segments],
-        "gap": None if found.gap is None else gap_as_json(found.gap),
-    }
-
-
-def local_copy_as_json(copy: LocalCopy) -> Mapping[str, object]:
-    """Return a local copy as `rlm explain --json` and the manager's HTTP API show it."""
-    offsets = copy.offsets
-    return {
-        "state": copy.state,
-        "reason": copy.reason,
-        "base_offset": None if offsets is None else offsets.start_offset,
-        "end_offset": None if offsets is None else offsets.end_offset,
-        "values": dict(copy.values),
-    }
-
-
 def _first_blocked(
     view: PartitionView, over: Sequence[LocalSegment], segment: LocalSegment
 ) -> Blocked | None:
@@ -173,18 +237,16 @@ def _first_blocked(
     return None
 
 
-def _segment_as_json(holding: ContainingSegment) -> Mapping[str, object]:
-    metadata, readable = holding.record.metadata, holding.readable
-    return {
-        "id": id_to_text(metadata.segment_id.id),
-        "state": metadata.state.name,
-        "base_offset": metadata.offsets.start_offset,
-        "end_offset": metadata.offsets.end_offset,
-        "readable_from": None if readable is None else readable.start_offset,
-        "readable_to": None if readable is None else readable.end_offset,
-        "size_bytes": metadata.segment_size_bytes,
-        "max_timestamp_ms": metadata.max_timestamp_ms,
-        "state_since_ms": holding.record.changed_ms,
-        "dead_lettered": holding.record.dead_lettered,
-        "objects": [each.key for each in metadata.objects],
-    }
+def _containing(record: SegmentRecord, readable: OffsetRange | None) -> ContainingSegment:
+    metadata = record.metadata
+    return ContainingSegment(
+        segment_id=metadata.segment_id.id,
+        state=metadata.state.name,
+        offsets=metadata.offsets,
+        readable=readable,
+        size_bytes=metadata.segment_size_bytes,
+        max_timestamp_ms=metadata.max_timestamp_ms,
+        state_since_ms=record.changed_ms,
+        dead_lettered=record.dead_lettered,
+        object_keys=tuple(each.key for each in metadata.objects),
+    )

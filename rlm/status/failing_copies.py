@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from rlm.status.report import PartitionReport
+from rlm.status.document import PartitionReport
 
 FAILING = "failing"
 _LEAST_ATTEMPTS = 2  # a failed copy is retried soon and mostly succeeds

@@ -7,20 +7,11 @@ guess; the status shows it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rlm.policy.retention import log_pieces
 from rlm.policy.view import PartitionView
+from rlm.status.document import FutureTimestamps
 
 _SKEW_MS = 3_600_000  # Kafka's message.timestamp.after.max.ms: brokers accept less
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FutureTimestamps:
-    """Represents the number of such segments, stored or rolled, and their latest timestamp."""
-
-    segment_count: int
-    max_timestamp_ms: int
 
 
 def future_timestamps(view: PartitionView) -> FutureTimestamps | None:

@@ -2,42 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 
+from rlm.policy.blocked import Blocked
 from rlm.policy.plan import Plan
 from rlm.policy.retention import log_pieces
 from rlm.policy.view import PartitionView
+from rlm.status.document import Json, blocked_from_json, blocked_to_json
+from rlm.status.json_object import JsonObject
 
 
-def retention_preview(view: PartitionView, decided: Plan) -> Mapping[str, object]:
-    """Return the part of a cycle's plan that deletes data; names are those of the HTTP API."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueDeletion:
+    """Represents a stored segment that the next cycle deletes, and the rule for it."""
+
+    base_offset: int
+    end_offset: int
+    size_bytes: int
+    rule: str
+
+    @classmethod
+    def from_json(cls, found: JsonObject) -> DueDeletion:
+        return cls(
+            base_offset=found.integer("base_offset"),
+            end_offset=found.integer("end_offset"),
+            size_bytes=found.integer("size_bytes"),
+            rule=found.text("rule"),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionPreview:
+    """Represents the part of a cycle's plan that deletes data of a partition.
+
+    `rule` is the reason for a new log start, empty without one. The expiring segments end at or
+    below the new log start. A log start of None is not known yet.
+    """
+
+    topic: str
+    partition: int
+    log_start_offset: int | None
+    new_log_start_offset: int | None
+    local_start_offset: int
+    new_local_start_offset: int
+    rule: str = ""
+    expiring_segments: int = 0
+    expiring_bytes: int = 0
+    deletions: tuple[DueDeletion, ...] = ()
+    trim_rule: str = ""
+    trim_blocked: Blocked | None = None
+    expiry_blocked: Blocked | None = None
+
+    def to_json(self) -> Json:
+        return {
+            "topic": self.topic,
+            "partition": self.partition,
+            "log_start_offset": self.log_start_offset,
+            "new_log_start_offset": self.new_log_start_offset,
+            "rule": self.rule,
+            "expiring_segments": self.expiring_segments,
+            "expiring_bytes": self.expiring_bytes,
+            "deletions": [asdict(each) for each in self.deletions],
+            "local_start_offset": self.local_start_offset,
+            "new_local_start_offset": self.new_local_start_offset,
+            "trim_rule": self.trim_rule,
+            "trim_blocked": blocked_to_json(self.trim_blocked),
+            "expiry_blocked": blocked_to_json(self.expiry_blocked),
+        }
+
+    @classmethod
+    def from_json(cls, found: JsonObject) -> RetentionPreview:
+        return cls(
+            topic=found.text("topic"),
+            partition=found.integer("partition"),
+            log_start_offset=found.integer_or_none("log_start_offset"),
+            new_log_start_offset=found.integer_or_none("new_log_start_offset"),
+            local_start_offset=found.integer("local_start_offset"),
+            new_local_start_offset=found.integer("new_local_start_offset"),
+            rule=found.text("rule", ""),
+            expiring_segments=found.integer("expiring_segments"),
+            expiring_bytes=found.integer("expiring_bytes"),
+            deletions=tuple(map(DueDeletion.from_json, found.objects("deletions"))),
+            trim_rule=found.text("trim_rule", ""),
+            trim_blocked=blocked_from_json(found, "trim_blocked", earlier="trim_held"),
+            expiry_blocked=blocked_from_json(found, "expiry_blocked", earlier="expiry_held"),
+        )
+
+
+def retention_preview(view: PartitionView, decided: Plan) -> RetentionPreview:
+    """Return what the plan of a cycle would expire, delete and trim."""
     tip, start = view.topic_id_partition, decided.log_start
     current = view.state.log_start_offset
     new = current if start is None else start.offset
     gone = [
         piece for piece in log_pieces(view) if new is not None and piece.offsets.end_offset <= new
     ]
-    blocked, kept = decided.trim.blocked, decided.expiry_blocked
-    return {
-        "topic": tip.topic,
-        "partition": tip.partition,
-        "log_start_offset": current,
-        "new_log_start_offset": new,
-        "rule": "" if start is None else start.reason,
-        "expiring_segments": len(gone),
-        "expiring_bytes": sum(piece.size_bytes for piece in gone),
-        "deletions": [
-            {
-                "base_offset": each.record.metadata.offsets.start_offset,
-                "end_offset": each.record.metadata.offsets.end_offset,
-                "size_bytes": each.record.metadata.segment_size_bytes,
-                "rule": each.reason,
-            }
+    return RetentionPreview(
+        topic=tip.topic,
+        partition=tip.partition,
+        log_start_offset=current,
+        new_log_start_offset=new,
+        local_start_offset=view.local_start_offset,
+        new_local_start_offset=decided.trim.offset or view.local_start_offset,
+        rule="" if start is None else start.reason,
+        expiring_segments=len(gone),
+        expiring_bytes=sum(piece.size_bytes for piece in gone),
+        deletions=tuple(
+            DueDeletion(
+                base_offset=each.record.metadata.offsets.start_offset,
+                end_offset=each.record.metadata.offsets.end_offset,
+                size_bytes=each.record.metadata.segment_size_bytes,
+                rule=each.reason,
+            )
             for each in decided.deletions
-        ],
-        "local_start_offset": view.local_start_offset,
-        "new_local_start_offset": decided.trim.offset or view.local_start_offset,
-        "trim_rule": decided.trim.rule,
-        "trim_blocked": None if blocked is None else {"reason": blocked.reason, **blocked.values},
-        "expiry_blocked": None if kept is None else {"reason": kept.reason, **kept.values},
-    }
+        ),
+        trim_rule=decided.trim.rule,
+        trim_blocked=decided.trim.blocked,
+        expiry_blocked=decided.expiry_blocked,
+    )

@@ -90,7 +90,9 @@ ALLOWED_NAMES = {
 }
 ALLOWED_IN_FILES = {
     # The names that managers up to 0.2.0 answer with.
-    "rlm/rest/manager_client.py": {"copy_held", "trim_held", "expiry_held", "place"},
+    "rlm/status/document.py": {"copy_held", "trim_held"},
+    "rlm/status/retention_preview.py": {"trim_held"},
+    "rlm/status/explanation.py": {"place"},
 }
 _ALLOWED_PARTS = {("dead", "letter"), ("dead", "letters"), ("in", "place")}
 

@@ -13,6 +13,8 @@ _OF_SETTINGS = "checks or derives settings; a wrong one is refused or shown, and
 UNMEASURED = {
     "rlm/status/damaged_objects.py": _SHOWN,
     "rlm/status/failing_copies.py": _SHOWN,
+    "rlm/status/document.py": _SHOWN,
+    "rlm/status/json_object.py": _SHOWN,
     "rlm/status/report.py": _SHOWN,
     "rlm/policy/request/canary.py": "a test topic of its own; no other data depends on it",
     "rlm/status/cluster_processes.py": _SHOWN,

@@ -22,9 +22,9 @@ def manager_reports(configuration: Path, topic: str) -> list[dict[str, Any]]:
             managers = live_managers(session.metadata, session.clock)
             with closing(manager_client(session)) as client:
                 return [
-                    dict(row)
+                    dict(report.to_json())
                     for manager in managers
-                    for row in client.partitions(manager, topic=topic)
+                    for report in client.partitions(manager, topic=topic)
                 ]
     except TieredStorageError:
         return []

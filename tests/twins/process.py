@@ -16,7 +16,7 @@ from rlm.broker.spi import Broker
 from rlm.metrics.metrics import Metrics
 from rlm.policy.view import CopyFailure, PolicyLimits
 from rlm.source.log_source import LogSource
-from rlm.status.report import PartitionReport
+from rlm.status.document import PartitionReport
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_lane import CopyLanes, CopyLimits

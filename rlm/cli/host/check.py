@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import uuid4
 
 import typer
@@ -34,6 +34,7 @@ from rlm.operator.end_to_end import CheckSettings, CheckTools, EndToEndCheck
 from rlm.policy.blocked import Blocked
 from rlm.policy.request.canary import CheckResult, CheckRow
 from rlm.rest.manager_client import ManagerClient
+from rlm.status.document import LEADER
 from rlm.worker.external import client_properties
 from rlm.worker.fresh_id import fresh_id
 from rlmm.events.processes import ProcessRegistered, ProcessRole
@@ -183,24 +184,15 @@ class _LiveManagers:
         ask_each(live_managers(self._session.metadata, self._session.clock), self._client.run_cycle)
 
     def blocked(self, topic: str) -> Mapping[int, tuple[Blocked | None, Blocked | None]]:
-        return {
-            row["partition"]: (_blocked(row.get("copy_blocked")), _blocked(row.get("trim_blocked")))
-            for row in self._rows(topic)
-            if isinstance(row.get("partition"), int) and row.get("role") == "leader"
-        }
-
-    def _rows(self, topic: str) -> Iterator[Mapping[str, Any]]:
         managers = live_managers(self._session.metadata, self._session.clock)
-        for _, rows in ask_each(managers, lambda each: self._client.partitions(each, topic=topic)):
-            if not isinstance(rows, TieredStorageError):
-                yield from rows
-
-
-def _blocked(answered: object) -> Blocked | None:
-    if not isinstance(answered, dict):
-        return None
-    values = {str(name): str(value) for name, value in answered.items() if name != "reason"}
-    return Blocked(reason=str(answered.get("reason", "")), values=values)
+        answers = ask_each(managers, lambda each: self._client.partitions(each, topic=topic))
+        return {
+            report.topic_id_partition.partition: (report.copy_blocked, report.trim_blocked)
+            for _, reports in answers
+            if not isinstance(reports, TieredStorageError)
+            for report in reports
+            if report.role == LEADER
+        }
 
 
 def _show(row: CheckRow) -> None:

@@ -19,11 +19,7 @@ from rlm.cli.invocation.options import (
 )
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
-from rlm.status.cluster_processes import (
-    ProcessStatus,
-    cluster_processes,
-    process_as_json,
-)
+from rlm.status.cluster_processes import ProcessStatus, cluster_processes
 from rlmm.events.processes import NO_BROKER
 from rlmm.registration import SILENCE_MS, now_of
 
@@ -79,7 +75,7 @@ def _processes(
         if as_json:
             document = {
                 "cluster_id": session.cluster_id,
-                "processes": [process_as_json(row) for row in rows],
+                "processes": [row.to_json() for row in rows],
             }
             typer.echo(json.dumps(document, indent=2))
         else:

@@ -9,14 +9,14 @@ from typing import TypeVar
 from rlm.operator.offload import CopyProgress
 from rlm.policy.candidates import Lag
 from rlm.rest.manager_client import ManagerClient
-from rlm.status.report import LEADER
+from rlm.status.document import LEADER, PartitionReport
 from rlmm.events.processes import ProcessRegistered, ProcessRole
 from rlmm.events.values import TopicPolicy
 from rlmm.registration import live_processes, now_of
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
-from rsm.segment.ids import TopicIdPartition, id_to_text
+from rsm.segment.ids import TopicIdPartition
 
 _ASKED_AT_ONCE = 16
 
@@ -81,8 +81,8 @@ class LeadingManagers:
         self._leaders: Mapping[int, int | None] | TieredStorageError = {}
         self._live: frozenset[int] = frozenset()
 
-    def rows(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Mapping[str, object]]:
-        """Return the leaders' rows that saw this policy state; `silence` is about this call.
+    def reports(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, PartitionReport]:
+        """Return the leaders' reports that saw this policy state; `silence` is about this call.
 
         Sends no request to other managers. Empty while the leaders are unknown.
         """
@@ -95,19 +95,19 @@ class LeadingManagers:
             self._leaders = error
             return {}
         leaders = frozenset(self._leaders.values())
-        found: dict[TopicIdPartition, Mapping[str, object]] = {}
-        for manager, rows in ask_each(
+        found: dict[TopicIdPartition, PartitionReport] = {}
+        for manager, reports in ask_each(
             [each for each in managers if each.broker_id in leaders],
             lambda manager: self._client.partitions(manager, topic=policy.topic),
         ):
-            if isinstance(rows, TieredStorageError):
-                self._errors[manager.broker_id] = rows
+            if isinstance(reports, TieredStorageError):
+                self._errors[manager.broker_id] = reports
             else:
-                found.update(_rows_of_leader(rows, policy))
+                found.update(_reports_of_leader(reports, policy))
         return found
 
     def silence(self, tip: TopicIdPartition) -> str:
-        """Return why the last `rows` has no row for a partition, and what to do."""
+        """Return why the last `reports` has none of a partition, and what to do."""
         if isinstance(self._leaders, TieredStorageError):
             return f"its leader is not known: {self._leaders}"
         leader = self._leaders.get(tip.partition)
@@ -141,13 +141,12 @@ class ManagerLags:
         self._managers = managers
 
     def lags(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, Lag]:
-        """Return lags of a cycle that saw this policy state, for partitions with a status."""
-        found: dict[TopicIdPartition, Lag] = {}
-        for tip, row in self._managers.rows(policy).items():
-            segments, size = row.get("lag_segments"), row.get("lag_bytes")
-            if isinstance(segments, int) and isinstance(size, int):
-                found[tip] = Lag(segments=segments, bytes=size)
-        return found
+        """Return lags of a cycle that saw this policy state, for partitions with a report."""
+        return {
+            tip: Lag(segments=report.lag_segments, bytes=report.lag_bytes)
+            for tip, report in self._managers.reports(policy).items()
+            if report.lag_segments is not None and report.lag_bytes is not None
+        }
 
     def silence(self, tip: TopicIdPartition) -> str:
         return self._managers.silence(tip)
@@ -160,41 +159,43 @@ class ManagerCopyProgress:
         self._managers = managers
 
     def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
-        """Return the progress at the last cycle, for partitions with a status."""
-        found: dict[TopicIdPartition, CopyProgress] = {}
-        for tip, row in self._managers.rows(policy).items():
-            rolled, stored, requested = (
-                row.get(f"{name}_offset") for name in ("rolled_end", "stored_end", "offload")
-            )
-            requested_end = row.get("offload_end_offset")
-            blocked = row.get("copy_blocked")
-            if isinstance(rolled, int) and isinstance(stored, int) and isinstance(requested, int):
-                found[tip] = CopyProgress(
-                    rolled_end_offset=rolled,
-                    stored_end_offset=stored,
-                    requested_offset=requested,
-                    requested_end_offset=requested_end if isinstance(requested_end, int) else None,
-                    blocked=str(blocked.get("reason", "")) if isinstance(blocked, dict) else "",
-                )
-        return found
+        """Return the progress at the last cycle, for partitions with a report."""
+        progress = {
+            tip: _progress(report) for tip, report in self._managers.reports(policy).items()
+        }
+        return {tip: found for tip, found in progress.items() if found is not None}
 
     def silence(self, tip: TopicIdPartition) -> str:
         return self._managers.silence(tip)
 
 
-def _rows_of_leader(
-    rows: Iterable[Mapping[str, object]], policy: TopicPolicy
-) -> Iterator[tuple[TopicIdPartition, Mapping[str, object]]]:
-    for row in rows:
-        partition = row.get("partition")
-        speaks = (
-            row.get("role") == LEADER
-            and row.get("claimed") is True
-            and row.get("topic_id") == id_to_text(policy.topic_id)
-            and row.get("policy_state") == policy.state.name
+def _progress(report: PartitionReport) -> CopyProgress | None:
+    """Return the progress that a manager reports; None if it reports no ends or no request."""
+    rolled, stored = report.rolled_end_offset, report.stored_end_offset
+    if rolled is None or stored is None or report.offload_offset is None:
+        return None
+    return CopyProgress(
+        rolled_end_offset=rolled,
+        stored_end_offset=stored,
+        requested_offset=report.offload_offset,
+        requested_end_offset=report.offload_end_offset,
+        blocked="" if report.copy_blocked is None else report.copy_blocked.reason,
+    )
+
+
+def _reports_of_leader(
+    reports: Iterable[PartitionReport], policy: TopicPolicy
+) -> Iterator[tuple[TopicIdPartition, PartitionReport]]:
+    for report in reports:
+        reported = report.topic_id_partition
+        is_proof = (
+            report.role == LEADER
+            and report.claimed
+            and reported.topic_id == policy.topic_id
+            and report.policy_state == policy.state.name
         )
-        if speaks and isinstance(partition, int):
+        if is_proof:
             tip = TopicIdPartition(
-                topic_id=policy.topic_id, topic=policy.topic, partition=partition
+                topic_id=policy.topic_id, topic=policy.topic, partition=reported.partition
             )
-            yield tip, row
+            yield tip, report

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -24,9 +24,9 @@ from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.invocation.times import iso_time
-from rlm.cli.reading.stored_objects import stored_objects
+from rlm.cli.reading.stored_objects import StoredObjects, stored_objects
 from rlm.rest.manager_client import ManagerClient
-from rlm.status.explanation import offset_location, offset_location_as_json
+from rlm.status.explanation import LocalCopy, OffsetExplanation, offset_location
 from rlmm.events.processes import ProcessRegistered
 from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition, id_to_text
@@ -68,27 +68,24 @@ def _explain(
         raise InvalidConfigError("not a partition", found=partition, expected="TOPIC:PARTITION")
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         _, (tip,) = find_tiered(session, name)
-        found = {
-            **_explanation(session, tip, offset),
-            **stored_objects(session, tip, offset),
-        }
-    document = {
-        "topic": tip.topic,
-        "topic_id": id_to_text(tip.topic_id),
-        "partition": tip.partition,
-        **found,
-    }
+        found = _explanation(session, tip, offset)
+        stored = stored_objects(session, tip, offset)
     with printing():
         if as_json:
+            document = {
+                "topic": tip.topic,
+                "topic_id": id_to_text(tip.topic_id),
+                "partition": tip.partition,
+                **found.to_json(),
+                **stored.to_json(),
+            }
             typer.echo(json.dumps(document, indent=2))
         else:
-            for line in _lines(document):
+            for line in explanation_lines(tip, found, stored):
                 typer.echo(line)
 
 
-def _explanation(
-    session: CommandSession, tip: TopicIdPartition, offset: int
-) -> Mapping[str, object]:
+def _explanation(session: CommandSession, tip: TopicIdPartition, offset: int) -> OffsetExplanation:
     """Return the explanation of the leader's manager, or one from the metadata and the leader."""
     with reaching_cluster(session.config):
         view = session.bootstrap.view((tip.topic,))
@@ -105,14 +102,13 @@ def _explanation(
         raise RetriableError("the leader cannot be asked", reason=answers.failed.get(tip))
     state = session.metadata.partition_state(tip)
     segments = session.metadata.list_remote_log_segments(tip, states=tuple(SegmentState))
-    found = offset_location(
+    return offset_location(
         offset,
         state=state,
         lineage=state.lineage,
         offsets=answers.succeeded[tip],
         segments=tuple(segments),
     )
-    return {**offset_location_as_json(found), "local_copy": None}
 
 
 def explained_by_leader(
@@ -121,7 +117,7 @@ def explained_by_leader(
     leader: int | None,
     tip: TopicIdPartition,
     offset: int,
-) -> Mapping[str, object] | str:
+) -> OffsetExplanation | str:
     """Return the response of the leader's manager, or why there is none and what to do.
 
     `managers` are the live ones.
@@ -136,39 +132,46 @@ def explained_by_leader(
     return silence_of(leader, live, errors)
 
 
-def _lines(found: Mapping[str, Any]) -> Sequence[str]:
-    location = str(found["location"])
-    record = f"{found['topic']}:{found['partition']} offset {found['offset']}"
-    starts = f"log start {found['log_start_offset']}, local start {found['local_start_offset']}"
+def explanation_lines(
+    tip: TopicIdPartition, found: OffsetExplanation, stored: StoredObjects
+) -> Sequence[str]:
+    """Return the lines that the command prints for people."""
+    location = _LOCATIONS.get(found.location, found.location)
+    record = f"{tip.topic}:{tip.partition} offset {found.offset}"
+    starts = f"log start {found.log_start_offset}, local start {found.local_start_offset}"
     lines = [
-        f"{record}, leader epoch {found['leader_epoch']}: {_LOCATIONS.get(location, location)}",
-        f"  {starts}, high watermark {found['high_watermark']}",
+        f"{record}, leader epoch {found.leader_epoch}: {location}",
+        f"  {starts}, high watermark {found.high_watermark}",
     ]
-    for segment in found["segments"]:
-        readable = segment["readable_from"] is not None
+    states = stored.states or {}
+    for segment in found.segments:
+        offsets = segment.offsets
         lines.append(
-            f"  segment {segment['id']} {segment['base_offset']}..{segment['end_offset']}"
-            f" {segment['state']} since {iso_time(segment['state_since_ms'])}"
-            f" {segment['size_bytes']} bytes{'' if readable else ', not readable'}"
+            f"  segment {id_to_text(segment.segment_id)}"
+            f" {offsets.start_offset}..{offsets.end_offset}"
+            f" {segment.state} since {iso_time(segment.state_since_ms)}"
+            f" {segment.size_bytes} bytes{', not readable' if segment.readable is None else ''}"
         )
-        states = found.get("objects_in_store") or {}
         lines.extend(
             f"    {key}{', in the store: ' + states[key] if key in states else ''}"
-            for key in segment["objects"]
+            for key in segment.object_keys
         )
     lines.extend(
-        f"  anomaly {each['kind']}: {each['object']} since {iso_time(each['first_ms'])}, last"
-        f" {iso_time(each['last_ms'])}, {each['attempts']} attempts"
-        for each in found.get("anomalies", ())
+        f"  anomaly {each.kind.label}: {each.object_key} since {iso_time(each.first_ms)}, last"
+        f" {iso_time(each.last_ms)}, {each.attempts} attempts"
+        for each in stored.anomalies
     )
-    if (gap := found.get("gap")) is not None:  # a manager of an older version does not return it
+    if found.gap is not None:
+        gap, offsets = found.gap, found.gap.offsets
         lines.append(
-            f"  gap {gap['start_offset']}..{gap['end_offset']} {gap['reason']}"
-            f", recorded {iso_time(gap['recorded_ms'])}"
+            f"  gap {offsets.start_offset}..{offsets.end_offset} {gap.reason.name.lower()}"
+            f", recorded {iso_time(gap.recorded_ms)}"
         )
-    copy = found["local_copy"]
+    return [*lines, f"  local copy: {_local_copy_text(found.local_copy)}"]
+
+
+def _local_copy_text(copy: LocalCopy | None) -> str:
     if copy is None:
-        return [*lines, "  local copy: not known without the leader's manager"]
-    values = " ".join(f"{name}={value}" for name, value in copy["values"].items())
-    texts = (copy["state"], copy["reason"], values)
-    return [*lines, f"  local copy: {' '.join(each for each in texts if each)}"]
+        return "not known without the leader's manager"
+    values = " ".join(f"{name}={value}" for name, value in copy.values.items())
+    return " ".join(each for each in (copy.state, copy.reason, values) if each)

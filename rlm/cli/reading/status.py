@@ -29,15 +29,14 @@ from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.invocation.times import iso_time
 from rlm.cli.reading.manager_statuses import ask_managers
 from rlm.policy.anomalies import anomalies_text
+from rlm.policy.blocked import Blocked
 from rlm.status.cluster_status import (
     LedPartition,
     PartitionMetadata,
     PartitionStatus,
-    blocked_text,
     brokers_with_tiered_leaders,
     is_tiered,
     partition_status,
-    status_as_json,
 )
 from rlmm.partition_state import ReadLease
 from rsm.segment.errors import RetriableError
@@ -80,7 +79,7 @@ def _status(
         rows = _rows(session, view, named, complaints)
     with printing():
         if as_json:
-            partitions = [status_as_json(row) for row in rows]
+            partitions = [row.to_json() for row in rows]
             document = {"cluster_id": session.cluster_id, "partitions": partitions}
             typer.echo(json.dumps(document, indent=2))
         else:
@@ -123,7 +122,7 @@ def _rows(
         closing(manager_client(session)) as client,
     ):
         leds = _led(session, view, stored, executor)
-        statuses = ask_managers(
+        reports = ask_managers(
             session.metadata,
             _tiered_leads(leds, stored),
             executor,
@@ -136,7 +135,7 @@ def _rows(
         _complain(line)
     return tuple(
         partition_status(
-            led, stored[led.topic_id_partition], statuses.get(led.topic_id_partition, {})
+            led, stored[led.topic_id_partition], reports.get(led.topic_id_partition, {})
         )
         for led in sorted(leds, key=_by_name)
     )
@@ -214,7 +213,7 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
     table.add_column("anomalies")
     table.add_column("read leases")
     for row in rows:
-        tip = row.topic_id_partition
+        tip, report = row.topic_id_partition, row.report
         numbers = (
             row.leader_epoch,
             row.log_start_offset,
@@ -223,8 +222,8 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
             row.pending_upload_offset,
             row.last_stable_offset,
             row.high_watermark,
-            row.manager.lag_segments,
-            row.manager.lag_bytes,
+            None if report is None else report.lag_segments,
+            None if report is None else report.lag_bytes,
             row.remote_segments,
             row.remote_bytes,
         )
@@ -234,12 +233,19 @@ def _table(rows: Sequence[PartitionStatus]) -> Table:
             row.policy_state or "-",
             row.role or "-",
             *("?" if number is None else str(number) for number in numbers),
-            blocked_text(row.manager.copy_blocked),
-            blocked_text(row.manager.trim_blocked),
+            blocked_text(None if report is None else report.copy_blocked),
+            blocked_text(None if report is None else report.trim_blocked),
             anomalies_text(row.anomalies),
             _leases_text(row.leases),
         )
     return table
+
+
+def blocked_text(blocked: Blocked | None) -> str:
+    """Format what blocks a copy or a trim: the reason and its cause."""
+    if blocked is None:
+        return ""
+    return ": ".join(str(text) for text in (blocked.reason, blocked.values.get("cause")) if text)
 
 
 def _leases_text(leases: Sequence[ReadLease]) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 
 import typer
 
 from rlm.cli.invocation.session import CommandSession
-from rlm.policy.anomalies import anomaly_as_json, open_anomalies
+from rlm.policy.anomalies import open_anomalies
+from rlm.status.document import Json, anomaly_to_json
 from rlm.tasks.copying.copier import BoundedAttempt
 from rlm.worker.external import open_chunk_storage, storage_manager
+from rlmm.events.anomaly import Anomaly
 from rsm.segment.errors import FencedError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
@@ -19,22 +22,31 @@ from rsm.spi import CopyAttempt, RemoteStorageManager
 AS_RECORDED, MISSING = "as recorded", "missing"
 
 
-def stored_objects(
-    session: CommandSession, tip: TopicIdPartition, offset: int
-) -> Mapping[str, object]:
-    """Return the recorded anomalies of the segments that hold an offset, and their objects' states.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredObjects:
+    """Represents the recorded anomalies of segments, and their objects' states by key.
 
-    `objects_in_store` is None if no store is configured, or if it does not respond.
+    `states` is None if no store is configured, or if it does not respond.
     """
+
+    anomalies: tuple[Anomaly, ...] = ()
+    states: Mapping[str, str] | None = None
+
+    def to_json(self) -> Json:
+        return {
+            "anomalies": [anomaly_to_json(each) for each in self.anomalies],
+            "objects_in_store": self.states,
+        }
+
+
+def stored_objects(session: CommandSession, tip: TopicIdPartition, offset: int) -> StoredObjects:
+    """Return the anomalies and objects of the segments that hold an offset."""
     records = session.metadata.list_remote_log_segments(
         tip, states=(SegmentState.COPY_SEGMENT_FINISHED,), from_offset=offset
     )
     holding = [each.metadata for each in records if offset in each.metadata.offsets]
     anomalies = open_anomalies(session.metadata.partition_state(tip), holding)
-    return {
-        "anomalies": [anomaly_as_json(each) for each in anomalies],
-        "objects_in_store": _asked(session, holding),
-    }
+    return StoredObjects(anomalies=anomalies, states=_asked(session, holding))
 
 
 def states_of(

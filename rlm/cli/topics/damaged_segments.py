@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from rlm.cli.invocation.times import iso_time
-from rlm.policy.anomalies import anomaly_as_json, open_anomalies
+from rlm.policy.anomalies import open_anomalies
+from rlm.status.document import anomaly_to_json
 from rlmm.events.anomaly import Anomaly, AnomalyKind
 from rlmm.partition_state import PartitionState
 from rsm.segment.ids import id_to_text
@@ -82,7 +83,7 @@ def damage_as_json(damaged: DamagedSegment) -> Mapping[str, object]:
         "segment_id": id_to_text(damaged.metadata.segment_id.id),
         "start_offset": offsets.start_offset,
         "end_offset": offsets.end_offset,
-        "anomalies": [anomaly_as_json(each) for each in damaged.anomalies],
+        "anomalies": [anomaly_to_json(each) for each in damaged.anomalies],
         "loss_accepted": damaged.is_accepted,
         "command": damaged.command,
     }

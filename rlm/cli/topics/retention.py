@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -24,6 +24,7 @@ from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import leaders_of, open_session
 from rlm.operator.retention_run import run_retention
 from rlm.rest.manager_client import ManagerClient
+from rlm.status.retention_preview import RetentionPreview
 from rlmm.events.processes import ProcessRegistered
 from rsm.segment.errors import RetriableError
 
@@ -89,7 +90,7 @@ def _run(
             rows = run_retention(managers, session.clock, timeout_ms=round(wait * 1000))
     with printing():
         if as_json:
-            typer.echo(json.dumps({"partitions": list(rows)}, indent=2))
+            typer.echo(json.dumps({"partitions": [row.to_json() for row in rows]}, indent=2))
         else:
             for row in rows:
                 typer.echo(_line(row))
@@ -111,12 +112,12 @@ class LeadersRetention:
         self._leaders = leaders
         self._managers = tuple(m for m in managers if m.broker_id in set(leaders.values()))
 
-    def due(self) -> Sequence[Mapping[str, object]]:
+    def due(self) -> Sequence[RetentionPreview]:
         rows = [row for each in self._managers for row in self._client.retention(each, self._topic)]
-        silent = self._leaders.keys() - {row.get("partition") for row in rows}
+        silent = self._leaders.keys() - {row.partition for row in rows}
         if silent:
             raise self._unheard(sorted(silent))
-        return sorted(rows, key=lambda row: int(str(row.get("partition"))))
+        return sorted(rows, key=lambda row: row.partition)
 
     def look_again(self) -> None:
         for each in self._managers:
@@ -143,19 +144,18 @@ class LeadersRetention:
         )
 
 
-def _line(row: Mapping[str, Any]) -> str:
-    label = f"{row['topic']}:{row['partition']}"
-    parts = [f"{label} log start {row['log_start_offset']}"]
-    if row["new_log_start_offset"] != row["log_start_offset"]:
+def _line(row: RetentionPreview) -> str:
+    parts = [f"{row.topic}:{row.partition} log start {row.log_start_offset}"]
+    if row.new_log_start_offset != row.log_start_offset:
         parts.append(
-            f"-> {row['new_log_start_offset']} ({row['expiring_segments']} segments,"
-            f" {row['expiring_bytes']} bytes: {row['rule']})"
+            f"-> {row.new_log_start_offset} ({row.expiring_segments} segments,"
+            f" {row.expiring_bytes} bytes: {row.rule})"
         )
-    if row["deletions"]:
-        size_bytes = sum(each["size_bytes"] for each in row["deletions"])
-        parts.append(f"delete {len(row['deletions'])} stored segments, {size_bytes} bytes")
-    if row["new_local_start_offset"] != row["local_start_offset"]:
-        parts.append(f"trim {row['local_start_offset']} -> {row['new_local_start_offset']}")
-    if row["expiry_blocked"]:
-        parts.append(f"blocked: {row['expiry_blocked']['reason']}")
+    if row.deletions:
+        size_bytes = sum(each.size_bytes for each in row.deletions)
+        parts.append(f"delete {len(row.deletions)} stored segments, {size_bytes} bytes")
+    if row.new_local_start_offset != row.local_start_offset:
+        parts.append(f"trim {row.local_start_offset} -> {row.new_local_start_offset}")
+    if row.expiry_blocked is not None:
+        parts.append(f"blocked: {row.expiry_blocked.reason}")
     return ", ".join(parts)

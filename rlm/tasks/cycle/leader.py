@@ -25,12 +25,8 @@ from rlm.policy.share_groups import hold_for_share_groups
 from rlm.policy.shedding import gaps_of_shed, sheddable
 from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import PartitionView
-from rlm.status.report import (
-    PartitionReport,
-    follower_report,
-    leader_report,
-    waiting_report,
-)
+from rlm.status.document import PartitionReport
+from rlm.status.report import follower_report, leader_report, waiting_report
 from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_lane import CopyLanes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from uuid import UUID
 
@@ -18,6 +18,9 @@ from rlm.metrics.metrics import Metrics
 from rlm.rest.api_listener import ApiListener
 from rlm.rest.credentials import MetadataAuthority
 from rlm.rest.signing import ManagerIdentity
+from rlm.status.document import PartitionReport
+from rlm.status.explanation import OffsetExplanation
+from rlm.status.retention_preview import RetentionPreview
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from tests.unit.rlm.cli.stated_managers import Cluster
 
@@ -55,13 +58,13 @@ class FakeManager:
     def warnings(self) -> Sequence[str]:
         return ()
 
-    def partition_status(self) -> Sequence[Mapping[str, object]]:
+    def partition_reports(self) -> Sequence[PartitionReport]:
         return ()
 
-    def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
+    def explanation(self, topic: str, partition: int, offset: int) -> OffsetExplanation | None:
         return None
 
-    def retention(self, topic: str) -> Sequence[Mapping[str, object]]:
+    def retention(self, topic: str) -> Sequence[RetentionPreview]:
         return ()
 
     def run_cycle(self) -> None: ...

@@ -17,7 +17,7 @@ from rlm.app.command_access import CommandAccess
 from rlm.app.manager_gauges import ManagerGauges
 from rlm.metrics.metrics import Metrics
 from rlm.policy.blocked import Blocked
-from rlm.status.report import LEADER, PartitionReport
+from rlm.status.document import LEADER, PartitionReport
 from rlm.tasks.leadership.heartbeat import ProcessState
 from rlm.topics.retention_guard import RetentionReport
 from rlmm.spi import Readiness

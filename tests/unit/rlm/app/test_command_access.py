@@ -85,7 +85,7 @@ def test_command_when_the_manager_has_registered_then_finds_it_and_is_answered()
     finally:
         listener.stop()
 
-    assert [row["topic"] for row in before] == ["orders"]
+    assert [row.topic_id_partition.topic for row in before] == ["orders"]
     assert after == before
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 from rlm.rest.credentials import MetadataCredentials
 from rlm.rest.manager_client import ManagerClient
-from rlm.status.report import PartitionReport, report_as_json
+from rlm.status.document import PartitionReport
+from rlm.status.explanation import OffsetExplanation
+from rlm.status.retention_preview import RetentionPreview
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events.processes import ProcessRegistered, ProcessRole
@@ -25,7 +27,7 @@ class StatedView:
 
     def __init__(self) -> None:
         self.reports: tuple[PartitionReport, ...] = ()
-        self.explained: Mapping[str, object] | None = None
+        self.explained: OffsetExplanation | None = None
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
         return True, ()
@@ -33,13 +35,13 @@ class StatedView:
     def warnings(self) -> Sequence[str]:
         return ()
 
-    def partition_status(self) -> Sequence[Mapping[str, object]]:
-        return tuple(report_as_json(report) for report in self.reports)
+    def partition_reports(self) -> Sequence[PartitionReport]:
+        return self.reports
 
-    def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
+    def explanation(self, topic: str, partition: int, offset: int) -> OffsetExplanation | None:
         return self.explained
 
-    def retention(self, topic: str) -> Sequence[Mapping[str, object]]:
+    def retention(self, topic: str) -> Sequence[RetentionPreview]:
         return ()
 
     def run_cycle(self) -> None: ...

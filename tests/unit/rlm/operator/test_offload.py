@@ -30,6 +30,7 @@ class WorldWords:
             for report in process.reports:
                 if report.rolled_end_offset is None or report.stored_end_offset is None:
                     continue
+                assert report.offload_offset is not None
                 found[report.topic_id_partition] = CopyProgress(
                     rolled_end_offset=report.rolled_end_offset,
                     stored_end_offset=report.stored_end_offset,

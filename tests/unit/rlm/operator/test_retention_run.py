@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 
 from rlm.operator.retention_run import run_retention
+from rlm.policy.blocked import Blocked
+from rlm.status.retention_preview import RetentionPreview
 from rsm.segment.errors import RetriableError
 from tests.twins.clock import FakeClock
 
@@ -20,17 +22,17 @@ class Managers:
         self._end = end
         self._blocked = blocked
 
-    def due(self) -> Sequence[Mapping[str, object]]:
-        row = {
-            "partition": 0,
-            "log_start_offset": self.start,
-            "new_log_start_offset": min(self.start + 10, self._end),
-            "deletions": [],
-            "local_start_offset": self.start,
-            "trim_blocked": None,
-            "expiry_blocked": None if self._blocked is None else {"reason": self._blocked},
-        }
-        return [row]
+    def due(self) -> Sequence[RetentionPreview]:
+        preview = RetentionPreview(
+            topic="orders",
+            partition=0,
+            log_start_offset=self.start,
+            new_log_start_offset=min(self.start + 10, self._end),
+            local_start_offset=self.start,
+            new_local_start_offset=self.start,
+            expiry_blocked=None if self._blocked is None else Blocked(reason=self._blocked),
+        )
+        return [preview]
 
     def look_again(self) -> None:
         self.looks += 1
@@ -43,7 +45,7 @@ def test_run_when_each_cycle_lets_a_share_go_then_goes_on_to_the_end() -> None:
     left = run_retention(managers, FakeClock(), timeout_ms=60_000)
 
     assert (managers.start, managers.looks) == (35, 4)
-    assert left[0]["new_log_start_offset"] == 35
+    assert left[0].new_log_start_offset == 35
 
 
 def test_run_when_the_rest_is_held_then_ends_and_says_so() -> None:
@@ -52,7 +54,7 @@ def test_run_when_the_rest_is_held_then_ends_and_says_so() -> None:
     left = run_retention(managers, FakeClock(), timeout_ms=60_000)
 
     assert managers.looks == 0
-    assert left[0]["expiry_blocked"] == {"reason": "read_lease"}
+    assert left[0].expiry_blocked == Blocked(reason="read_lease")
 
 
 def test_run_when_it_takes_too_long_then_says_that_it_goes_on() -> None:

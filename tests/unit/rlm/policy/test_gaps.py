@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.policy.gaps import gap_as_json, gaps_to_record, with_gaps
+from rlm.policy.gaps import gaps_to_record, with_gaps
 from rlm.policy.plan import plan
 from rlmm.events.values import GapReason, RecordedGap
 from rsm.segment.coverage import covered_end
 from rsm.segment.epochs import Lineage
 from rsm.segment.ranges import OffsetRange, missing
-from tests.metadata_builder import NEWEST_EPOCH, gap
+from tests.metadata_builder import NEWEST_EPOCH
 from tests.unit.rlm.policy.views import NOW_MS, Given, local, stored_up_to
 
 ROLLED = tuple(local(i * 100, i * 100 + 100) for i in range(5, 10))
@@ -169,12 +169,3 @@ def test_gaps_when_the_log_has_lost_data_or_parted_then_none_is_recorded() -> No
     assert (parted.view().conflict_offset, parted.view().diverged) == (600, False)
     assert recorded(parted) is None
     assert recorded(replace(given, high_watermark=350)) is None
-
-
-def test_json_when_a_gap_is_shown_then_has_its_reason_as_the_metrics_have() -> None:
-    assert gap_as_json(gap(3, 5, reason=GapReason.ACCEPTED_LOSS)) == {
-        "start_offset": 3,
-        "end_offset": 5,
-        "reason": "accepted_loss",
-        "recorded_ms": 5_000,
-    }

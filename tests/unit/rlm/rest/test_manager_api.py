@@ -1,20 +1,44 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from uuid import UUID
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from rlm.metrics.metrics import Metrics
+from rlm.policy.blocked import Blocked
 from rlm.rest.manager_api import manager_api
+from rlm.status.document import PartitionReport
+from rlm.status.explanation import OffsetExplanation
+from rlm.status.retention_preview import RetentionPreview
 from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.ids import TopicIdPartition
 from tests.unit.rlm.rest.asgi_client import get, post
 
-PARTITIONS = [
-    {"topic": "a", "partition": 0, "trim_blocked": None},
-    {"topic": "a", "partition": 1, "trim_blocked": {"reason": "young"}},
-    {"topic": "b", "partition": 0, "trim_blocked": None},
-]
+REPORTS = tuple(
+    PartitionReport(
+        topic_id_partition=TopicIdPartition(topic_id=UUID(int=1), topic=topic, partition=partition),
+        role="leader",
+        leader_epoch=3,
+        claimed=True,
+        trim_blocked=blocked,
+    )
+    for topic, partition, blocked in (
+        ("a", 0, None),
+        ("a", 1, Blocked(reason="young")),
+        ("b", 0, None),
+    )
+)
+EXPLANATION = OffsetExplanation(
+    offset=7,
+    location="both",
+    leader_epoch=1,
+    log_start_offset=0,
+    local_start_offset=5,
+    high_watermark=9,
+    segments=(),
+)
 
 
 class FakeManager:
@@ -28,13 +52,13 @@ class FakeManager:
     def warnings(self) -> Sequence[str]:
         return self._warnings
 
-    def partition_status(self) -> Sequence[Mapping[str, object]]:
-        return PARTITIONS
+    def partition_reports(self) -> Sequence[PartitionReport]:
+        return REPORTS
 
-    def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
+    def explanation(self, topic: str, partition: int, offset: int) -> OffsetExplanation | None:
         return None
 
-    def retention(self, topic: str) -> Sequence[Mapping[str, object]]:
+    def retention(self, topic: str) -> Sequence[RetentionPreview]:
         return ()
 
     def run_cycle(self) -> None: ...
@@ -43,16 +67,18 @@ class FakeManager:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("", PARTITIONS),
-        ("?topic=a", PARTITIONS[:2]),
-        ("?topic=a&partition=1", PARTITIONS[1:2]),
-        ("?topic=absent", []),
+        ("", REPORTS),
+        ("?topic=a", REPORTS[:2]),
+        ("?topic=a&partition=1", REPORTS[1:2]),
+        ("?topic=absent", ()),
     ],
 )
-def test_partitions_when_filtered_then_lists_those(query: str, expected: object) -> None:
+def test_partitions_when_filtered_then_lists_those(
+    query: str, expected: Sequence[PartitionReport]
+) -> None:
     response = get(manager_api(FakeManager(), CollectorRegistry()), f"/v1/partitions{query}")
 
-    assert response.json() == expected
+    assert response.json() == [each.to_json() for each in expected]
 
 
 def test_partitions_when_partition_is_no_number_then_is_a_bad_request() -> None:
@@ -101,10 +127,10 @@ class AskedManager(FakeManager):
         self._error = error
         self.cycles = 0
 
-    def explanation(self, topic: str, partition: int, offset: int) -> Mapping[str, object] | None:
+    def explanation(self, topic: str, partition: int, offset: int) -> OffsetExplanation | None:
         if self._error is not None:
             raise self._error
-        return {"offset": offset, "location": "both"} if topic == "a" and partition == 1 else None
+        return EXPLANATION if (topic, partition, offset) == ("a", 1, 7) else None
 
     def run_cycle(self) -> None:
         self.cycles += 1
@@ -123,7 +149,11 @@ class AskedManager(FakeManager):
 def test_explanation_when_asked_for_then_answers_what_is_led_here(query: str, status: int) -> None:
     app = manager_api(AskedManager(), CollectorRegistry())
 
-    assert get(app, f"/v1/explanation{query}").status_code == status
+    response = get(app, f"/v1/explanation{query}")
+
+    assert response.status_code == status
+    if status == 200:
+        assert response.json() == EXPLANATION.to_json()
 
 
 def test_explanation_when_broker_can_not_be_asked_then_503_with_the_reason() -> None:

@@ -7,7 +7,7 @@ from http import HTTPStatus
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from rlm.config.values import HostPort
@@ -15,7 +15,7 @@ from rlm.rest import signing
 from rlm.rest.http_server import HttpServer, bind_listener, local_address
 from rlm.rest.signed_api import RequestRefusal
 from rsm.segment.errors import CorruptError, RetriableError
-from tests.unit.rlm.cli.stated_managers import Cluster
+from tests.unit.rlm.cli.stated_managers import Cluster, report
 from tests.unit.rlm.rest.signed_manager import (
     IDENTITY,
     SignedManager,
@@ -87,6 +87,32 @@ def test_partitions_when_the_answer_is_malformed_then_corrupt(body: str) -> None
         pytest.raises(CorruptError, match="malformed answer"),
     ):
         client.partitions(Cluster().manager(1, address))
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"partition": "0"}, "[0].partition"),
+        ({"lag_bytes": 1 << 63}, "[0].lag_bytes"),
+        ({"copy_blocked": {"reason": ["a"]}}, "[0].copy_blocked.reason"),
+    ],
+)
+def test_partitions_when_a_field_is_of_a_wrong_type_then_names_it_and_the_manager(
+    changes: dict[str, object], field: str
+) -> None:
+    row = {**report().to_json(), **changes}
+    app = Starlette(routes=[Route("/v1/partitions", lambda _: JSONResponse([row]))])
+
+    with (
+        serving(app) as address,
+        closing(Cluster().client()) as client,
+        pytest.raises(CorruptError, match="malformed answer") as raised,
+    ):
+        client.partitions(Cluster().manager(3, address))
+
+    context = raised.value.context
+    assert (context["broker_id"], context["address"]) == (3, address)
+    assert context["field"] == field
 
 
 def test_partitions_when_the_answer_names_no_manager_then_says_what_that_may_be(

@@ -84,7 +84,7 @@ def test_request_when_signed_by_a_command_then_answered(
     with closing(client_of(manager.cluster)) as client:
         rows = client.partitions(registered(address), topic="orders")
 
-    assert [row["topic"] for row in rows] == ["orders"]
+    assert [row.topic_id_partition.topic for row in rows] == ["orders"]
     assert manager.refusals == []
 
 

@@ -4,8 +4,8 @@ from prometheus_client.core import CounterMetricFamily, Metric
 
 from rlm.process.child import ChildSpec
 from rlm.process.supervisor import ChildStatus
-from rlm.rest.child_probe import ChildReadiness
 from rlm.rest.supervisor_api import supervisor_api
+from rlm.status.document import ReadinessReport
 from rsm.segment.errors import RetriableError
 from tests.unit.rlm.rest.asgi_client import get
 
@@ -23,10 +23,11 @@ class FakeProbe:
         family.add_metric(["orders"], len(address))
         return (family,)
 
-    def readiness(self, address: str) -> ChildReadiness:
+    def readiness(self, address: str) -> ReadinessReport:
         if address not in self._reasons:
             raise RetriableError("process does not answer", address=address)
-        return ChildReadiness(reasons=self._reasons[address], warnings=self._warnings)
+        reasons = self._reasons[address]
+        return ReadinessReport(is_ready=not reasons, reasons=reasons, warnings=self._warnings)
 
 
 def _status(name: str, *, pid: int | None = 1, start_count: int = 1) -> ChildStatus:

@@ -6,11 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from rlm.status.cluster_processes import (
-    ProcessStatus,
-    cluster_processes,
-    process_as_json,
-)
+from rlm.status.cluster_processes import ProcessStatus, cluster_processes
 from rlmm.events.processes import NO_BROKER, ProcessReadiness, ProcessRegistered, ProcessRole
 from rlmm.registration import LEASE_MS, SILENCE_MS, now_of
 from rlmm.spi import Registration
@@ -94,7 +90,7 @@ def test_process_when_of_the_first_version_then_its_readiness_is_not_known() -> 
     ]
 
     assert row.state == "unknown"
-    assert process_as_json(row)["ready"] is None
+    assert row.to_json()["ready"] is None
 
 
 def test_broker_when_no_manager_lives_beside_it_then_says_so() -> None:
@@ -130,7 +126,7 @@ def test_process_when_its_heartbeats_ended_then_is_dead(
     row = listed(registered(role, 1, age_ms=age_ms))[-1]
 
     assert row.state == state
-    assert process_as_json(row)["live"] is (state == "ready")
+    assert row.to_json()["live"] is (state == "ready")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +182,7 @@ def test_json_when_something_does_not_apply_then_is_null() -> None:
     broker, manager = listed(registered(MANAGER, 1))[0], listed(registered(MANAGER, 1))[-1]
     gateway = listed(registered(GATEWAY, NO_BROKER))[-1]
 
-    assert process_as_json(broker) == {
+    assert broker.to_json() == {
         "role": "broker",
         "broker_id": 1,
         "address": "b1:9092",
@@ -200,5 +196,5 @@ def test_json_when_something_does_not_apply_then_is_null() -> None:
         "boot_id": None,
         "network_namespace": None,
     }
-    assert process_as_json(manager)["http_address"] == "10.0.0.1:8090"
-    assert process_as_json(gateway)["broker_id"] is None
+    assert manager.to_json()["http_address"] == "10.0.0.1:8090"
+    assert gateway.to_json()["broker_id"] is None

@@ -7,16 +7,16 @@ import pytest
 
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.anomalies import anomalies_text
+from rlm.policy.blocked import Blocked
 from rlm.status.cluster_status import (
     LedPartition,
-    ManagerStatus,
     PartitionMetadata,
     PartitionStatus,
     brokers_with_tiered_leaders,
     is_tiered,
     partition_status,
-    status_as_json,
 )
+from rlm.status.document import PartitionReport
 from rlmm.events.values import PolicyState
 from rlmm.partition_state import PartitionState, ReadLease
 from rlmm.spi import SegmentRecord
@@ -28,15 +28,23 @@ from tests.metadata_builder import anomaly, log_starts
 from tests.unit.rlm.policy.views import LINEAGE, POLICY, SEGMENT_BYTES, TIP, remote, stored_up_to
 
 OFFSETS = PartitionOffsets(log_start_offset=200, last_stable_offset=480, high_watermark=500)
-LEADS = ManagerStatus(role="leader", lag_bytes=7, lag_segments=1, trim_blocked={"reason": "young"})
-FOLLOWS = ManagerStatus(role="follower")
+LEADS = PartitionReport(
+    topic_id_partition=TIP,
+    role="leader",
+    leader_epoch=5,
+    claimed=True,
+    lag_bytes=7,
+    lag_segments=1,
+    trim_blocked=Blocked(reason="young"),
+)
+FOLLOWS = replace(LEADS, role="follower")
 
 
 def status(
     segments: tuple[SegmentRecord, ...] = stored_up_to(400),
     *,
     offsets: PartitionOffsets | None = OFFSETS,
-    manager_statuses: dict[int, ManagerStatus] | None = None,
+    reports: dict[int, PartitionReport] | None = None,
     policy_state: PolicyState | None = PolicyState.ACTIVE,
     log_start: int | None = None,
     lineage: Lineage = LINEAGE,
@@ -45,13 +53,11 @@ def status(
     policy = None if policy_state is None else replace(POLICY, state=policy_state)
     state = PartitionState(lineage=lineage, log_starts=log_starts(log_start))
     stored = PartitionMetadata(policy=policy, state=state, segments=segments)
-    return partition_status(
-        led, stored, {1: LEADS} if manager_statuses is None else manager_statuses
-    )
+    return partition_status(led, stored, {1: LEADS} if reports is None else reports)
 
 
 def test_status_when_all_answer_then_the_documented_json() -> None:
-    row = status_as_json(status())
+    row = status().to_json()
 
     assert row == {
         "topic": "orders",
@@ -74,8 +80,8 @@ def test_status_when_all_answer_then_the_documented_json() -> None:
         "gaps": [],
         "leader_id": 1,
         "policy_state": "ACTIVE",
-        "diverged": None,
-        "external_start": None,
+        "diverged": False,
+        "external_start": False,
         "future_timestamps": None,
         "problem": None,
         "anomalies": [],
@@ -139,7 +145,7 @@ def test_status_when_leader_cannot_be_asked_then_unknown_not_guessed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("manager_statuses", "role", "lag_bytes"),
+    ("reports", "role", "lag_bytes"),
     [
         ({}, None, None),
         ({1: LEADS, 2: FOLLOWS}, "leader", 7),
@@ -149,16 +155,16 @@ def test_status_when_leader_cannot_be_asked_then_unknown_not_guessed() -> None:
     ],
 )
 def test_status_when_managers_speak_then_only_the_leaders_own_is_believed(
-    manager_statuses: dict[int, ManagerStatus], role: str | None, lag_bytes: int | None
+    reports: dict[int, PartitionReport], role: str | None, lag_bytes: int | None
 ) -> None:
-    row = status(manager_statuses=manager_statuses)
+    row = status(reports=reports)
 
-    assert (row.role, row.manager.lag_bytes) == (role, lag_bytes)
+    assert (row.role, row.to_json()["lag_bytes"]) == (role, lag_bytes)
 
 
 @pytest.mark.parametrize("policy_state", [None, PolicyState.DISABLED])
 def test_status_when_not_tiered_then_nothing_is_pending(policy_state: PolicyState | None) -> None:
-    row = status(policy_state=policy_state, manager_statuses={})
+    row = status(policy_state=policy_state, reports={})
 
     assert (row.role, row.pending_upload_offset) == ("none", -1)
 
@@ -210,7 +216,7 @@ def test_status_when_an_object_is_damaged_then_shows_it_until_its_segment_is_del
         for each in (stored, gone)
     )
 
-    assert status_as_json(shown)["anomalies"] == [
+    assert shown.to_json()["anomalies"] == [
         {
             "segment_id": id_to_text(found.segment),
             "object": "0.log",
@@ -237,6 +243,6 @@ def test_status_when_somebody_reads_then_shows_who_and_until_when() -> None:
         policy=POLICY, state=state, segments=stored_up_to(400), leases=state.active_leases(8_999)
     )
 
-    assert status_as_json(partition_status(led, stored, {}))["read_leases"] == [
+    assert partition_status(led, stored, {}).to_json()["read_leases"] == [
         {"holder": "spark:host", "start_offset": 0, "end_offset": 100, "expires_ms": 9_000}
     ]

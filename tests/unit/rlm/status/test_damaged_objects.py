@@ -7,7 +7,8 @@ from dataclasses import replace
 from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import CopyFailure
 from rlm.status.damaged_objects import damaged_objects_warnings
-from rlm.status.report import PartitionReport, leader_report
+from rlm.status.document import PartitionReport
+from rlm.status.report import leader_report
 from rlmm.events.anomaly import Anomaly, AnomalyKind
 from rsm.segment.ids import id_to_text
 from tests.metadata_builder import anomaly

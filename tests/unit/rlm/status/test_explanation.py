@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rlm.policy.blocked import Blocked
 from rlm.policy.trim_gate import decide_trim
 from rlm.policy.view import PartitionView, PolicyLimits
-from rlm.status.explanation import OffsetLocation, local_copy, offset_location
+from rlm.status.explanation import OffsetExplanation, local_copy, offset_location
 from rlmm.events.values import GapReason, PolicyState, RecordedGap
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
@@ -29,7 +29,7 @@ TIERED = Given(
 )
 
 
-def where(view: PartitionView, offset: int) -> OffsetLocation:
+def where(view: PartitionView, offset: int) -> OffsetExplanation:
     return offset_location(
         offset,
         state=view.state,
@@ -89,8 +89,8 @@ def test_record_when_lost_before_it_was_stored_then_the_gap_that_it_is_in(
 
 def test_record_when_stored_then_its_segment_and_objects_are_named() -> None:
     (holding,) = where(TIERED.view(), 250).segments
-    assert holding.record.metadata.offsets.start_offset == 200
-    assert [each.key for each in holding.record.metadata.objects] == ["200.log"]
+    assert holding.offsets.start_offset == 200
+    assert holding.object_keys == ("200.log",)
 
 
 def test_record_when_its_segment_is_of_another_history_then_it_is_not_readable() -> None:
@@ -105,7 +105,7 @@ def test_record_when_its_copy_has_not_finished_then_it_is_local_only() -> None:
     started = remote(600, 700, state=SegmentState.COPY_SEGMENT_STARTED)
     found = where(replace(TIERED, segments=(*TIERED.segments, started)).view(), 650)
     assert found.location == "local"
-    assert found.segments[0].record.metadata.state is SegmentState.COPY_SEGMENT_STARTED
+    assert found.segments[0].state == "COPY_SEGMENT_STARTED"
 
 
 def test_record_when_in_no_tier_and_in_no_gap_then_nowhere() -> None:

@@ -20,7 +20,7 @@ AGEING = Given(
 def test_preview_when_segments_are_too_old_then_says_which_and_why() -> None:
     """Scenario 67."""
     view = replace(AGEING, policy=policy(retention_ms=7 * HOUR_MS + 1)).view()
-    told = retention_preview(view, plan(view))
+    told = retention_preview(view, plan(view)).to_json()
     assert (told["log_start_offset"], told["new_log_start_offset"]) == (0, 300)
     assert (told["expiring_segments"], told["expiring_bytes"]) == (3, 3000)
     assert str(told["rule"]).startswith(f"retention.ms={7 * HOUR_MS + 1} measured=")
@@ -28,14 +28,14 @@ def test_preview_when_segments_are_too_old_then_says_which_and_why() -> None:
 
 def test_preview_when_nothing_is_due_then_nothing_moves() -> None:
     view = AGEING.view()
-    told = retention_preview(view, plan(view))
+    told = retention_preview(view, plan(view)).to_json()
     assert told["new_log_start_offset"] == told["log_start_offset"] == 0
     assert (told["expiring_segments"], told["deletions"]) == (0, [])
 
 
 def test_preview_when_segments_lie_below_the_log_start_then_lists_their_deletion() -> None:
     view = replace(AGEING, log_start=200).view()
-    told = retention_preview(view, plan(view))
+    told = retention_preview(view, plan(view)).to_json()
     assert told["deletions"] == [
         {"base_offset": s, "end_offset": s + 100, "size_bytes": 1000, "rule": "below log start 200"}
         for s in (0, 100)

@@ -58,7 +58,7 @@ def test_manager_when_its_authority_is_trusted_then_answers_by_https_only(
         with pytest.raises(RetriableError, match="cannot be reached"):
             client.partitions(registered(address))
 
-    assert [row["topic"] for row in rows] == ["orders"]
+    assert [row.topic_id_partition.topic for row in rows] == ["orders"]
 
 
 def test_client_when_the_authority_is_another_then_does_not_send_its_request(

@@ -12,6 +12,7 @@ import pytest
 from rlm.cli.invocation.managers import LeadingManagers, ManagerLags, live_managers
 from rlm.policy.candidates import Lag
 from rlm.rest.manager_client import ManagerClient
+from rlm.status.document import PartitionReport
 from rlmm.events.processes import ProcessRegistered
 from rlmm.events.values import PolicyState, TopicPolicy
 from rsm.segment.errors import RetriableError
@@ -83,7 +84,7 @@ class _MeetingManagers:
 
     def partitions(
         self, manager: ProcessRegistered, *, topic: str | None = None
-    ) -> Sequence[Mapping[str, object]]:
+    ) -> Sequence[PartitionReport]:
         self.asked.append(manager.broker_id)
         self._barrier.wait()
         return ()

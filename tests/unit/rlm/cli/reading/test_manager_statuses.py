@@ -11,8 +11,7 @@ import pytest
 from rlm.cli.reading.manager_statuses import ask_managers
 from rlm.policy.blocked import Blocked
 from rlm.rest.manager_client import ManagerClient
-from rlm.status.cluster_status import ManagerStatus
-from rlm.status.future_timestamps import FutureTimestamps
+from rlm.status.document import FutureTimestamps
 from rsm.segment.ids import TopicIdPartition
 from tests.unit.rlm.cli.stated_managers import TIP, Cluster, StatedView, report
 
@@ -52,16 +51,7 @@ def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
         complain=lines.append,
     )
 
-    manager = ManagerStatus(
-        role="leader",
-        lag_bytes=2048,
-        lag_segments=2,
-        trim_blocked={"reason": "young", "age_ms": 5},
-        diverged=False,
-        external_start=False,
-        future_timestamps={"segment_count": 2, "max_timestamp_ms": 9},
-    )
-    assert statuses == {TIP: {1: manager}}
+    assert statuses == {TIP: {1: report(trim_blocked=blocked, future_timestamps=future)}}
     assert lines == []
 
 
@@ -84,7 +74,7 @@ def test_ask_managers_when_one_does_not_answer_then_a_line_and_the_others_words(
         complain=lines.append,
     )
 
-    assert statuses == {TIP: {2: ManagerStatus(role="follower")}}
+    assert statuses == {TIP: {2: report(role="follower")}}
     assert [line.partition(":")[0] for line in lines] == ["the manager of broker 1 does not answer"]
 
 

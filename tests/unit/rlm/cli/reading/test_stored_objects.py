@@ -1,11 +1,15 @@
 from __future__ import annotations
 
-from rlm.cli.reading.explain import _lines
-from rlm.cli.reading.stored_objects import AS_RECORDED, MISSING, states_of
-from rlm.policy.anomalies import anomaly_as_json
+from uuid import UUID
+
+from rlm.cli.reading.explain import explanation_lines
+from rlm.cli.reading.stored_objects import AS_RECORDED, MISSING, StoredObjects, states_of
+from rlm.status.explanation import ContainingSegment, OffsetExplanation
 from rlm.tasks.copying.copier import BoundedAttempt
+from rsm.segment.ranges import OffsetRange
 from tests.metadata_builder import anomaly
 from tests.remote_world import RemoteWorld, segment_of
+from tests.unit.rlm.cli.stated_managers import TIP
 
 
 def test_objects_when_one_is_gone_then_both_are_named_with_their_state() -> None:
@@ -24,33 +28,29 @@ def test_objects_when_one_is_gone_then_both_are_named_with_their_state() -> None
 
 
 def test_lines_when_an_object_is_missing_then_say_so_and_since_when() -> None:
-    segment = {
-        "id": "A",
-        "base_offset": 0,
-        "end_offset": 100,
-        "state": "COPY_SEGMENT_FINISHED",
-        "state_since_ms": 0,
-        "size_bytes": 9,
-        "readable_from": 0,
-        "objects": ["0.log"],
-    }
-    document = {
-        "topic": "orders",
-        "partition": 0,
-        "offset": 5,
-        "leader_epoch": 1,
-        "location": "remote",
-        "log_start_offset": 0,
-        "local_start_offset": 100,
-        "high_watermark": 200,
-        "segments": [segment],
-        "local_copy": None,
-        "gap": None,
-        "anomalies": [anomaly_as_json(anomaly(key="0.log"))],
-        "objects_in_store": {"0.log": MISSING},
-    }
+    segment = ContainingSegment(
+        segment_id=UUID(int=1),
+        state="COPY_SEGMENT_FINISHED",
+        offsets=OffsetRange(start_offset=0, end_offset=100),
+        readable=OffsetRange(start_offset=0, end_offset=100),
+        size_bytes=9,
+        max_timestamp_ms=0,
+        state_since_ms=0,
+        dead_lettered=False,
+        object_keys=("0.log",),
+    )
+    found = OffsetExplanation(
+        offset=5,
+        location="remote",
+        leader_epoch=1,
+        log_start_offset=0,
+        local_start_offset=100,
+        high_watermark=200,
+        segments=(segment,),
+    )
+    stored = StoredObjects(anomalies=(anomaly(key="0.log"),), states={"0.log": MISSING})
 
-    lines = _lines(document)
+    lines = explanation_lines(TIP, found, stored)
 
     assert "    0.log, in the store: missing" in lines
     assert any(line.startswith("  anomaly missing: 0.log since 1970") for line in lines)

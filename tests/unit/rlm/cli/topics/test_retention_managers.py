@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from rlm.cli.topics.retention import LeadersRetention
+from rlm.policy.blocked import Blocked
 from rlm.rest.manager_client import ManagerClient
+from rlm.status.retention_preview import DueDeletion, RetentionPreview
 from rsm.segment.errors import RetriableError
 from tests.unit.rlm.cli.stated_managers import Cluster, StatedView
+
+PREVIEW = RetentionPreview(
+    topic="orders",
+    partition=0,
+    log_start_offset=0,
+    new_log_start_offset=10,
+    local_start_offset=0,
+    new_local_start_offset=0,
+    rule="retention.ms=5",
+    expiring_segments=1,
+    expiring_bytes=9,
+    deletions=(DueDeletion(base_offset=0, end_offset=10, size_bytes=9, rule="below log start 10"),),
+    trim_blocked=Blocked(reason="not_stored", values={"stored_end_offset": 10}),
+)
 
 
 class _View(StatedView):
     """Leads partition 0 of the topic."""
 
-    def retention(self, topic: str) -> Sequence[Mapping[str, object]]:
-        return [{"topic": topic, "partition": 0}]
+    def retention(self, topic: str) -> Sequence[RetentionPreview]:
+        return [PREVIEW]
 
 
 @pytest.fixture
@@ -38,7 +54,7 @@ def test_due_when_all_leaders_managers_answer_then_their_rows(
 
     rows = LeadersRetention(client, "orders", {0: 1}, managers).due()
 
-    assert rows == [{"topic": "orders", "partition": 0}]
+    assert rows == [PREVIEW]
 
 
 def test_due_when_a_leader_has_no_live_manager_then_its_broker_is_named(

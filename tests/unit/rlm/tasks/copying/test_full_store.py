@@ -9,10 +9,11 @@ from dataclasses import replace
 from prometheus_client import CollectorRegistry
 
 from rlm.app.manager_gauges import ManagerGauges
+from rlm.cli.reading.status import blocked_text
 from rlm.metrics.metrics import Metrics
-from rlm.status.cluster_status import blocked_text
+from rlm.policy.blocked import Blocked
+from rlm.status.document import PartitionReport
 from rlm.status.failing_copies import cause_of, failing_copies, failing_reasons
-from rlm.status.report import PartitionReport, report_as_json
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 from rsm.storage.filesystem.store_root import store_error
 from tests.twins.world import INTERVAL_MS, World
@@ -62,12 +63,10 @@ def test_reasons_when_the_store_is_full_then_one_names_the_cause_and_counts_part
 
 
 def test_status_when_the_store_is_full_then_the_table_names_the_cause() -> None:
-    (row, *_) = map(report_as_json, reports_of_a_full_store(2))
-    blocked = row["copy_blocked"]
+    (report, *_) = reports_of_a_full_store(2)
 
-    assert isinstance(blocked, dict)
-    assert blocked_text(blocked) == f"failing: {CAUSE}"
-    assert blocked_text({"reason": "not_stored"}) == "not_stored"
+    assert blocked_text(report.copy_blocked) == f"failing: {CAUSE}"
+    assert blocked_text(Blocked(reason="not_stored")) == "not_stored"
     assert blocked_text(None) == ""
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from rlm.policy.plan import DeleteSegment
 from rlm.policy.repair import MAX_DAMAGED_COPIES
-from rlm.status.report import report_as_json
 from rlm.tasks.integrity.damage_proof import DamageProof
 from rlmm.events.anomaly import AnomalyKind
 from rsm.segment.errors import FencedError, RetriableError
@@ -123,7 +122,7 @@ def test_repair_when_it_fails_then_reported_and_logged_only_when_it_is_tried(
     attempts = world.process.effects.performed.count("publish COPY_SEGMENT_STARTED") - started
 
     logged = [each for each in caplog.records if each.name == "rlm.tasks.copying.repairs"]
-    (row,) = map(report_as_json, world.process.reports)
+    (row,) = (report.to_json() for report in world.process.reports)
     assert (attempts, len(logged)) == (1, 1)
     assert row["repair_failure"] == {
         "error": "store refuses",

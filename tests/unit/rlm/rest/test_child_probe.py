@@ -1,0 +1,45 @@
+"""What a supervisor learns of a child over HTTP."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from rlm.rest.child_probe import ChildProbe
+from rlm.rest.worker_api import readiness_response
+from rlm.status.document import ReadinessReport
+from tests.unit.rlm.rest.signed_manager import serving
+
+READY = ReadinessReport(is_ready=True, warnings=("damaged",))
+UNREADY = ReadinessReport(is_ready=False, reasons=("no cluster",))
+
+
+def _readiness(response: Response) -> ReadinessReport:
+    app = Starlette(routes=[Route("/readyz", lambda _: response)])
+    with serving(app) as address, closing(ChildProbe()) as probe:
+        return probe.readiness(address)
+
+
+@pytest.mark.parametrize("report", [READY, UNREADY])
+def test_readiness_when_a_child_reports_it_then_the_same_report(report: ReadinessReport) -> None:
+    assert _readiness(readiness_response(report)) == report
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        PlainTextResponse("Internal Server Error", status_code=500),
+        PlainTextResponse("[" * 100_000),
+        JSONResponse({"ready": "yes"}),
+        JSONResponse([]),
+    ],
+)
+def test_readiness_when_the_response_is_no_report_then_not_ready(response: Response) -> None:
+    found = _readiness(response)
+
+    assert not found.is_ready
+    assert found.reasons[0].startswith(f"HTTP status {response.status_code}")
