@@ -1,6 +1,12 @@
 """Decides which registered processes are live, and by which clock. Pure.
 
-A manager is live until it misses three heartbeats, a gateway until its lease expires.
+| process | counts as gone when its last heartbeat is |
+| --- | --- |
+| manager | three of its own heartbeat intervals old |
+| gateway | 15 s old, whatever its interval |
+
+At that age the process is gone; one millisecond earlier it is live. A process whose own heartbeats
+do not come back is not ready after three intervals, by the same function (`has_missed_heartbeats`).
 
 Managers and gateways use the brokers' clock, so that a replayed registration does not revive a dead
 process. A command that reads the metadata once sees that clock stop while no process writes;
@@ -26,12 +32,15 @@ SILENCE_MS = 90_000
 
 def is_live(registration: Registration, now_ms: int) -> bool:
     """Return whether a process's last heartbeat is recent enough."""
-    process = registration.process
+    process, silent_ms = registration.process, now_ms - registration.heartbeat_ms
     if process.role is ProcessRole.GATEWAY:
-        allowed_ms = LEASE_MS
-    else:
-        allowed_ms = MISSED_HEARTBEATS * process.heartbeat_interval_ms
-    return now_ms - registration.heartbeat_ms < allowed_ms
+        return silent_ms < LEASE_MS
+    return not has_missed_heartbeats(silent_ms, process.heartbeat_interval_ms)
+
+
+def has_missed_heartbeats(silent_ms: int, interval_ms: int) -> bool:
+    """Return whether a silence is as long as three heartbeats of this interval."""
+    return silent_ms >= MISSED_HEARTBEATS * interval_ms
 
 
 def live_processes(
@@ -47,4 +56,9 @@ def live_processes(
 
 def now_of(broker_time_ms: int, wall_ms: int) -> int:
     """Return the time for a command's decisions: its own clock's if the brokers' has stopped."""
-    return wall_ms if wall_ms - broker_time_ms > SILENCE_MS else broker_time_ms
+    return wall_ms if is_clock_stopped(broker_time_ms, wall_ms) else broker_time_ms
+
+
+def is_clock_stopped(broker_time_ms: int, wall_ms: int) -> bool:
+    """Return whether the brokers' clock has stopped, by a command's own clock."""
+    return wall_ms - broker_time_ms > SILENCE_MS

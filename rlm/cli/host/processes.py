@@ -21,7 +21,7 @@ from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.status.cluster_processes import ProcessStatus, cluster_processes
 from rlmm.events.processes import NO_BROKER
-from rlmm.registration import SILENCE_MS, now_of
+from rlmm.registration import is_clock_stopped, now_of
 
 _WIDE = 240  # columns of a table in a file or a pipe
 
@@ -84,10 +84,10 @@ def _processes(
 
 def _now_ms(session: CommandSession) -> int:
     broker_ms, wall_ms = session.metadata.broker_time_ms(), session.clock.wall_ms()
-    silent_ms = wall_ms - broker_ms
-    if broker_ms and silent_ms > SILENCE_MS:
+    if broker_ms and is_clock_stopped(broker_ms, wall_ms):
+        age = age_text(wall_ms - broker_ms)
         typer.echo(
-            f"rlm: the newest record of the metadata topic is {age_text(silent_ms)} old by this "
+            f"rlm: the newest record of the metadata topic is {age} old by this "
             "host's clock: no process registers, or this clock is ahead.",
             err=True,
         )

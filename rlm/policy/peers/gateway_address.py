@@ -22,9 +22,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from rlm.policy.peers.gateways import live_gateways
 from rlm.policy.peers.other_hosts import OtherHost
-from rlmm.events.processes import NO_BROKER, ProcessRegistered, ProcessRole
-from rlmm.registration import is_live
+from rlmm.events.processes import NO_BROKER, ProcessRegistered
 from rlmm.spi import Registration
 
 _OTHERS_NAMED_COUNT = 3
@@ -74,8 +74,7 @@ def address_problem(
                 f"cluster has another host ({_FIXED_KEY}={own.fixed_loopback} other_host={named}). "
                 f"Set {_FIXED_KEY} to addresses at which clients on other hosts reach the brokers."
             )
-    live = [each.process for each in registrations if _is_live_gateway(each, broker_time_ms)]
-    rival = _first_rival(own, live)
+    rival = _first_rival(own, live_gateways(registrations, broker_time_ms))
     if rival is None:
         return None
     return (
@@ -114,11 +113,6 @@ def _first_rival(own: OwnGateway, live: Iterable[ProcessRegistered]) -> ProcessR
         and (not is_registered or each.broker_id < own.broker_id)
     ]
     return min(rivals, key=lambda each: each.broker_id, default=None)
-
-
-def _is_live_gateway(registration: Registration, broker_time_ms: int) -> bool:
-    is_gateway = registration.process.role is ProcessRole.GATEWAY
-    return is_gateway and is_live(registration, broker_time_ms)
 
 
 def _advertises(process: ProcessRegistered, address: str) -> bool:

@@ -15,10 +15,9 @@ from rlmm.events.processes import (
     ProcessRole,
     bounded_reasons,
 )
+from rlmm.registration import has_missed_heartbeats
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
-
-_MISSED_ROUND_TRIPS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,13 +102,12 @@ class Heartbeat:
 class HeartbeatWatch:
     """Measures how long no heartbeat has come back through the metadata topic. Thread-safe.
 
-    A round trip is missed if none ends within an interval of its due time. After two missed round
-    trips the other processes count this process as gone too.
+    The rule is the one by which other processes count a manager as gone (rlmm.registration).
     """
 
     def __init__(self, clock: Clock, interval_ms: int) -> None:
         self._clock = clock
-        self._allowed_ms = (1 + _MISSED_ROUND_TRIPS) * interval_ms
+        self._interval_ms = interval_ms
         self._last_ms: int | None = None
         self._lock = Lock()
 
@@ -145,7 +143,7 @@ class HeartbeatWatch:
         if last_ms is None:
             return None
         silent_ms = self._clock.monotonic_ms() - last_ms
-        if silent_ms <= self._allowed_ms:
+        if not has_missed_heartbeats(silent_ms, self._interval_ms):
             return None
         silence = f"no heartbeat has come back through the metadata topic for {silent_ms // 1000} s"
         return f"the cluster cannot be reached: {silence}" if is_metadata_ready else silence

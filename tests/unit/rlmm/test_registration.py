@@ -7,7 +7,15 @@ from uuid import UUID
 import pytest
 
 from rlmm.events.processes import ProcessRegistered, ProcessRole
-from rlmm.registration import LEASE_MS, MISSED_HEARTBEATS, is_live, live_processes
+from rlmm.registration import (
+    LEASE_MS,
+    MISSED_HEARTBEATS,
+    SILENCE_MS,
+    has_missed_heartbeats,
+    is_live,
+    live_processes,
+    now_of,
+)
 from rlmm.spi import Registration
 
 _NOW_MS = 10_000_000
@@ -47,3 +55,24 @@ def test_live_processes_when_of_another_role_then_left_out() -> None:
     gateway = _registration(ProcessRole.GATEWAY, 0)
 
     assert live_processes([gateway], ProcessRole.MANAGER, _NOW_MS) == ()
+
+
+@pytest.mark.parametrize(
+    ("silent_ms", "is_missed"),
+    [(0, False), (3 * _INTERVAL_MS - 1, False), (3 * _INTERVAL_MS, True)],
+)
+def test_heartbeats_when_silent_for_three_intervals_then_missed_as_others_count_it(
+    silent_ms: int, *, is_missed: bool
+) -> None:
+    """A process that calls itself ready must not be gone for the others, nor the reverse."""
+    manager = _registration(ProcessRole.MANAGER, silent_ms)
+
+    assert has_missed_heartbeats(silent_ms, _INTERVAL_MS) is is_missed
+    assert is_live(manager, _NOW_MS) is not is_missed
+
+
+def test_time_when_nothing_was_written_for_long_then_is_the_callers() -> None:
+    """All processes may be dead: then nobody moves the clock that the topic shows."""
+    assert now_of(_NOW_MS, _NOW_MS + SILENCE_MS) == _NOW_MS
+    assert now_of(_NOW_MS, _NOW_MS - 24 * 3600 * 1000) == _NOW_MS
+    assert now_of(_NOW_MS, _NOW_MS + SILENCE_MS + 1) == _NOW_MS + SILENCE_MS + 1

@@ -8,7 +8,7 @@ import pytest
 
 from rlm.status.cluster_processes import ProcessStatus, cluster_processes
 from rlmm.events.processes import NO_BROKER, ProcessReadiness, ProcessRegistered, ProcessRole
-from rlmm.registration import LEASE_MS, SILENCE_MS, now_of
+from rlmm.registration import LEASE_MS
 from rlmm.spi import Registration
 
 NOW_MS = 10_000_000_000
@@ -169,13 +169,6 @@ def test_processes_when_many_are_registered_then_are_not_compared_with_each_othe
     )
 
     assert len(rows) == len(BROKERS) + len(known)
-
-
-def test_time_when_nothing_was_written_for_long_then_is_the_callers() -> None:
-    """All processes may be dead: then nobody moves the clock that the topic shows."""
-    assert now_of(NOW_MS, NOW_MS + SILENCE_MS) == NOW_MS
-    assert now_of(NOW_MS, NOW_MS - DAY_MS) == NOW_MS
-    assert now_of(NOW_MS, NOW_MS + SILENCE_MS + 1) == NOW_MS + SILENCE_MS + 1
 
 
 def test_json_when_something_does_not_apply_then_is_null() -> None:

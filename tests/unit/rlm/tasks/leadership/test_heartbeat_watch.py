@@ -6,14 +6,14 @@ from tests.twins.clock import FakeClock
 INTERVAL_MS = 5_000
 
 
-def test_watch_when_two_round_trips_are_missed_then_the_cluster_cannot_be_reached() -> None:
-    """Scenario 119: one is due after an interval, the next after two; both had an interval."""
+def test_watch_when_three_heartbeats_are_missed_then_the_cluster_cannot_be_reached() -> None:
+    """Scenario 119: from the millisecond on at which other processes count this one as gone."""
     clock = FakeClock()
     watch = HeartbeatWatch(clock, INTERVAL_MS)
     watch.begin()
     watch.came_back()
 
-    clock.advance(3 * INTERVAL_MS)
+    clock.advance(3 * INTERVAL_MS - 1)
     in_time = watch.problem(is_metadata_ready=True)
     clock.advance(1)
 
