@@ -35,6 +35,7 @@ from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
 _DEFAULT_TIMEOUT_S = 60
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _FAILED, _WRONG, _BY_SIGNAL = 1, 2, 128
+_LEAST_LIKENESS = 0.6  # of difflib: a less similar key is no misspelling
 
 
 class JobOutcome(Enum):
@@ -204,8 +205,9 @@ def require_known(options: Mapping[str, str], *, passed_on: tuple[str, ...] = ()
     prefixes = (CLIENT_PREFIX, *passed_on, *plugin_key_prefixes(options))
     for name in options:
         if name not in KEYS and not name.startswith(prefixes):
-            (nearest,) = difflib.get_close_matches(name, KEYS, n=1, cutoff=0)
-            raise InvalidConfigError("unknown option", option=name, nearest=nearest)
+            close = difflib.get_close_matches(name, KEYS, n=1, cutoff=_LEAST_LIKENESS)
+            nearest = {"nearest": close[0]} if close else {}
+            raise InvalidConfigError("unknown option", option=name, **nearest)
 
 
 @contextmanager

@@ -254,6 +254,13 @@ def test_options_when_no_job_reads_one_then_it_and_the_nearest_are_told(
     assert raised.value.context == {"option": option, "nearest": nearest}
 
 
+def test_options_when_an_unknown_one_is_like_none_then_none_is_suggested() -> None:
+    with pytest.raises(InvalidConfigError) as raised:
+        require_known({"verbose": "x"})
+
+    assert raised.value.context == {"option": "verbose"}
+
+
 def test_options_when_they_are_the_clients_or_passed_on_then_they_are_not_judged() -> None:
     options = {"config": "x", "client.sasl.password": "hush", "kafka.sasl.jaas.config": "y"}
 
