@@ -17,116 +17,110 @@ cycle starts and running copies end at their next check. The metadata and the st
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Event, Lock
+from typing import Protocol
 
 from rlm.app.command_access import CommandAccess
 from rlm.app.manager_gauges import ManagerGauges
+from rlm.app.manager_lanes import ManagerLanes
 from rlm.broker.errors import ForeignClusterError
+from rlm.broker.spi import Broker
 from rlm.metrics.metrics import Metrics
 from rlm.policy.blocked import Blocked
 from rlm.policy.plan import plan
 from rlm.policy.share_groups import SHARE_GROUP_REASONS
-from rlm.policy.view import PartitionView
 from rlm.rest.signed_api import Authority
 from rlm.status.damaged_objects import damaged_objects_warnings
 from rlm.status.document import PartitionReport
 from rlm.status.explanation import OffsetExplanation, local_copy, offset_location
 from rlm.status.failing_copies import failing_reasons
 from rlm.status.retention_preview import RetentionPreview, retention_preview
-from rlm.tasks.cycle.partition_views import CycleOutlook
+from rlm.tasks.cycle.leader import LeaderCycle
+from rlm.tasks.cycle.partition_views import CycleOutlook, PartitionViews
 from rlm.tasks.cycle.store_witness import WrongStoreError
-from rlm.tasks.leadership.heartbeat import HeartbeatWatch, ProcessState
-from rlm.topics.retention_guard import RetentionReport
+from rlm.tasks.leadership.heartbeat import Heartbeat, HeartbeatWatch, ProcessState
+from rlm.topics.retention_guard import RetentionKeeper
 from rlm.worker.periodic import Periodic
 from rlmm.events.processes import ProcessReadiness
-from rlmm.spi import Readiness
+from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 
 _READY_WAIT_MS = 2000
 
-# Short: one check reads only as much as the rate has allowed since the previous check.
-_SCRUB_STEP_MS = 1000
+
+class Step(Protocol):
+    """Represents work that a manager repeats."""
+
+    def step(self) -> object:
+        """Do what is due. Raises TieredStorageError; the manager then repeats it soon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ManagerWork:
-    """Represents the work that a manager runs on its threads.
+class StoreLoop:
+    """Represents work that is repeated while the store can be used, on a thread of this name."""
 
-    `confirm_cluster` and then `begin_metadata` run once, so that nothing is created in a foreign
-    cluster. The rest runs repeatedly. `await_ready` waits for the metadata, at most the given ms.
-    """
-
-    confirm_cluster: Callable[[], object]
-    begin_metadata: Callable[[], None]
-    readiness: Callable[[], Readiness]
-    await_ready: Callable[[int], Readiness]
-    check_store: Callable[[], None]
-    keep_retention: Callable[[], RetentionReport]
-    cycle: Callable[[CycleOutlook], Sequence[PartitionReport]]
-    views: Callable[[str, int | None], Sequence[PartitionView]]
-    remove_topics: Callable[[], None]
-    mirror_originals: Callable[[], None]
-    check_anomalies: Callable[[], None]
-    scrub: Callable[[], None]
-    heartbeat: Callable[[ProcessState], None]
-    access: CommandAccess
-    gauges: ManagerGauges
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManagerPace:
-    """Represents the intervals at which the manager repeats its work."""
-
-    cycle_interval_ms: int
-    heartbeat_interval_ms: int
+    name: str
+    work: Step
+    interval_ms: int
 
 
 class BrokerManager:
     """Represents one manager. One thread calls `start` and `stop`; the rest is thread-safe."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each part of the work
         self,
         *,
-        work: ManagerWork,
-        pace: ManagerPace,
+        broker: Broker,
+        metadata: TopicBasedRemoteLogMetadataManager,
+        store_check: Step,
+        retention: RetentionKeeper,
+        cycle: LeaderCycle,
+        views: PartitionViews,
+        store_loops: Sequence[StoreLoop],
+        heartbeat: Heartbeat,
+        access: CommandAccess,
+        gauges: ManagerGauges,
+        lanes: ManagerLanes,
+        cycle_interval_ms: int,
+        heartbeat_interval_ms: int,
         metrics: Metrics,
         clock: Clock,
-        pools: Sequence[ThreadPoolExecutor],
-        stopping: Event,
         resources: ExitStack,
     ) -> None:
-        """`stopping` ends copies; `stop` closes `resources` last."""
-        self._work = work
+        """`stop` ends the work of `lanes`, and closes `resources` last."""
+        self._broker = broker
+        self._metadata = metadata
+        self._store_check = store_check
+        self._retention = retention
+        self._cycle = cycle
+        self._views = views
+        self._heartbeat = heartbeat
+        self._access = access
+        self._gauges = gauges
+        self._lanes = lanes
         self._metrics = metrics
         self._clock = clock
-        self._pools = pools
-        self._stopping = stopping
         self._resources = resources
         self._reports: tuple[PartitionReport, ...] = ()
         self._lock = Lock()
-        self._cycle = self._periodic("cycle", self._step, pace.cycle_interval_ms)
-        self._store = self._periodic("store", self._check_store, pace.cycle_interval_ms)
-        self._access = self._periodic("access", self._refresh_access, pace.heartbeat_interval_ms)
-        self._heartbeat = self._periodic("heartbeat", self._beat, pace.heartbeat_interval_ms)
-        self._contact = HeartbeatWatch(clock, pace.heartbeat_interval_ms)
-        self._removal = self._periodic("removal", self._remove, pace.cycle_interval_ms)
-        self._originals = self._periodic("originals", self._mirror, pace.cycle_interval_ms)
-        self._anomalies = self._periodic("anomalies", self._check_anomalies, pace.cycle_interval_ms)
-        self._scrub = self._periodic("scrub", self._step_scrub, _SCRUB_STEP_MS)
-        self._all = (
-            self._store,
-            self._cycle,
-            self._removal,
-            self._originals,
-            self._anomalies,
-            self._scrub,
-            self._access,
-            self._heartbeat,
+        self._contact = HeartbeatWatch(clock, heartbeat_interval_ms)
+        self._cycle_loop = self._loop("cycle", self._step, cycle_interval_ms)
+        self._store_loop = self._loop("store", self._check_store, cycle_interval_ms)
+        self._heartbeat_loop = self._loop("heartbeat", self._beat, heartbeat_interval_ms)
+        self._loops = (
+            self._store_loop,
+            self._cycle_loop,
+            *(
+                self._loop(each.name, partial(self._step_on_store, each.work), each.interval_ms)
+                for each in store_loops
+            ),
+            self._loop("access", self._refresh_access, heartbeat_interval_ms),
+            self._heartbeat_loop,
         )
         self._started = False
         self._metadata_started = Event()
@@ -135,18 +129,18 @@ class BrokerManager:
 
     def start(self) -> None:
         self._started = True
-        for periodic in self._all:
-            periodic.start()
+        for loop in self._loops:
+            loop.start()
 
     def failure(self) -> TieredStorageError | None:
-        problem = self._cycle.problem()
+        problem = self._cycle_loop.problem()
         return problem if isinstance(problem, ForeignClusterError) else None
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
         reasons = self._contact.with_problems(
             self._reasons(),
-            self._heartbeat.problem(),
-            is_metadata_ready=self._work.readiness().ready,
+            self._heartbeat_loop.problem(),
+            is_metadata_ready=self._metadata.readiness().ready,
         )
         return not reasons, reasons
 
@@ -155,14 +149,14 @@ class BrokerManager:
 
     @property
     def authority(self) -> Authority:
-        return self._work.access.authority
+        return self._access.authority
 
     def partition_reports(self) -> Sequence[PartitionReport]:
         with self._lock:
             return self._reports
 
     def explanation(self, topic: str, partition: int, offset: int) -> OffsetExplanation | None:
-        for view in self._work.views(topic, partition):
+        for view in self._views.of_topic(topic, partition):
             found = offset_location(
                 offset,
                 state=view.state,
@@ -175,35 +169,34 @@ class BrokerManager:
         return None
 
     def retention(self, topic: str) -> Sequence[RetentionPreview]:
-        return [retention_preview(view, plan(view)) for view in self._work.views(topic, None)]
+        return [retention_preview(view, plan(view)) for view in self._views.of_topic(topic)]
 
     def run_cycle(self) -> None:
-        self._cycle.wake()
+        self._cycle_loop.wake()
 
     def stop(self, *, timeout_ms: int) -> None:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        self._stopping.set()
-        for periodic in self._all:
-            periodic.stop()
-        for pool in self._pools:
-            pool.shutdown(wait=False, cancel_futures=True)
+        self._lanes.stopping.set()
+        for loop in self._loops:
+            loop.stop()
+        self._lanes.shut_down()
         if self._started:
-            for periodic in self._all:
-                periodic.join(deadline_ms - self._clock.monotonic_ms())
+            for loop in self._loops:
+                loop.join(deadline_ms - self._clock.monotonic_ms())
         self._resources.close()
 
     def _step(self) -> None:
         if not self._metadata_started.is_set():
-            self._work.confirm_cluster()
-            self._work.begin_metadata()
+            self._broker.leadership(())
+            self._metadata.start()
             self._metadata_started.set()
         self._require_ready()
-        retention = self._work.keep_retention()
+        retention = self._retention.step()
         outlook = CycleOutlook(
-            untierable=retention.untierable, store_reachable=self._store.problem() is None
+            untierable=retention.untierable, store_reachable=self._store_loop.problem() is None
         )
         try:
-            reports = tuple(self._work.cycle(outlook))
+            reports = self._cycle.step(outlook)
         except WrongStoreError:
             self._knows_store.clear()
             raise
@@ -211,19 +204,19 @@ class BrokerManager:
             before, self._reports = self._reports, reports
         if outlook.store_reachable:
             self._knows_store.set()
-        self._work.gauges.show(before, reports)
+        self._gauges.show(before, reports)
 
     def _reasons(self) -> Sequence[str]:
         """Return why this process is not ready, except for its heartbeats."""
-        problems = [each.problem() for each in self._all if each is not self._heartbeat]
+        problems = [each.problem() for each in self._loops if each is not self._heartbeat_loop]
         reasons = [str(problem) for problem in problems if problem is not None]
         with self._lock:
             reasons.extend(sorted({each.problem for each in self._reports if each.problem}))
             reasons.extend(failing_reasons(self._reports))
-        metadata = self._work.readiness()
+        metadata = self._metadata.readiness()
         if not reasons and not metadata.ready:
             reasons = [metadata.reason]
-        if (problem := self._work.access.address.problem) is not None:
+        if (problem := self._access.address.problem) is not None:
             reasons.append(problem)
         return tuple(dict.fromkeys(reasons))
 
@@ -238,7 +231,7 @@ class BrokerManager:
     def _check_store(self) -> None:
         accessible = self._metrics.bucket_accessible.labels("store")
         try:
-            self._work.check_store()
+            self._store_check.step()
         except TieredStorageError:
             accessible.set(0)
             raise
@@ -246,22 +239,22 @@ class BrokerManager:
 
     def _refresh_access(self) -> None:
         self._require_ready()
-        address = self._work.access.address
+        address = self._access.address
         before = (address.http_address, address.broker_address)
-        self._work.access.refresh()
+        self._access.refresh()
         is_first = not self._is_address_decided.is_set()
         self._is_address_decided.set()
         if is_first or before != (address.http_address, address.broker_address):
-            self._heartbeat.wake()
+            self._heartbeat_loop.wake()
 
     def _beat(self) -> None:
         self._require_ready()
         if not self._is_address_decided.is_set():
             return  # `access` reports the problem, and wakes this thread once it has an address
         self._contact.begin()
-        address = self._work.access.address
+        address = self._access.address
         reasons = self._reasons()
-        self._work.heartbeat(
+        self._heartbeat.step(
             ProcessState(
                 http_address=address.http_address,
                 broker_address=address.broker_address,
@@ -271,39 +264,24 @@ class BrokerManager:
         )
         self._contact.came_back()
 
-    def _remove(self) -> None:
+    def _step_on_store(self, work: Step) -> None:
         self._require_ready()
         if self._is_store_usable():
-            self._work.remove_topics()
-
-    def _mirror(self) -> None:
-        self._require_ready()
-        if self._is_store_usable():
-            self._work.mirror_originals()
-
-    def _check_anomalies(self) -> None:
-        self._require_ready()
-        if self._is_store_usable():
-            self._work.check_anomalies()
-
-    def _step_scrub(self) -> None:
-        self._require_ready()
-        if self._is_store_usable():
-            self._work.scrub()
+            work.step()
 
     def _is_store_usable(self) -> bool:
         """Return whether the store answers, and the last cycle found in it what must be there."""
-        return self._knows_store.is_set() and self._store.problem() is None
+        return self._knows_store.is_set() and self._store_loop.problem() is None
 
     def _require_ready(self) -> None:
         """Wait a moment for the metadata, which a start delays; then raise RetriableError."""
         if not self._metadata_started.wait(_READY_WAIT_MS / 1000):
             raise RetriableError("the cluster has not been reached yet")
-        metadata = self._work.await_ready(_READY_WAIT_MS)
+        metadata = self._metadata.wait_ready(_READY_WAIT_MS)
         if not metadata.ready:
             raise RetriableError(metadata.reason or "metadata is not ready")
 
-    def _periodic(self, name: str, step: Callable[[], None], interval_ms: int) -> Periodic:
+    def _loop(self, name: str, step: Callable[[], None], interval_ms: int) -> Periodic:
         return Periodic(
             name,
             step,

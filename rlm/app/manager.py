@@ -12,8 +12,8 @@ from functools import partial
 from importlib.metadata import version
 from uuid import UUID, uuid5
 
-from rlm.app.broker_manager import BrokerManager, ManagerPace, ManagerWork
-from rlm.app.command_access import CommandAccess, open_command_access
+from rlm.app.broker_manager import BrokerManager, StoreLoop
+from rlm.app.command_access import open_command_access
 from rlm.app.manager_gauges import ManagerGauges
 from rlm.app.manager_lanes import (
     ManagerLanes,
@@ -45,7 +45,7 @@ from rlm.tasks.cycle.store_check import StoreCheck
 from rlm.tasks.cycle.store_witness import StoreWitness
 from rlm.tasks.deleting.expirer import Expirer
 from rlm.tasks.deleting.expiry_lane import ExpiryLanes
-from rlm.tasks.deleting.topic_removal import RemovalWork, TopicRemoval
+from rlm.tasks.deleting.topic_removal import TopicRemoval
 from rlm.tasks.deleting.trimmer import Trimmer
 from rlm.tasks.integrity.anomaly_check import AnomalyCheck
 from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription
@@ -79,6 +79,9 @@ _DISTRIBUTION = "kafka-rlm"
 
 # Trims wait for this request.
 _SHARE_GROUPS_TIMEOUT_MS = 2_000
+
+# Short: one check reads only as much as the rate has allowed since the previous check.
+_SCRUB_STEP_MS = 1_000
 
 
 def build_manager(config: Config, listener: ApiListener, metrics: Metrics) -> BrokerManager:
@@ -141,46 +144,23 @@ def _manage(
     listener: ApiListener,
     metrics: Metrics,
 ) -> BrokerManager:
-    lanes = ManagerLanes.of(config)
-    access = open_command_access(config, external.identity, listener, metadata, ports.clock)
-    return BrokerManager(
-        work=_work(config, ports, metadata, external, metrics, lanes=lanes, access=access),
-        pace=ManagerPace(
-            cycle_interval_ms=config.manager.task_interval_ms,
-            heartbeat_interval_ms=config.process.heartbeat_interval_ms,
-        ),
-        metrics=metrics,
-        clock=ports.clock,
-        pools=(lanes.copy_pool, lanes.expiry_pool, lanes.claim_pool),
-        stopping=lanes.stopping,
-        resources=_closing(ports, metadata),
+    lanes = ManagerLanes.of_threads(
+        copies=config.manager.copier_thread_count,
+        deletions=config.manager.expiration_thread_count,
     )
-
-
-def _work(
-    config: Config,
-    ports: Ports,
-    metadata: TopicBasedRemoteLogMetadataManager,
-    external: ExternalSystems,
-    metrics: Metrics,
-    *,
-    lanes: ManagerLanes,
-    access: CommandAccess,
-) -> ManagerWork:
-    incarnation = access.incarnation
-    description = _description(config, external.identity, incarnation)
-    leadership = _leadership(ports, description, incarnation, lanes)
+    access = open_command_access(config, external.identity, listener, metadata, ports.clock)
+    description = _description(config, external.identity, access.incarnation)
+    leadership = _leadership(ports, description, access.incarnation, lanes)
     copies = open_copies(config, ports, lanes, metrics)
-    throttle = open_check_throttle(config, ports)
-    check = AnomalyCheck(ports, led=leadership.led, stopping=lanes.stopping, throttle=throttle)
     repairs = open_repairs(config, ports, lanes, metrics)
+    expirer = _expirer(config, ports, metrics)
     views = PartitionViews(
         ports, leadership=leadership, copies=copies, repairs=repairs, limits=_limits(config)
     )
-    expirer = _expirer(config, ports, metrics)
     cycle = _cycle(
         config,
         ports,
+        external,
         metrics,
         lanes,
         leadership=leadership,
@@ -188,34 +168,94 @@ def _work(
         copies=copies,
         repairs=repairs,
         expirer=expirer,
+    )
+    return BrokerManager(
+        broker=ports.broker,
+        metadata=metadata,
+        store_check=StoreCheck(external.storage, key_prefix=config.storage.key_prefix),
+        retention=_retention_keeper(config, ports, metrics),
+        cycle=cycle,
+        views=views,
+        store_loops=_store_loops(
+            config,
+            ports,
+            external,
+            metrics,
+            lanes,
+            leadership=leadership,
+            expirer=expirer,
+            incarnation=access.incarnation,
+        ),
+        heartbeat=Heartbeat(metadata, description, ports.new_id),
+        access=access,
+        gauges=ManagerGauges(metrics, copies),
+        lanes=lanes,
+        cycle_interval_ms=config.manager.task_interval_ms,
+        heartbeat_interval_ms=config.process.heartbeat_interval_ms,
+        metrics=metrics,
+        clock=ports.clock,
+        resources=_closing(ports, metadata),
+    )
+
+
+def _cycle(  # noqa: PLR0913 - one for each part of the work
+    config: Config,
+    ports: Ports,
+    external: ExternalSystems,
+    metrics: Metrics,
+    lanes: ManagerLanes,
+    *,
+    leadership: Leadership,
+    views: PartitionViews,
+    copies: CopyLanes,
+    repairs: Repairs,
+    expirer: Expirer,
+) -> LeaderCycle:
+    return LeaderCycle(
+        ports,
+        leadership=leadership,
+        views=views,
+        copies=copies,
+        repairs=repairs,
+        expiries=ExpiryLanes(
+            ports,
+            lanes=Lanes(lanes.expiry_pool, "expiry"),
+            expirer=expirer,
+            stopping=lanes.stopping,
+        ),
+        trimmer=Trimmer(ports, plan_max_age_ms=config.manager.trim_plan_max_age_ms),
+        metrics=metrics,
+        outages=_outages(config, ports, metrics),
         witness=_witness(config, external, ports),
     )
-    removal_work = RemovalWork(
-        expirer=expirer, lanes=Lanes(lanes.expiry_pool, "removal"), stopping=lanes.stopping
-    )
+
+
+def _store_loops(
+    config: Config,
+    ports: Ports,
+    external: ExternalSystems,
+    metrics: Metrics,
+    lanes: ManagerLanes,
+    *,
+    leadership: Leadership,
+    expirer: Expirer,
+    incarnation: UUID,
+) -> tuple[StoreLoop, ...]:
+    """Build the work on stored objects that has threads of its own."""
     originals = stored_originals(config.storage, external.storage)
-    cluster_id = external.identity.cluster_id
     removal = _topic_removal(
-        config, ports, removal_work, originals, cluster_id=cluster_id, own=incarnation
+        config, ports, external.identity, lanes, expirer, originals, incarnation
     )
-    return ManagerWork(
-        confirm_cluster=lambda: ports.broker.leadership(()),
-        begin_metadata=metadata.start,
-        readiness=metadata.readiness,
-        await_ready=metadata.wait_ready,
-        check_store=StoreCheck(external.storage, key_prefix=config.storage.key_prefix).step,
-        keep_retention=_retention_keeper(config, ports, metrics).step,
-        cycle=cycle.step,
-        views=views.of_topic,
-        remove_topics=removal.step,
-        check_anomalies=check.step,
-        scrub=open_scrub(config, ports, lanes, leadership, metrics, throttle).step,
-        mirror_originals=OriginalsMirror(originals, metadata=metadata, broker=ports.broker).step,
-        heartbeat=Heartbeat(metadata, description, ports.new_id).step,
-        access=access,
-        gauges=ManagerGauges(
-            metrics, oldest_copy_age_ms=copies.oldest_age_ms, hanging_copies=copies.hanging_count
-        ),
+    mirror = OriginalsMirror(originals, metadata=ports.metadata, broker=ports.broker)
+    throttle = open_check_throttle(config, ports)
+    check = AnomalyCheck(ports, led=leadership.led, stopping=lanes.stopping, throttle=throttle)
+    scrub = open_scrub(config, ports, lanes, leadership, metrics, throttle)
+    interval_ms = config.manager.task_interval_ms
+    return (
+        StoreLoop(name="removal", work=removal, interval_ms=interval_ms),
+        StoreLoop(name="originals", work=mirror, interval_ms=interval_ms),
+        StoreLoop(name="anomalies", work=check, interval_ms=interval_ms),
+        StoreLoop(name="scrub", work=scrub, interval_ms=_SCRUB_STEP_MS),
     )
 
 
@@ -248,18 +288,20 @@ def _leadership(
 def _topic_removal(
     config: Config,
     ports: Ports,
-    work: RemovalWork,
+    identity: BrokerIdentity,
+    lanes: ManagerLanes,
+    expirer: Expirer,
     originals: StoredOriginals,
-    *,
-    cluster_id: str,
-    own: UUID,
+    incarnation: UUID,
 ) -> TopicRemoval:
     bootstrap = open_bootstrap(config.cluster, ports.clock)
     return TopicRemoval(
         ports,
-        find_deleted=partial(find_deleted_topics, bootstrap, cluster_id=cluster_id),
-        work=work,
-        incarnation=own,
+        find_deleted=partial(find_deleted_topics, bootstrap, cluster_id=identity.cluster_id),
+        expirer=expirer,
+        lanes=Lanes(lanes.expiry_pool, "removal"),
+        stopping=lanes.stopping,
+        incarnation=incarnation,
         drop_originals=originals.drop,
         grace_ms=config.deleting.topic_grace_ms,
         orphan_grace_ms=config.manager.orphan_grace_ms,
@@ -320,38 +362,6 @@ def _description(config: Config, identity: BrokerIdentity, incarnation: UUID) ->
         host=read_host_identity(),
         incarnation=incarnation,
         serves_https=config.rest_tls.is_on,
-    )
-
-
-def _cycle(  # noqa: PLR0913 - one for each part of the work
-    config: Config,
-    ports: Ports,
-    metrics: Metrics,
-    lanes: ManagerLanes,
-    *,
-    leadership: Leadership,
-    views: PartitionViews,
-    copies: CopyLanes,
-    repairs: Repairs,
-    expirer: Expirer,
-    witness: StoreWitness | None,
-) -> LeaderCycle:
-    return LeaderCycle(
-        ports,
-        leadership=leadership,
-        views=views,
-        copies=copies,
-        expiries=ExpiryLanes(
-            ports,
-            lanes=Lanes(lanes.expiry_pool, "expiry"),
-            expirer=expirer,
-            stopping=lanes.stopping,
-        ),
-        trimmer=Trimmer(ports, plan_max_age_ms=config.manager.trim_plan_max_age_ms),
-        metrics=metrics,
-        outages=_outages(config, ports, metrics),
-        witness=witness,
-        repairs=repairs,
     )
 
 

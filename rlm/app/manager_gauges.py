@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from rlm.metrics.metrics import Metrics
 from rlm.policy.anomalies import object_counts
@@ -11,19 +12,22 @@ from rlm.status.failing_copies import failing_copies
 from rlmm.events.anomaly import AnomalyKind
 
 
+class CopiesInFlight(Protocol):
+    """Represents the running copies of new segments; thread-safe."""
+
+    def oldest_age_ms(self) -> int:
+        """Return the age of the oldest copy in flight; 0 if there is none."""
+
+    def hanging_count(self) -> int:
+        """Return how many written-off attempts still run."""
+
+
 class ManagerGauges:
     """Represents the gauges of a manager's state. One thread uses it."""
 
-    def __init__(
-        self,
-        metrics: Metrics,
-        *,
-        oldest_copy_age_ms: Callable[[], int],
-        hanging_copies: Callable[[], int],
-    ) -> None:
+    def __init__(self, metrics: Metrics, copies: CopiesInFlight) -> None:
         self._metrics = metrics
-        self._oldest_copy_age_ms = oldest_copy_age_ms
-        self._hanging_copies = hanging_copies
+        self._copies = copies
         self._shown_causes: set[str] = set()
 
     def show(self, before: Sequence[PartitionReport], reports: Sequence[PartitionReport]) -> None:
@@ -37,8 +41,8 @@ class ManagerGauges:
             if report.role == LEADER and tip not in still_led:
                 self._metrics.forget_partition(tip.topic, tip.partition)
         self._show_failing(reports)
-        self._metrics.oldest_copy_age_seconds.set(self._oldest_copy_age_ms() / 1000)
-        self._metrics.copies_hanging.set(self._hanging_copies())
+        self._metrics.oldest_copy_age_seconds.set(self._copies.oldest_age_ms() / 1000)
+        self._metrics.copies_hanging.set(self._copies.hanging_count())
 
     def _show_failing(self, reports: Sequence[PartitionReport]) -> None:
         """Show the causes of failing copies, without ended ones, so that alarms end."""

@@ -34,7 +34,7 @@ _CHECKS_AT_ONCE = 2
 class ManagerLanes:
     """Represents the thread pools for long work, and the event that ends it.
 
-    The copy pool has twice the configured threads, because copies may hang in the store.
+    The copy pool has twice the threads of its copies, because copies may hang in the store.
     """
 
     copy_pool: ThreadPoolExecutor
@@ -43,13 +43,19 @@ class ManagerLanes:
     stopping: Event
 
     @classmethod
-    def of(cls, config: Config) -> ManagerLanes:
+    def of_threads(cls, *, copies: int, deletions: int) -> ManagerLanes:
+        """Open pools for this number of concurrent copies and deletions."""
         return cls(
-            copy_pool=ThreadPoolExecutor(2 * config.manager.copier_thread_count, "copier"),
-            expiry_pool=ThreadPoolExecutor(config.manager.expiration_thread_count, "expirer"),
+            copy_pool=ThreadPoolExecutor(2 * copies, "copier"),
+            expiry_pool=ThreadPoolExecutor(deletions, "expirer"),
             claim_pool=ThreadPoolExecutor(_CLAIM_THREADS, "claims"),
             stopping=Event(),
         )
+
+    def shut_down(self) -> None:
+        """Start no further job; running jobs end at their next check of `stopping`."""
+        for pool in (self.copy_pool, self.expiry_pool, self.claim_pool):
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def open_copies(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics) -> CopyLanes:

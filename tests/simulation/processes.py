@@ -10,7 +10,7 @@ from rlm.source.log_source import LocalSegment
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.copying.copy_lane import CopyLanes
 from rlm.tasks.cycle.outage_watch import OutageLimits, OutageWatch
-from rlm.tasks.deleting.topic_removal import RemovalWork, TopicRemoval
+from rlm.tasks.deleting.topic_removal import TopicRemoval
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.epochs import Lineage
@@ -147,11 +147,9 @@ class SimulatedProcess(Process):
         return self.removal_type(
             self.ports,
             find_deleted=self._find_deleted,
-            work=RemovalWork(
-                expirer=self.make_expirer(),
-                lanes=self.make_lanes("removal"),
-                stopping=self.stopping,
-            ),
+            expirer=self.make_expirer(),
+            lanes=self.make_lanes("removal"),
+            stopping=self.stopping,
             incarnation=self.incarnation,
             drop_originals=lambda *_: None,
             grace_ms=_REMOVAL_GRACE_MS,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from threading import Event
 from uuid import UUID
@@ -43,30 +42,23 @@ FindDeleted = Callable[[Mapping[UUID, str]], frozenset[UUID]]
 """Returns those of the topics, names by id, that the cluster does not have. RetriableError."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemovalWork:
-    """Represents what deletes segments, the lanes that run it, and the event that ends it."""
-
-    expirer: Expirer
-    lanes: Lanes
-    stopping: Event
-
-
 class TopicRemoval:
     """Removes deleted topics. Not thread-safe. Memory: one entry per missing topic."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each part of the work
         self,
         ports: Ports,
         *,
         find_deleted: FindDeleted,
-        work: RemovalWork,
+        expirer: Expirer,
+        lanes: Lanes,
+        stopping: Event,
         incarnation: UUID,
         drop_originals: Callable[[str, UUID], None],
         grace_ms: int,
         orphan_grace_ms: int,
     ) -> None:
-        """Act on a topic only after it is missing for `grace_ms`.
+        """Act on a topic only after it is missing for `grace_ms`. `stopping` ends jobs of `lanes`.
 
         `drop_originals` deletes a topic's originals from the store; idempotent.
         """
@@ -77,9 +69,9 @@ class TopicRemoval:
         self._clock = ports.clock
         self._new_id = ports.new_id
         self._find_deleted = find_deleted
-        self._expirer = work.expirer
-        self._lanes = work.lanes
-        self._stopping = work.stopping
+        self._expirer = expirer
+        self._lanes = lanes
+        self._stopping = stopping
         self._incarnation = incarnation
         self._drop_originals = drop_originals
         self._grace_ms = grace_ms

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from threading import Event
@@ -12,19 +12,25 @@ from uuid import UUID
 
 from prometheus_client import CollectorRegistry
 
-from rlm.app.broker_manager import BrokerManager, ManagerPace, ManagerWork
+from rlm.app.broker_manager import BrokerManager, Step, StoreLoop
 from rlm.app.command_access import CommandAccess
 from rlm.app.manager_gauges import ManagerGauges
+from rlm.app.manager_lanes import ManagerLanes
 from rlm.metrics.metrics import Metrics
 from rlm.policy.blocked import Blocked
 from rlm.status.document import LEADER, PartitionReport
-from rlm.tasks.leadership.heartbeat import ProcessState
-from rlm.topics.retention_guard import RetentionReport
+from rlm.tasks.cycle.leader import LeaderCycle
+from rlm.tasks.cycle.partition_views import PartitionViews
+from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessState
+from rlm.topics.retention_guard import RetentionKeeper, RetentionReport
+from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import Readiness
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 from tests.services.waiting import wait_until
+from tests.twins.broker import MemoryBroker
 from tests.twins.clock import FakeClock
+from tests.unit.rlm.app.no_copies import NoCopies
 
 BEAT_MS = 5_000
 FAILING = PartitionReport(
@@ -36,6 +42,10 @@ FAILING = PartitionReport(
         reason="failing", values={"attempts": 2, "cause": "no space left on device", "error": "x"}
     ),
 )
+
+
+def work(step: Callable[[], object]) -> Step:
+    return cast("Step", SimpleNamespace(step=step))
 
 
 class Manager:
@@ -52,36 +62,30 @@ class Manager:
         self.answers, self.beats, self.cycled = Event(), Event(), Event()
         self._reports = reports
         self.scrub_count = 0
-        metrics = Metrics(CollectorRegistry())
-        access = SimpleNamespace(
-            address=SimpleNamespace(problem=None, http_address=None, broker_address=""),
-            refresh=self._refresh,
+        address = SimpleNamespace(problem=None, http_address=None, broker_address="")
+        access = SimpleNamespace(address=address, refresh=self._refresh)
+        metadata = SimpleNamespace(
+            start=lambda: None,
+            readiness=lambda: self.metadata,
+            wait_ready=lambda _timeout_ms: self.metadata,
         )
+        metrics = Metrics(CollectorRegistry())
         self.manager = BrokerManager(
-            work=ManagerWork(
-                confirm_cluster=lambda: None,
-                begin_metadata=lambda: None,
-                readiness=lambda: self.metadata,
-                await_ready=lambda _: self.metadata,
-                check_store=lambda: None,
-                keep_retention=lambda: RetentionReport(untierable={}),
-                cycle=lambda _: self._cycle(),
-                views=lambda _topic, _partition: (),
-                remove_topics=lambda: None,
-                mirror_originals=lambda: None,
-                check_anomalies=lambda: None,
-                scrub=self._scrub,
-                heartbeat=self._beat,
-                access=cast("CommandAccess", access),
-                gauges=ManagerGauges(
-                    metrics, oldest_copy_age_ms=lambda: 0, hanging_copies=lambda: 0
-                ),
-            ),
-            pace=ManagerPace(cycle_interval_ms=3_600_000, heartbeat_interval_ms=beat_ms),
+            broker=MemoryBroker(1, {}),
+            metadata=cast("TopicBasedRemoteLogMetadataManager", metadata),
+            store_check=work(lambda: None),
+            retention=cast("RetentionKeeper", work(RetentionReport)),
+            cycle=cast("LeaderCycle", SimpleNamespace(step=lambda _: self._cycle())),
+            views=cast("PartitionViews", SimpleNamespace()),
+            store_loops=(StoreLoop(name="scrub", work=work(self._scrub), interval_ms=1_000),),
+            heartbeat=cast("Heartbeat", SimpleNamespace(step=self._beat)),
+            access=cast("CommandAccess", access),
+            gauges=ManagerGauges(metrics, NoCopies()),
+            lanes=ManagerLanes.of_threads(copies=1, deletions=1),
+            cycle_interval_ms=3_600_000,
+            heartbeat_interval_ms=beat_ms,
             metrics=metrics,
             clock=self.clock,
-            pools=(),
-            stopping=Event(),
             resources=ExitStack(),
         )
 

@@ -8,12 +8,13 @@ from rlm.policy.trim_gate import TrimDecision
 from rlm.status.report import leader_report
 from rlmm.events.anomaly import AnomalyKind
 from tests.metadata_builder import anomaly
+from tests.unit.rlm.app.no_copies import NoCopies
 from tests.unit.rlm.policy.views import Given, stored_up_to
 
 
 def test_gauges_when_a_stored_object_is_on_record_as_missing_then_count_it_by_kind() -> None:
     metrics = Metrics(CollectorRegistry())
-    gauges = ManagerGauges(metrics, oldest_copy_age_ms=lambda: 0, hanging_copies=lambda: 0)
+    gauges = ManagerGauges(metrics, NoCopies())
     segments = stored_up_to(300)
     found = anomaly(segments[0].metadata.segment_id.id.int)
     damaged = leader_report(Given(segments=segments, anomalies=(found,)).view(), TrimDecision())
@@ -37,7 +38,7 @@ def test_gauges_when_a_stored_object_is_on_record_as_missing_then_count_it_by_ki
 
 def test_gauges_when_the_loss_of_an_object_is_accepted_then_count_it_once() -> None:
     metrics = Metrics(CollectorRegistry())
-    gauges = ManagerGauges(metrics, oldest_copy_age_ms=lambda: 0, hanging_copies=lambda: 0)
+    gauges = ManagerGauges(metrics, NoCopies())
     segments = stored_up_to(300)
     segment = segments[0].metadata.segment_id.id.int
     found = (anomaly(segment), anomaly(segment, kind=AnomalyKind.LOSS_ACCEPTED))

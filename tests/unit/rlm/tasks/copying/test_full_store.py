@@ -17,6 +17,7 @@ from rlm.status.failing_copies import cause_of, failing_copies, failing_reasons
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 from rsm.storage.filesystem.store_root import store_error
 from tests.twins.world import INTERVAL_MS, World
+from tests.unit.rlm.app.no_copies import NoCopies
 
 PARTITIONS = 3
 CAUSE = "no space left on device"
@@ -72,7 +73,7 @@ def test_status_when_the_store_is_full_then_the_table_names_the_cause() -> None:
 
 def test_gauge_when_there_is_space_again_then_the_cause_leaves_it() -> None:
     metrics = Metrics(CollectorRegistry())
-    gauges = ManagerGauges(metrics, oldest_copy_age_ms=lambda: 0, hanging_copies=lambda: 0)
+    gauges = ManagerGauges(metrics, NoCopies())
     failing = reports_of_a_full_store(3)
 
     gauges.show((), failing)

@@ -12,7 +12,7 @@ import pytest
 from rlm.policy.view import PolicyLimits
 from rlm.source.log_source import LogSource
 from rlm.tasks.context.lanes import Lanes
-from rlm.tasks.deleting.topic_removal import RemovalWork, TopicRemoval
+from rlm.tasks.deleting.topic_removal import TopicRemoval
 from rlm.topics.originals_mirror import StoredOriginals
 from rlmm.events.values import (
     PausableTask,
@@ -89,11 +89,9 @@ class RemovingProcess(Process):
         self.removal = TopicRemoval(
             self.ports,
             find_deleted=self._find_deleted,
-            work=RemovalWork(
-                expirer=self._make_expiries()._expirer,
-                lanes=Lanes(SynchronousExecutor(), "removal"),
-                stopping=self.stopping,
-            ),
+            expirer=self.make_expirer(),
+            lanes=Lanes(SynchronousExecutor(), "removal"),
+            stopping=self.stopping,
             incarnation=self.incarnation,
             drop_originals=StoredOriginals(external.objects, OriginalsKeys()).drop,
             grace_ms=GRACE_MS,
