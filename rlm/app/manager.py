@@ -8,22 +8,15 @@ from __future__ import annotations
 
 import logging
 from contextlib import ExitStack
-from functools import partial
 from importlib.metadata import version
 from uuid import UUID, uuid5
 
-from rlm.app.broker_manager import BrokerManager, StoreLoop
+from rlm.app.broker_manager import BrokerManager
 from rlm.app.command_access import open_command_access
 from rlm.app.manager_gauges import ManagerGauges
-from rlm.app.manager_lanes import (
-    ManagerLanes,
-    open_check_throttle,
-    open_copies,
-    open_repairs,
-    open_scrub,
-)
+from rlm.app.manager_lanes import ManagerLanes, open_copies, open_repairs
+from rlm.app.store_loops import open_store_loops
 from rlm.broker.groups.cluster_share_groups import ClusterShareGroups
-from rlm.broker.topics.deleted_topics import find_deleted_topics
 from rlm.broker.topics.topic_admin import ClusterTopicAdmin
 from rlm.config.load import Config
 from rlm.metrics.metadata import MetadataCollector
@@ -45,15 +38,12 @@ from rlm.tasks.cycle.store_check import StoreCheck
 from rlm.tasks.cycle.store_witness import StoreWitness
 from rlm.tasks.deleting.expirer import Expirer
 from rlm.tasks.deleting.expiry_lane import ExpiryLanes
-from rlm.tasks.deleting.topic_removal import TopicRemoval
 from rlm.tasks.deleting.trimmer import Trimmer
-from rlm.tasks.integrity.anomaly_check import AnomalyCheck
 from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription
 from rlm.tasks.leadership.leadership import Leadership
 from rlm.tasks.leadership.rivals import live_rivals
 from rlm.topics.broker_retention import BrokerRetention
 from rlm.topics.enable import Tiering
-from rlm.topics.originals_mirror import OriginalsMirror, StoredOriginals
 from rlm.topics.policy_writer import PolicyWriter
 from rlm.topics.retention_guard import RetentionKeeper
 from rlm.worker.external import (
@@ -63,7 +53,6 @@ from rlm.worker.external import (
     open_metadata_cache,
     own_topics,
     storage_manager,
-    stored_originals,
 )
 from rlm.worker.fresh_id import fresh_id
 from rlm.worker.metadata_manager import open_metadata_manager
@@ -79,9 +68,6 @@ _DISTRIBUTION = "kafka-rlm"
 
 # Trims wait for this request.
 _SHARE_GROUPS_TIMEOUT_MS = 2_000
-
-# Short: one check reads only as much as the rate has allowed since the previous check.
-_SCRUB_STEP_MS = 1_000
 
 
 def build_manager(config: Config, listener: ApiListener, metrics: Metrics) -> BrokerManager:
@@ -176,7 +162,7 @@ def _manage(
         retention=_retention_keeper(config, ports, metrics),
         cycle=cycle,
         views=views,
-        store_loops=_store_loops(
+        store_loops=open_store_loops(
             config,
             ports,
             external,
@@ -230,35 +216,6 @@ def _cycle(  # noqa: PLR0913 - one for each part of the work
     )
 
 
-def _store_loops(
-    config: Config,
-    ports: Ports,
-    external: ExternalSystems,
-    metrics: Metrics,
-    lanes: ManagerLanes,
-    *,
-    leadership: Leadership,
-    expirer: Expirer,
-    incarnation: UUID,
-) -> tuple[StoreLoop, ...]:
-    """Build the work on stored objects that has threads of its own."""
-    originals = stored_originals(config.storage, external.storage)
-    removal = _topic_removal(
-        config, ports, external.identity, lanes, expirer, originals, incarnation
-    )
-    mirror = OriginalsMirror(originals, metadata=ports.metadata, broker=ports.broker)
-    throttle = open_check_throttle(config, ports)
-    check = AnomalyCheck(ports, led=leadership.led, stopping=lanes.stopping, throttle=throttle)
-    scrub = open_scrub(config, ports, lanes, leadership, metrics, throttle)
-    interval_ms = config.manager.task_interval_ms
-    return (
-        StoreLoop(name="removal", work=removal, interval_ms=interval_ms),
-        StoreLoop(name="originals", work=mirror, interval_ms=interval_ms),
-        StoreLoop(name="anomalies", work=check, interval_ms=interval_ms),
-        StoreLoop(name="scrub", work=scrub, interval_ms=_SCRUB_STEP_MS),
-    )
-
-
 def _witness(config: Config, external: ExternalSystems, ports: Ports) -> StoreWitness | None:
     """Return the witness; None if it is off, or if a plug-in decides where segments are."""
     if not config.scrubbing.looks_for_stored or config.storage.segments().manager is not None:
@@ -282,29 +239,6 @@ def _leadership(
         incarnation=incarnation,
         alone=alone,
         executor=lanes.claim_pool,
-    )
-
-
-def _topic_removal(
-    config: Config,
-    ports: Ports,
-    identity: BrokerIdentity,
-    lanes: ManagerLanes,
-    expirer: Expirer,
-    originals: StoredOriginals,
-    incarnation: UUID,
-) -> TopicRemoval:
-    bootstrap = open_bootstrap(config.cluster, ports.clock)
-    return TopicRemoval(
-        ports,
-        find_deleted=partial(find_deleted_topics, bootstrap, cluster_id=identity.cluster_id),
-        expirer=expirer,
-        lanes=Lanes(lanes.expiry_pool, "removal"),
-        stopping=lanes.stopping,
-        incarnation=incarnation,
-        drop_originals=originals.drop,
-        grace_ms=config.deleting.topic_grace_ms,
-        orphan_grace_ms=config.manager.orphan_grace_ms,
     )
 
 

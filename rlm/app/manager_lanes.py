@@ -1,23 +1,19 @@
-"""Provide what a manager's work runs on: thread pools, lanes of copies and repairs, the scrub."""
+"""Provide what a manager's work runs on: thread pools, and lanes of copies and repairs."""
 
 from __future__ import annotations
 
-import secrets
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Event
 
 from rlm.config.load import Config
 from rlm.metrics.metrics import Metrics
-from rlm.process.pass_number import StoredPassNumber
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_lane import CopyLanes, CopyLimits
 from rlm.tasks.copying.copy_pace import CopyPace
 from rlm.tasks.copying.copy_throttle import CopyThrottle
 from rlm.tasks.copying.repairs import Repairs
-from rlm.tasks.integrity.scrub import Scrub, ScrubLimits
-from rlm.tasks.leadership.leadership import Leadership
 
 # Each claim waits until it returns through the metadata topic. So a broker's start takes the time
 # of one claim, times partitions divided by threads.
@@ -25,9 +21,6 @@ _CLAIM_THREADS = 32
 
 # One repair at once: copies of new segments take precedence.
 _REPAIRS_AT_ONCE = 1
-
-# The scrub, and the check of damaged objects.
-_CHECKS_AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,44 +83,6 @@ def open_repairs(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Met
         repairs=True,
     )
     return Repairs(copies)
-
-
-def open_check_throttle(config: Config, ports: Ports) -> CopyThrottle:
-    """Open the read rate that the scrub and the check of damaged objects share."""
-    return CopyThrottle(
-        ports.clock,
-        bytes_per_second=config.scrubbing.read_bytes_per_second,
-        sharers=_CHECKS_AT_ONCE,
-        waited=lambda _: None,
-    )
-
-
-def open_scrub(
-    config: Config,
-    ports: Ports,
-    lanes: ManagerLanes,
-    leadership: Leadership,
-    metrics: Metrics,
-    throttle: CopyThrottle,
-) -> Scrub:
-    """Open the check of all stored objects of led partitions."""
-    settings = config.scrubbing
-    return Scrub(
-        ports,
-        led=leadership.led_partitions,
-        limits=ScrubLimits(
-            interval_ms=settings.interval_ms,
-            segments_per_second=settings.segments_per_second,
-            read_percent_per_day=settings.read_percent_per_day,
-        ),
-        metrics=metrics,
-        stopping=lanes.stopping,
-        throttle=throttle,
-        passes=StoredPassNumber(
-            config.host.state_dir / "manager" / "scrub_pass", secrets.randbelow
-        ),
-        pick=secrets.randbelow,
-    )
 
 
 def _limits(config: Config) -> CopyLimits:

@@ -1,0 +1,126 @@
+"""Build a manager's work on stored objects that runs on threads of its own.
+
+removal      deletes the objects of deleted topics
+originals    mirrors the originals of topics to the store
+anomalies    checks the objects that are recorded as missing or corrupt
+scrub        checks all stored objects for damage
+"""
+
+from __future__ import annotations
+
+import secrets
+from functools import partial
+from uuid import UUID
+
+from rlm.app.broker_manager import StoreLoop
+from rlm.app.manager_lanes import ManagerLanes
+from rlm.broker.topics.deleted_topics import find_deleted_topics
+from rlm.config.load import Config
+from rlm.metrics.metrics import Metrics
+from rlm.process.pass_number import StoredPassNumber
+from rlm.source.meta_properties import BrokerIdentity
+from rlm.tasks.context.lanes import Lanes
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.copying.copy_throttle import CopyThrottle
+from rlm.tasks.deleting.expirer import Expirer
+from rlm.tasks.deleting.topic_removal import TopicRemoval
+from rlm.tasks.integrity.anomaly_check import AnomalyCheck
+from rlm.tasks.integrity.scrub import Scrub, ScrubLimits
+from rlm.tasks.leadership.leadership import Leadership
+from rlm.topics.originals_mirror import OriginalsMirror, StoredOriginals
+from rlm.worker.external import ExternalSystems, open_bootstrap, stored_originals
+
+# Short: one check reads only as much as the rate has allowed since the previous check.
+_SCRUB_STEP_MS = 1_000
+
+# The scrub, and the check of damaged objects.
+_CHECKS_AT_ONCE = 2
+
+
+def open_store_loops(
+    config: Config,
+    ports: Ports,
+    external: ExternalSystems,
+    metrics: Metrics,
+    lanes: ManagerLanes,
+    *,
+    leadership: Leadership,
+    expirer: Expirer,
+    incarnation: UUID,
+) -> tuple[StoreLoop, ...]:
+    """Open all of this work. `incarnation` is the id of this run of the manager."""
+    originals = stored_originals(config.storage, external.storage)
+    removal = _topic_removal(
+        config, ports, external.identity, lanes, expirer, originals, incarnation
+    )
+    mirror = OriginalsMirror(originals, metadata=ports.metadata, broker=ports.broker)
+    throttle = _check_throttle(config, ports)
+    check = AnomalyCheck(ports, led=leadership.led, stopping=lanes.stopping, throttle=throttle)
+    scrub = _scrub(config, ports, lanes, leadership, metrics, throttle)
+    interval_ms = config.manager.task_interval_ms
+    return (
+        StoreLoop(name="removal", work=removal, interval_ms=interval_ms),
+        StoreLoop(name="originals", work=mirror, interval_ms=interval_ms),
+        StoreLoop(name="anomalies", work=check, interval_ms=interval_ms),
+        StoreLoop(name="scrub", work=scrub, interval_ms=_SCRUB_STEP_MS),
+    )
+
+
+def _topic_removal(
+    config: Config,
+    ports: Ports,
+    identity: BrokerIdentity,
+    lanes: ManagerLanes,
+    expirer: Expirer,
+    originals: StoredOriginals,
+    incarnation: UUID,
+) -> TopicRemoval:
+    bootstrap = open_bootstrap(config.cluster, ports.clock)
+    return TopicRemoval(
+        ports,
+        find_deleted=partial(find_deleted_topics, bootstrap, cluster_id=identity.cluster_id),
+        expirer=expirer,
+        lanes=Lanes(lanes.expiry_pool, "removal"),
+        stopping=lanes.stopping,
+        incarnation=incarnation,
+        drop_originals=originals.drop,
+        grace_ms=config.deleting.topic_grace_ms,
+        orphan_grace_ms=config.manager.orphan_grace_ms,
+    )
+
+
+def _check_throttle(config: Config, ports: Ports) -> CopyThrottle:
+    """Return the read rate that the scrub and the check of damaged objects share."""
+    return CopyThrottle(
+        ports.clock,
+        bytes_per_second=config.scrubbing.read_bytes_per_second,
+        sharers=_CHECKS_AT_ONCE,
+        waited=lambda _: None,
+    )
+
+
+def _scrub(
+    config: Config,
+    ports: Ports,
+    lanes: ManagerLanes,
+    leadership: Leadership,
+    metrics: Metrics,
+    throttle: CopyThrottle,
+) -> Scrub:
+    settings = config.scrubbing
+    return Scrub(
+        ports,
+        led=leadership.led_partitions,
+        limits=ScrubLimits(
+            interval_ms=settings.interval_ms,
+            segments_per_second=settings.segments_per_second,
+            read_percent_per_day=settings.read_percent_per_day,
+        ),
+        metrics=metrics,
+        stopping=lanes.stopping,
+        throttle=throttle,
+        passes=StoredPassNumber(
+            config.host.state_dir / "manager" / "scrub_pass", secrets.randbelow
+        ),
+        pick=secrets.randbelow,
+    )
