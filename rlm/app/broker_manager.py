@@ -21,7 +21,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event, Lock
-from typing import Protocol
 
 from rlm.app.command_access import CommandAccess
 from rlm.app.manager_gauges import ManagerGauges
@@ -43,7 +42,7 @@ from rlm.tasks.cycle.partition_views import CycleOutlook, PartitionViews
 from rlm.tasks.cycle.store_witness import WrongStoreError
 from rlm.tasks.leadership.heartbeat import Heartbeat, HeartbeatWatch, ProcessState
 from rlm.topics.retention_guard import RetentionKeeper
-from rlm.worker.periodic import Periodic
+from rlm.worker.periodic import Periodic, Step
 from rlmm.events.processes import ProcessReadiness
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rsm.segment.clock import Clock
@@ -51,13 +50,6 @@ from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 
 _READY_WAIT_MS = 2000
-
-
-class Step(Protocol):
-    """Represents work that a manager repeats."""
-
-    def step(self) -> object:
-        """Do what is due. Raises TieredStorageError; the manager then repeats it soon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

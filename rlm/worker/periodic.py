@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Callable
 from threading import Event, Lock, Thread
+from typing import Protocol
 
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
@@ -16,6 +17,13 @@ _RETRY_MS = 1000
 _BEGINNING_MS = 10_000
 _LOGGED_MAX_COUNT = 16
 _NUMBER = re.compile(r"\d+")
+
+
+class Step(Protocol):
+    """Represents work that is repeated."""
+
+    def step(self) -> object:
+        """Do what is due. Raises TieredStorageError; it is then repeated soon."""
 
 
 class Periodic:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from importlib.metadata import version
 
 from rlm.broker.bootstrap import Bootstrap
@@ -21,7 +22,7 @@ from rlm.gateway.app.limits import read_permits, server_limits, session_limits
 from rlm.gateway.app.metrics import GatewayMetrics, GatewaySources
 from rlm.gateway.app.remote_tier import GatewayTier, open_tier
 from rlm.gateway.app.security import note_host_acls, open_tls
-from rlm.gateway.app.worker import GatewayWork, GatewayWorker
+from rlm.gateway.app.worker import GatewayWorker
 from rlm.gateway.endpoints.checked_routing import CheckedRouting
 from rlm.gateway.endpoints.single_broker_routing import Routing
 from rlm.gateway.fetch.local_starts import LocalStarts
@@ -82,20 +83,15 @@ def build_gateway(
     description = _description(config, mode, http_address, host)
     heartbeat = Heartbeat(tier.metadata, description, fresh_id, applied=facts.applied)
     return GatewayWorker(
-        work=GatewayWork(
-            confirm_cluster=lambda: _confirm_cluster(mode, cluster, metrics),
-            begin_metadata=tier.metadata.start,
-            begin_serving=lambda: server.start(parts),
-            readiness=tier.metadata.readiness,
-            refresh=facts.refresh,
-            address_problem=lambda: route.problem,
-            broker_address=lambda: route.broker_address,
-            gateway_address=lambda: route.address,
-            heartbeat=heartbeat.step,
-            clean_caches=tier.cleaner.step,
-            report_anomalies=tier.reporter.step,
-            has_ended=lambda: server.has_ended,
-        ),
+        confirm_cluster=partial(_confirm_cluster, mode, cluster, metrics),
+        metadata=tier.metadata,
+        facts=facts,
+        route=route,
+        server=server,
+        parts=parts,
+        heartbeat=heartbeat,
+        cleaner=tier.cleaner,
+        reporter=tier.reporter,
         heartbeat_interval_ms=config.gateway.heartbeat_interval_ms,
         clean_interval_ms=config.manager.task_interval_ms,
         failed=_count_failures(metrics),

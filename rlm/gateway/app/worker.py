@@ -15,14 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 
 from rlm.broker.errors import ForeignClusterError
-from rlm.tasks.leadership.heartbeat import HeartbeatWatch, ProcessState
-from rlm.worker.periodic import Periodic
+from rlm.gateway.app.cluster_view import LiveFacts
+from rlm.gateway.endpoints.checked_routing import CheckedRouting
+from rlm.gateway.listener.server import GatewayParts
+from rlm.gateway.listener.server_thread import ServerThread
+from rlm.tasks.leadership.heartbeat import Heartbeat, HeartbeatWatch, ProcessState
+from rlm.worker.periodic import Periodic, Step
 from rlmm.events.processes import ProcessReadiness
-from rlmm.spi import Readiness
+from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
 
@@ -30,37 +34,21 @@ _FACTS_INTERVAL_MS = 1_000
 _ANOMALIES_INTERVAL_MS = 5_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatewayWork:
-    """The functions of a gateway: the first three run once, the others repeatedly.
-
-    `address_problem`: why clients must not get this gateway's address, as the last refresh found;
-    None if they may. `broker_address`: the address that its broker advertises. `gateway_address`:
-    this gateway's own, known after the first refresh. `has_ended`: the serving loop has ended
-    unexpectedly, and the process must restart.
-    """
-
-    confirm_cluster: Callable[[], None]
-    begin_metadata: Callable[[], None]
-    begin_serving: Callable[[], None]
-    readiness: Callable[[], Readiness]
-    refresh: Callable[[], None]
-    address_problem: Callable[[], str | None]
-    broker_address: Callable[[], str]
-    gateway_address: Callable[[], str]
-    heartbeat: Callable[[ProcessState], None]
-    clean_caches: Callable[[], None]
-    report_anomalies: Callable[[], None]
-    has_ended: Callable[[], bool]
-
-
 class GatewayWorker:
     """A running gateway. Call `start` and `stop` from one thread; the rest is thread-safe."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each part of the work
         self,
         *,
-        work: GatewayWork,
+        confirm_cluster: Callable[[], None],
+        metadata: TopicBasedRemoteLogMetadataManager,
+        facts: LiveFacts,
+        route: CheckedRouting,
+        server: ServerThread,
+        parts: GatewayParts,
+        heartbeat: Heartbeat,
+        cleaner: Step,
+        reporter: Step,
         heartbeat_interval_ms: int,
         clean_interval_ms: int,
         failed: Callable[[str, Exception], None],
@@ -68,26 +56,31 @@ class GatewayWorker:
         serving: ExitStack,
         resources: ExitStack,
     ) -> None:
-        """`stop` closes `serving`, the clients' connections, before `resources`."""
-        self._work = work
+        """`confirm_cluster` runs before anything is written to the cluster; it may raise.
+
+        `server` serves clients with `parts`. `stop` closes `serving`, the clients' connections,
+        before `resources`.
+        """
+        self._confirm_cluster = confirm_cluster
+        self._metadata = metadata
+        self._facts = facts
+        self._route = route
+        self._server = server
+        self._parts = parts
+        self._heartbeat = heartbeat
+        self._cleaner = cleaner
+        self._reporter = reporter
         self._clock = clock
         self._serving = serving
         self._resources = resources
-        self._facts = Periodic(
-            "facts", self._step, interval_ms=_FACTS_INTERVAL_MS, failed=failed, clock=clock
-        )
-        self._heartbeat = Periodic(
-            "heartbeat", self._beat, interval_ms=heartbeat_interval_ms, failed=failed, clock=clock
-        )
-        self._caches = Periodic(
-            "caches", self._clean, interval_ms=clean_interval_ms, failed=failed, clock=clock
-        )
-        self._anomalies = Periodic(
-            "anomalies",
-            self._report_anomalies,
-            interval_ms=_ANOMALIES_INTERVAL_MS,
-            failed=failed,
-            clock=clock,
+        loop = partial(Periodic, failed=failed, clock=clock)
+        self._facts_loop = loop("facts", self._step, interval_ms=_FACTS_INTERVAL_MS)
+        self._heartbeat_loop = loop("heartbeat", self._beat, interval_ms=heartbeat_interval_ms)
+        self._loops = (
+            self._facts_loop,
+            self._heartbeat_loop,
+            loop("caches", self._clean, interval_ms=clean_interval_ms),
+            loop("anomalies", self._report_anomalies, interval_ms=_ANOMALIES_INTERVAL_MS),
         )
         self._contact = HeartbeatWatch(clock, heartbeat_interval_ms)
         self._lock = Lock()
@@ -98,24 +91,22 @@ class GatewayWorker:
 
     def start(self) -> None:
         self._started = True
-        self._facts.start()
-        self._heartbeat.start()
-        self._caches.start()
-        self._anomalies.start()
+        for loop in self._loops:
+            loop.start()
 
     def failure(self) -> TieredStorageError | None:
-        problem = self._facts.problem()
+        problem = self._facts_loop.problem()
         if isinstance(problem, ForeignClusterError):
             return problem
-        if self._work.has_ended():
+        if self._server.has_ended:
             return RetriableError("the loop that serves clients has ended")
         return None
 
     def readiness(self) -> tuple[bool, Sequence[str]]:
         reasons = self._contact.with_problems(
             self._reasons(),
-            self._heartbeat.problem(),
-            is_metadata_ready=self._work.readiness().ready,
+            self._heartbeat_loop.problem(),
+            is_metadata_ready=self._metadata.readiness().ready,
         )
         return not reasons, reasons
 
@@ -125,30 +116,29 @@ class GatewayWorker:
 
     def stop(self, *, timeout_ms: int) -> None:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        every = (self._facts, self._heartbeat, self._caches, self._anomalies)
-        for periodic in every:
-            periodic.stop()
+        for loop in self._loops:
+            loop.stop()
         if self._started:
-            for periodic in every:
-                periodic.join(deadline_ms - self._clock.monotonic_ms())
+            for loop in self._loops:
+                loop.join(deadline_ms - self._clock.monotonic_ms())
         self._serving.close()
         self._resources.close()
 
     def _step(self) -> None:
         if not self._metadata_started:
-            self._work.confirm_cluster()
-            self._work.begin_metadata()
+            self._confirm_cluster()
+            self._metadata.start()
             self._metadata_started = True
         self._require_ready()
-        self._work.refresh()
-        problem = self._work.address_problem()
+        self._facts.refresh()
+        problem = self._route.problem
         if problem is None and not self._is_serving():
-            self._work.begin_serving()
+            self._server.start(self._parts)
             with self._lock:
                 self._serves = True
         if problem != self._address_problem:
             self._address_problem = problem
-            self._heartbeat.wake()  # other gateways redirect clients by registrations
+            self._heartbeat_loop.wake()  # other gateways redirect clients by registrations
 
     def _beat(self) -> None:
         """Register the gateway once it accepts clients or has an address problem; else raise."""
@@ -157,38 +147,38 @@ class GatewayWorker:
             raise RetriableError("clients are not accepted yet")
         self._contact.begin()
         reasons = self._reasons()
-        self._work.heartbeat(
+        self._heartbeat.step(
             ProcessState(
-                broker_address=self._work.broker_address(),
+                broker_address=self._route.broker_address,
                 readiness=ProcessReadiness.NOT_READY if reasons else ProcessReadiness.READY,
                 unready_reasons=reasons,
-                gateway_address="" if problem is not None else self._work.gateway_address(),
+                gateway_address="" if problem is not None else self._route.address,
             )
         )
         self._contact.came_back()
 
     def _reasons(self) -> Sequence[str]:
         """Return why this process is not ready, without the state of its heartbeats."""
-        problems = [self._address_problem, self._facts.problem()]
+        problems = [self._address_problem, self._facts_loop.problem()]
         reasons = [str(problem) for problem in problems if problem is not None]
         if not reasons and not self._is_serving():
-            reasons = [self._work.readiness().reason or "clients are not accepted yet"]
+            reasons = [self._metadata.readiness().reason or "clients are not accepted yet"]
         return tuple(dict.fromkeys(reasons))
 
     def _clean(self) -> None:
         if self._address_problem is None and not self._is_serving():
             raise RetriableError("clients are not accepted yet")
-        self._work.clean_caches()
+        self._cleaner.step()
 
     def _report_anomalies(self) -> None:
         if self._is_serving():
-            self._work.report_anomalies()
+            self._reporter.step()
 
     def _is_serving(self) -> bool:
         with self._lock:
             return self._serves
 
     def _require_ready(self) -> None:
-        metadata = self._work.readiness()
+        metadata = self._metadata.readiness()
         if not metadata.ready:
             raise RetriableError(metadata.reason or "metadata is not ready")

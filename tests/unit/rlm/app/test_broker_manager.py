@@ -12,7 +12,7 @@ from uuid import UUID
 
 from prometheus_client import CollectorRegistry
 
-from rlm.app.broker_manager import BrokerManager, Step, StoreLoop
+from rlm.app.broker_manager import BrokerManager, StoreLoop
 from rlm.app.command_access import CommandAccess
 from rlm.app.manager_gauges import ManagerGauges
 from rlm.app.manager_lanes import ManagerLanes
@@ -23,6 +23,7 @@ from rlm.tasks.cycle.leader import LeaderCycle
 from rlm.tasks.cycle.partition_views import PartitionViews
 from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessState
 from rlm.topics.retention_guard import RetentionKeeper, RetentionReport
+from rlm.worker.periodic import Step
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import Readiness
 from rsm.segment.errors import RetriableError

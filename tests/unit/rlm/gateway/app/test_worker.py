@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from threading import Event
+from types import SimpleNamespace
+from typing import cast
 
 from rlm.broker.errors import ForeignClusterError
-from rlm.gateway.app.worker import GatewayWork, GatewayWorker
-from rlm.tasks.leadership.heartbeat import ProcessState
+from rlm.gateway.app.cluster_view import LiveFacts
+from rlm.gateway.app.worker import GatewayWorker
+from rlm.gateway.endpoints.checked_routing import CheckedRouting
+from rlm.gateway.listener.server import GatewayParts
+from rlm.gateway.listener.server_thread import ServerThread
+from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessState
+from rlm.worker.periodic import Step
 from rlmm.events.processes import ProcessReadiness
+from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import Readiness
 from rsm.segment.clock import Clock
 from rsm.system_clock import SystemClock
@@ -28,28 +36,31 @@ class Gateway:
         self.answers.set()
         self.done: list[str] = []
         self.metadata = Readiness(ready=False, reason="reading the metadata topic")
-        self.has_ended = False
         self.is_foreign = False
-        self.address_problem: str | None = None
+        self.route = SimpleNamespace(
+            problem=None, broker_address="10.0.0.1:9092", address="10.0.0.1:19092"
+        )
+        self.server = SimpleNamespace(
+            has_ended=False, start=lambda _parts: self.done.append("serving")
+        )
         self.beats: list[ProcessState] = []
         serving, resources = ExitStack(), ExitStack()
         serving.callback(self.done.append, "connections ended")
         resources.callback(self.done.append, "resources closed")
+        metadata = SimpleNamespace(
+            start=lambda: self.done.append("metadata"), readiness=lambda: self.metadata
+        )
+        idle = cast("Step", SimpleNamespace(step=lambda: None))
         self.worker = GatewayWorker(
-            work=GatewayWork(
-                confirm_cluster=self._confirm,
-                begin_metadata=lambda: self.done.append("metadata"),
-                begin_serving=lambda: self.done.append("serving"),
-                readiness=lambda: self.metadata,
-                refresh=lambda: None,
-                address_problem=lambda: self.address_problem,
-                broker_address=lambda: "10.0.0.1:9092",
-                gateway_address=lambda: "10.0.0.1:19092",
-                heartbeat=self._beat,
-                clean_caches=lambda: None,
-                report_anomalies=lambda: None,
-                has_ended=lambda: self.has_ended,
-            ),
+            confirm_cluster=self._confirm,
+            metadata=cast("TopicBasedRemoteLogMetadataManager", metadata),
+            facts=cast("LiveFacts", SimpleNamespace(refresh=lambda: None)),
+            route=cast("CheckedRouting", self.route),
+            server=cast("ServerThread", self.server),
+            parts=cast("GatewayParts", None),
+            heartbeat=cast("Heartbeat", SimpleNamespace(step=self._beat)),
+            cleaner=idle,
+            reporter=idle,
             heartbeat_interval_ms=BEAT_MS,
             clean_interval_ms=FAST_MS,
             failed=lambda _task, _error: None,
@@ -113,7 +124,7 @@ def test_gateway_when_its_loop_has_ended_then_fails_so_that_it_is_started_again(
     gateway = Gateway()
     assert gateway.worker.failure() is None
 
-    gateway.has_ended = True
+    gateway.server.has_ended = True
 
     assert gateway.worker.failure() is not None
 
@@ -122,7 +133,7 @@ def test_gateway_when_its_address_must_not_be_given_out_then_serves_nobody() -> 
     """It registers without the address: others lead nobody to it, and commands show why."""
     gateway = Gateway()
     gateway.metadata = Readiness(ready=True)
-    gateway.address_problem = "a loopback address"
+    gateway.route.problem = "a loopback address"
     gateway.worker.start()
     wait_until(lambda: bool(gateway.beats), describe="registered")
     gateway.worker.stop(timeout_ms=5_000)
@@ -139,11 +150,11 @@ def test_gateway_when_its_address_must_not_be_given_out_then_serves_nobody() -> 
 def test_gateway_when_its_address_is_right_again_then_serves_and_registers_with_it() -> None:
     gateway = Gateway()
     gateway.metadata = Readiness(ready=True)
-    gateway.address_problem = "a loopback address"
+    gateway.route.problem = "a loopback address"
     gateway.worker.start()
     wait_until(lambda: bool(gateway.beats), describe="registered")
 
-    gateway.address_problem = None
+    gateway.route.problem = None
     wait_until(
         lambda: bool(gateway.beats_with(ProcessReadiness.READY)), describe="registered as ready"
     )
@@ -163,7 +174,7 @@ def test_gateway_when_its_address_gets_wrong_while_it_serves_then_is_not_ready()
     gateway.worker.start()
     wait_until(lambda: bool(gateway.beats), describe="registered")
 
-    gateway.address_problem = "another broker's gateway has it"
+    gateway.route.problem = "another broker's gateway has it"
     wait_until(
         lambda: bool(gateway.beats_with(ProcessReadiness.NOT_READY)),
         describe="registered as not ready",
