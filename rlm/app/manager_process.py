@@ -7,13 +7,9 @@ port. Commands on any host use the manager's API (rlm.rest.api_listener).
 from __future__ import annotations
 
 import socket
-import ssl
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Protocol
-
-from prometheus_client import CollectorRegistry
 
 from rlm.config.load import Config
 from rlm.config.values import HostPort
@@ -26,8 +22,9 @@ from rlm.rest.worker_api import worker_api
 from rlm.tls.http_tls import server_context
 from rlm.worker.worker_process import (
     LOOPBACK_LISTENER,
+    Server,
     Worker,
-    WorkerKind,
+    WorkerProgram,
     listening_socket,
     run_worker,
 )
@@ -58,63 +55,65 @@ def run_manager(
     `probe_fd` and `rest_fd` are inherited listening sockets, for the supervisor and for
     `rest.listener`. Without `rest_fd`, the manager binds `rest.listener` itself if it is set.
     """
-    built: list[_Api] = []
+    program = _ManagerProgram(build, rest_fd=rest_fd)
+    run_worker(program, load, rest_fd=probe_fd, supervised=supervised)
 
-    def build_listening(
-        config: Config, _probe: HostPort, metrics: Metrics, stack: ExitStack
-    ) -> Manager:
-        listener = ApiListener(_bound(config, rest_fd))
-        stack.callback(listener.stop)
-        # Both sides take the brokers' time from heartbeats, and each may lag by one interval.
-        window_ms = WINDOW_MS + 2 * config.process.heartbeat_interval_ms
+
+class _ManagerProgram(WorkerProgram):
+    name = "manager"
+
+    def __init__(self, build: ManagerBuilder, *, rest_fd: int | None) -> None:
+        self._build = build
+        self._rest_fd = rest_fd
+
+    def listener(self, config: Config) -> HostPort:
+        return LOOPBACK_LISTENER
+
+    def open(
+        self, config: Config, bound: socket.socket, metrics: Metrics, stack: ExitStack
+    ) -> tuple[Worker, Server]:
+        api = ApiListener(_bound(config, self._rest_fd))
+        stack.callback(api.stop)
         tls = server_context(config.rest_tls, SystemClock())
-        built.append(_Api(listener=listener, metrics=metrics, window_ms=window_ms, tls=tls))
-        return build(config, listener, metrics)
+        manager = self._build(config, api, metrics)
 
-    def serve(manager: Manager, registry: CollectorRegistry, probe: socket.socket) -> _Servers:
-        probe_server = HttpServer(worker_api(manager, registry), probe, name="manager-probe")
-        return _Servers(probe_server, built[0], manager)
+        def serve_api(bound: socket.socket) -> HttpServer:
+            app = _signed_api(config, manager, metrics)
+            return HttpServer(app, bound, name="manager-http", tls=tls)
 
-    kind: WorkerKind[Manager] = WorkerKind(
-        name="manager", listens=lambda _: LOOPBACK_LISTENER, build=build_listening, serve=serve
+        probe = HttpServer(worker_api(manager, metrics.registry), bound, name="manager-probe")
+        return manager, _Servers(probe, api, serve_api)
+
+
+def _signed_api(config: Config, manager: Manager, metrics: Metrics) -> SignedApi:
+    return SignedApi(
+        manager_api(manager, metrics.registry),
+        manager.authority,
+        refused=lambda reason: metrics.http_refusals.labels(reason).inc(),
+        # Both sides take the brokers' time from heartbeats, and each may lag by one interval.
+        window_ms=WINDOW_MS + 2 * config.process.heartbeat_interval_ms,
     )
-    run_worker(kind, load, rest_fd=probe_fd, supervised=supervised)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Api:
-    """Represents the parts of the manager's API, except the manager itself."""
-
-    listener: ApiListener
-    metrics: Metrics
-    window_ms: int
-    tls: ssl.SSLContext | None
-
-    def serve(self, manager: Manager, bound: socket.socket) -> HttpServer:
-        refusals = self.metrics.http_refusals
-        app = SignedApi(
-            manager_api(manager, self.metrics.registry),
-            manager.authority,
-            refused=lambda reason: refusals.labels(reason).inc(),
-            window_ms=self.window_ms,
-        )
-        return HttpServer(app, bound, name="manager-http", tls=self.tls)
 
 
 class _Servers:
     """Represents the probe's server and the API's server."""
 
-    def __init__(self, probe: HttpServer, api: _Api, manager: Manager) -> None:
+    def __init__(
+        self,
+        probe: HttpServer,
+        api: ApiListener,
+        serve_api: Callable[[socket.socket], HttpServer],
+    ) -> None:
         self._probe = probe
         self._api = api
-        self._manager = manager
+        self._serve_api = serve_api
 
     def start(self) -> None:
         self._probe.start()
-        self._api.listener.start(lambda bound: self._api.serve(self._manager, bound))
+        self._api.start(self._serve_api)
 
     def stop(self) -> None:
-        self._api.listener.stop()
+        self._api.stop()
         self._probe.stop()
 
 

@@ -1,7 +1,7 @@
 """Run a worker as a process: its HTTP server, its signals, its parent, and its end.
 
-The builder defines the worker's work. This module runs a worker until a stop signal, the loss of
-its supervisor, or a permanent failure.
+A program defines the worker and its server. This module runs a worker until a stop signal, the loss
+of its supervisor, or a permanent failure.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import logging
 import os
 import socket
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
@@ -61,29 +61,32 @@ class Server(Protocol):
         """Finish running requests. RetriableError if that takes long."""
 
 
-WorkerT = TypeVar("WorkerT", bound=Worker)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerKind(Generic[WorkerT]):
-    """Represents a kind of process; `listens` returns the address of its HTTP server.
-
-    `build` receives the reachable form of that address.
-    """
+class WorkerProgram(ABC):
+    """Represents what a kind of process runs: its name in logs, its address and its work."""
 
     name: str
-    listens: Callable[[Config], HostPort]
-    build: Callable[[Config, HostPort, Metrics, ExitStack], WorkerT]
-    serve: Callable[[WorkerT, CollectorRegistry, socket.socket], Server]
+
+    @abstractmethod
+    def listener(self, config: Config) -> HostPort:
+        """Return where the process answers its supervisor over HTTP."""
+
+    @abstractmethod
+    def open(
+        self, config: Config, bound: socket.socket, metrics: Metrics, stack: ExitStack
+    ) -> tuple[Worker, Server]:
+        """Build the worker, and the server of its requests at `bound`.
+
+        What both use is closed by `stack`, after they have stopped.
+        """
 
 
 def run_worker(
-    kind: WorkerKind[WorkerT], load: Callable[[], Config], *, rest_fd: int | None, supervised: bool
+    program: WorkerProgram, load: Callable[[], Config], *, rest_fd: int | None, supervised: bool
 ) -> None:
     """Run a worker until a stop signal or the parent's end.
 
     `rest_fd` is an inherited listening socket; without it, this binds one. Raises what `load`,
-    `build` and `start` raise, and the worker's failure. Main thread only.
+    `open` and `start` raise, and the worker's failure. Main thread only.
     """
     with ExitStack() as stack:
         stack.enter_context(restricted_umask())
@@ -93,18 +96,18 @@ def run_worker(
             watch_parent(_STDIN_FD, lambda: _note_parent_gone(parent_gone, inbox))
         config = load()
         bound = listening_socket(
-            rest_fd, kind.listens(config), option="--rest-fd", key="rest.listener"
+            rest_fd, program.listener(config), option="--rest-fd", key="rest.listener"
         )
         stack.callback(bound.close)
         metrics = Metrics(CollectorRegistry())
-        worker = kind.build(config, reachable_address(bound), metrics, stack)
+        worker, server = program.open(config, bound, metrics, stack)
         stack.callback(worker.stop, timeout_ms=STOP_TIMEOUT_MS)
-        server = kind.serve(worker, metrics.registry, bound)
         stack.callback(server.stop)
         worker.start()
         server.start()
-        _log.info(f"{kind.name} started", extra={"http_address": str(reachable_address(bound))})
-        _wait_for_end(kind.name, worker, inbox, parent_gone)
+        name, address = program.name, str(reachable_address(bound))
+        _log.info(f"{name} started", extra={"http_address": address})
+        _wait_for_end(name, worker, inbox, parent_gone)
 
 
 def listening_socket(fd: int | None, listener: HostPort, *, option: str, key: str) -> socket.socket:

@@ -11,13 +11,14 @@ from rlm.config.load import Config
 from rlm.config.values import HostPort
 from rlm.metrics.metrics import Metrics
 from rlm.process.state_dir import locked_state_dir
-from rlm.rest.http_server import HttpServer
+from rlm.rest.http_server import HttpServer, reachable_address
 from rlm.rest.worker_api import WorkerView, worker_api
 from rlm.worker.client_listener import bind_closed
 from rlm.worker.worker_process import (
     LOOPBACK_LISTENER,
+    Server,
     Worker,
-    WorkerKind,
+    WorkerProgram,
     inherited_socket,
     run_worker,
 )
@@ -46,28 +47,36 @@ def run_gateway(
     `build` receives the clients' socket, which does not listen yet: the inherited `gateway_fd`,
     else a new one bound to `gateway.listener`.
     """
+    program = _GatewayProgram(build, gateway_fd=gateway_fd)
+    run_worker(program, load, rest_fd=rest_fd, supervised=supervised)
 
-    def build_bound(
-        config: Config, http_address: HostPort, metrics: Metrics, stack: ExitStack
-    ) -> Gateway:
+
+class _GatewayProgram(WorkerProgram):
+    name = "gateway"
+
+    def __init__(self, build: GatewayBuilder, *, gateway_fd: int | None) -> None:
+        self._build = build
+        self._gateway_fd = gateway_fd
+
+    def listener(self, config: Config) -> HostPort:
+        return config.process.rest_listener or LOOPBACK_LISTENER
+
+    def open(
+        self, config: Config, bound: socket.socket, metrics: Metrics, stack: ExitStack
+    ) -> tuple[Worker, Server]:
+        clients = self._clients_socket(config)
+        stack.callback(clients.close)
+        if not config.host.log_dirs:  # with `log.dirs` the supervisor has locked it
+            stack.enter_context(locked_state_dir(config.host.state_dir))
+        gateway = self._build(config, clients, reachable_address(bound), metrics)
+        return gateway, HttpServer(
+            worker_api(gateway, metrics.registry), bound, name="gateway-http"
+        )
+
+    def _clients_socket(self, config: Config) -> socket.socket:
         listener = config.gateway.listener
         if listener is None:
             raise InvalidConfigError("no gateway is configured", key=LISTENER_KEY)
-        if gateway_fd is None:
-            bound = bind_closed(listener, key=LISTENER_KEY)
-        else:
-            bound = inherited_socket(gateway_fd, option="--gateway-fd")
-        stack.callback(bound.close)
-        if not config.host.log_dirs:  # with `log.dirs` the supervisor has locked it
-            stack.enter_context(locked_state_dir(config.host.state_dir))
-        return build(config, bound, http_address, metrics)
-
-    kind: WorkerKind[Gateway] = WorkerKind(
-        name="gateway",
-        listens=lambda config: config.process.rest_listener or LOOPBACK_LISTENER,
-        build=build_bound,
-        serve=lambda gateway, registry, bound: HttpServer(
-            worker_api(gateway, registry), bound, name="gateway-http"
-        ),
-    )
-    run_worker(kind, load, rest_fd=rest_fd, supervised=supervised)
+        if self._gateway_fd is None:
+            return bind_closed(listener, key=LISTENER_KEY)
+        return inherited_socket(self._gateway_fd, option="--gateway-fd")
