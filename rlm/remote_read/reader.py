@@ -14,7 +14,7 @@ from rlm.remote_read.segment_parts import read_stored
 from rlmm.lookup import NotStored, locate
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.read.segment_indexes import read_time_index
-from rsm.read.segment_scan import ScanSettings, SegmentScan, SegmentScanner
+from rsm.read.segment_scan import RemoteScan, RemoteScanner, ScanSettings
 from rsm.segment.coverage import StoredRange
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.indexes import TimeIndex
@@ -37,13 +37,13 @@ class RemoteLogReader:
     ) -> None:
         self._metadata = metadata
         self._storage = storage
-        self._scanner = SegmentScanner(
+        self._scanner = RemoteScanner(
             storage, executor, settings or ScanSettings(), fetch=partial(read_stored, storage)
         )
 
     def scan(
         self, topic_id_partition: TopicIdPartition, from_offset: int, end_offset: int | None = None
-    ) -> SegmentScan:
+    ) -> RemoteScan:
         """Read from the batch that contains `from_offset`; the last run may pass `end_offset`.
 
         The scan ends at the first offset without a readable stored segment.
@@ -55,7 +55,7 @@ class RemoteLogReader:
         """Return a segment's time index. Raises NotFoundError, CorruptError, RetriableError."""
         return read_time_index(self._storage, metadata)
 
-    def scan_segment(self, stored: StoredRange, from_offset: int) -> SegmentScan:
+    def scan_segment(self, stored: StoredRange, from_offset: int) -> RemoteScan:
         """Read one segment to the end of its readable part."""
         return self._scanner.scan([(stored, from_offset)], from_offset)
 

@@ -1,4 +1,4 @@
-"""SegmentScanner: reads stored segments as runs of complete, verified record batches.
+"""RemoteScanner: reads stored segments as runs of complete, verified record batches.
 
 It is for one consumer that reads a large range: it finds the first batch by the offset index,
 fetches ranges of the log ahead of the consumer, and bypasses all caches of the log. The caller
@@ -41,7 +41,7 @@ class ScanSettings:
             raise ValueError(f"not settings to read with: {self}")
 
 
-class SegmentScan:
+class RemoteScan:
     """One pass over stored batches; iterate it once, in one thread.
 
     It ends at `end_offset`, or with the last segment. It raises NotFoundError, CorruptError or
@@ -71,7 +71,7 @@ class SegmentScan:
                     return  # a segment may be far longer than the requested range
 
 
-class SegmentScanner:
+class RemoteScanner:
     """Reads stored segments. Thread-safe; a scan belongs to one thread.
 
     `executor` runs only fetches, and limits how many run at once. `fetch` is the storage's own
@@ -96,13 +96,13 @@ class SegmentScanner:
         segments: Iterable[tuple[StoredRange, int]],
         from_offset: int,
         end_offset: int | None = None,
-    ) -> SegmentScan:
+    ) -> RemoteScan:
         """Read segments in order, each from the batch with its offset on.
 
         The last run may pass `end_offset`. A segment is requested from `segments` when the first
         fetch in it is due, so its selection may depend on time.
         """
-        return SegmentScan(self._prefetch(self._requests(segments)), from_offset, end_offset)
+        return RemoteScan(self._prefetch(self._requests(segments)), from_offset, end_offset)
 
     def _requests(
         self, segments: Iterable[tuple[StoredRange, int]]

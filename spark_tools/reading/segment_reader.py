@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 
 from rsm.read.segment_indexes import read_aborted
-from rsm.read.segment_scan import ScanSettings, SegmentScanner
+from rsm.read.segment_scan import RemoteScanner, ScanSettings
 from rsm.segment.batches.aborted import AbortedTransactions
 from rsm.segment.errors import TieredStorageError
 from rsm.spi import RemoteStorageManager
@@ -68,7 +68,7 @@ class SegmentReader:
         rows = _rows(tip.topic, tip.partition, piece, self._options, aborted)
         start_offset, end_offset = piece.offsets.start_offset, piece.offsets.end_offset
         with ThreadPoolExecutor(1, "segment-fetch") as pool:
-            scanner = SegmentScanner(self._storage, pool, _SETTINGS)
+            scanner = RemoteScanner(self._storage, pool, _SETTINGS)
             for run in scanner.scan([(piece.stored, start_offset)], start_offset, end_offset):
                 yield from rows.of_run(run)
                 self.next_offset = run.offsets.end_offset

@@ -10,7 +10,7 @@ import pytest
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
-from rsm.read.segment_scan import ScanSettings, SegmentScanner
+from rsm.read.segment_scan import RemoteScanner, ScanSettings
 from rsm.segment.batches.segment_cursor import StoredBatches
 from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError, RetriableError
@@ -34,16 +34,16 @@ def stored(world: RemoteWorld, *base_offsets: int) -> list[tuple[StoredRange, in
     ]
 
 
-def scanner(world: RemoteWorld, *, ahead_count: int = 0) -> SegmentScanner:
+def scanner(world: RemoteWorld, *, ahead_count: int = 0) -> RemoteScanner:
     settings = ScanSettings(fetch_bytes=1 << 16, ahead_count=ahead_count)
-    return SegmentScanner(world.storage, world.executor, settings)
+    return RemoteScanner(world.storage, world.executor, settings)
 
 
 def test_scan_when_fetches_run_on_threads_then_the_same(world: RemoteWorld) -> None:
     segments = stored(world, 0, 100, 200)
     settings = ScanSettings(fetch_bytes=65_536, ahead_count=2)
     with ThreadPoolExecutor(2) as executor:
-        scan = SegmentScanner(world.storage, executor, settings).scan(segments, 0)
+        scan = RemoteScanner(world.storage, executor, settings).scan(segments, 0)
 
         content = bytes_of(list(scan))
 
@@ -87,7 +87,7 @@ def test_scan_when_the_callers_fetch_fails_then_its_error_after_all_batches_befo
         return world.storage.fetch_log_segment(metadata, positions)
 
     settings = ScanSettings(fetch_bytes=1 << 16)
-    reader = SegmentScanner(world.storage, world.executor, settings, fetch=fetch)
+    reader = RemoteScanner(world.storage, world.executor, settings, fetch=fetch)
     scan = reader.scan(stored(world, 0), 0)
     runs: list[StoredBatches] = []
 
@@ -121,7 +121,7 @@ def test_scan_when_the_index_is_damaged_then_corrupt_and_nothing_is_fetched(
     world: RemoteWorld, index: bytes, message: str
 ) -> None:
     ((segment, _),) = stored(world, 0)
-    damaged = SegmentScanner(IndexManager(world, index), world.executor, ScanSettings())
+    damaged = RemoteScanner(IndexManager(world, index), world.executor, ScanSettings())
 
     with pytest.raises(CorruptError, match=message):
         list(damaged.scan([(segment, 95)], 95))
