@@ -4,8 +4,8 @@ As in Kafka's RemoteLogManager, the log's lineage gives the leader epoch that wr
 that epoch gives the finished segment. Only the part that agrees with the lineage, at or above the
 log start, is served. An offset that no segment serves is below the log start, in a hole, or beyond
 all stored offsets. Readers must never skip it, because the three cases need different responses.
-They skip only recorded gaps, whose loss is known. This module does not access objects, indexes or
-brokers.
+They skip only recorded gaps, whose loss is known. StoredLog has these rules for a caller that has
+all segments of a partition at hand. This module does not access objects, indexes or brokers.
 """
 
 from __future__ import annotations
