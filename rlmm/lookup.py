@@ -195,14 +195,13 @@ def readable_ranges(
 ) -> tuple[StoredRange, ...]:
     """Return all ranges to serve above `from_offset`, ascending by start; they may overlap."""
     state = metadata.partition_state(topic_id_partition)
-    first_offset = max(from_offset, state.first_readable_offset or 0)
     records = metadata.list_remote_log_segments(
         topic_id_partition,
         states=(SegmentState.COPY_SEGMENT_FINISHED,),
-        from_offset=first_offset,
+        from_offset=from_offset,
     )
     readable = _readable(state, (record.metadata for record in records))
-    return tuple(each for each in readable if each.offsets.end_offset > first_offset)
+    return tuple(each for each in readable if each.offsets.end_offset > from_offset)
 
 
 def log_start_offset(

@@ -175,7 +175,7 @@ def cover(log: StoredLog, local: OffsetRange | None, wanted: OffsetRange) -> Ite
     offset = wanted.start_offset
     while offset < wanted.end_offset:
         found = log.at(offset)
-        end_offset = min(_end_of(found, log, local) or wanted.end_offset, wanted.end_offset)
+        end_offset = min((wanted.end_offset, *_edges(found, log, local)))
         offsets = OffsetRange(start_offset=offset, end_offset=end_offset)
         if isinstance(found, StoredRange):
             yield SegmentPiece(stored=found, offsets=offsets)
@@ -186,19 +186,17 @@ def cover(log: StoredLog, local: OffsetRange | None, wanted: OffsetRange) -> Ite
         offset = end_offset
 
 
-def _end_of(
-    found: StoredRange | NotStored, log: StoredLog, local: OffsetRange | None
-) -> int | None:
-    """Return the first offset that the same piece cannot have; None if there is no limit."""
+def _edges(found: StoredRange | NotStored, log: StoredLog, local: OffsetRange | None) -> list[int]:
+    """Return the offsets above that end a piece of what was found at an offset."""
     if isinstance(found, StoredRange):
-        return found.offsets.end_offset
+        return [found.offsets.end_offset]
     if local is not None and found.offset in local:
-        ends = [local.end_offset, log.stored_above(found.offset)]
+        edges = [local.end_offset, log.stored_above(found.offset)]
     else:
-        ends = [found.until_offset, log.gap_above(found.offset)]
+        edges = [found.until_offset, log.gap_above(found.offset)]
         if local is not None and local.start_offset > found.offset:
-            ends.append(local.start_offset)
-    return min((end for end in ends if end is not None), default=None)
+            edges.append(local.start_offset)
+    return [edge for edge in edges if edge is not None]
 
 
 def _may_match(piece: SegmentPiece, options: ReadOptions) -> bool:
