@@ -36,6 +36,7 @@ from rlm.rest.supervisor_api import supervisor_api
 from rlm.tls.http_tls import server_context
 from rlm.worker.client_listener import bind_closed, refuse_unserved
 from rlm.worker.log_lines import configure_logging
+from rlm.worker.plugin_check import check_plugins
 from rsm.segment.clock import Clock
 from rsm.system_clock import SystemClock
 
@@ -72,6 +73,7 @@ def supervise_host(config_path: Path) -> int:
     config = load_config(config_path, check_client)
     configure_logging(config.process.logging_level, sys.stderr)
     check_host(config)
+    check_plugins(config)
     warn_of_open_access(config, config_path)
     if config.gateway.listener is not None:
         check_tls(config)

@@ -21,23 +21,34 @@ T = TypeVar("T")
 
 
 def start_plugin(
-    plugin: Plugin, spi: type[T], construct: Callable[[type[T], PluginSettings], T] | None = None
+    plugin: Plugin,
+    spi: type[T],
+    construct: Callable[[type[T], PluginSettings], T] | None = None,
 ) -> T:
     """Return a new object of the class, built from its settings alone, or by `construct`.
 
     Raises InvalidConfigError if the class cannot be imported, does not implement all of `spi`,
     raises or hangs in its constructor, or leaves a setting unread.
     """
+    return _in_time(plugin, lambda: _started(plugin, spi, construct or _from_settings))
+
+
+def check_plugin(plugin: Plugin, spi: type[object]) -> None:
+    """Check that the class can be imported and implements `spi`. Raises InvalidConfigError."""
+    _in_time(plugin, lambda: load_class(plugin.class_name, spi, key=plugin.key))
+
+
+def _in_time(plugin: Plugin, start: Callable[[], T]) -> T:
     started: list[T] = []
     failed: list[BaseException] = []
 
-    def start() -> None:
+    def run() -> None:
         try:
-            started.append(_started(plugin, spi, construct or _from_settings))
+            started.append(start())
         except (Exception, SystemExit) as error:  # noqa: BLE001 - raised by the caller
             failed.append(error)
 
-    thread = threading.Thread(target=start, name=f"plugin-{plugin.class_name}", daemon=True)
+    thread = threading.Thread(target=run, name=f"plugin-{plugin.class_name}", daemon=True)
     thread.start()
     thread.join(plugin.timeout_ms / 1000)
     if failed:

@@ -75,6 +75,11 @@ class BrokerHost:
         self.set(**(settings or {}))
 
     @property
+    def metrics_url(self) -> str:
+        """Where the supervisor serves metrics."""
+        return f"http://127.0.0.1:{self._metrics_port}/metrics"
+
+    @property
     def config(self) -> Config:
         """The configuration as it is in the file."""
         return load_config(self.config_path)
@@ -125,7 +130,7 @@ class BrokerHost:
 
     def metrics(self, name: str) -> dict[str, float]:
         """A metric that has no labels of its own, of each process, as the supervisor shows it."""
-        answer = httpx.get(f"http://127.0.0.1:{self._metrics_port}/metrics", trust_env=False)
+        answer = httpx.get(self.metrics_url, trust_env=False)
         return {
             sample.labels["process"]: sample.value
             for family in text_string_to_metric_families(answer.text)
