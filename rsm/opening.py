@@ -52,7 +52,7 @@ def open_store(store: Store, failed: PluginFailed = ignore_failure) -> ChunkStor
     """Open a store; `failed` counts the errors of a plug-in. Raises as `open_storage`."""
     if not isinstance(store, Plugin):
         return open_storage(store)
-    inner = start_plugin(store, ChunkStorage)  # type: ignore[type-abstract] # checked there
+    inner = start_plugin(store, ChunkStorage)  # type: ignore[type-abstract]  # loading checks
     try:
         return PluginChunkStorage(inner, PluginCalls(store, failed))
     except RetriableError as error:
@@ -85,6 +85,15 @@ def open_segments(
         raise
 
 
+def open_layout(plugin: Plugin, failed: PluginFailed = ignore_failure) -> SegmentLayout:
+    """Open a layout that is a plug-in. Raises InvalidConfigError if it cannot be started."""
+    inner = start_plugin(plugin, SegmentLayout)  # type: ignore[type-abstract]  # loading checks
+    try:
+        return PluginLayout(inner, PluginCalls(plugin, failed))
+    except RetriableError as error:
+        raise _cannot_start(plugin, error) from error
+
+
 class _PluginSegments(PluginStorageManager):
     """A plug-in's storage manager, which closes the store of `rlm`'s own objects with itself."""
 
@@ -95,7 +104,7 @@ class _PluginSegments(PluginStorageManager):
         failed: PluginFailed,
         read_back: ReadBack | None,
     ) -> None:
-        inner = start_plugin(plugin, RemoteStorageManager)  # type: ignore[type-abstract]
+        inner = start_plugin(plugin, RemoteStorageManager)  # type: ignore[type-abstract]  # loading checks
         super().__init__(inner, PluginCalls(plugin, failed), read_back)
         self._storage = storage
 
@@ -119,7 +128,7 @@ def _layouts(
         if not isinstance(each, Plugin):
             yield built_in.pop(each)
             continue
-        layout = _plugin_layout(each, failed)
+        layout = open_layout(each, failed)
         if layout.name in names:
             raise InvalidConfigError(
                 "two layouts of one name", key=each.key, plugin=each.class_name, name=layout.name
@@ -127,14 +136,6 @@ def _layouts(
         names.add(layout.name)
         yield layout
     yield from built_in.values()
-
-
-def _plugin_layout(plugin: Plugin, failed: PluginFailed) -> SegmentLayout:
-    inner = start_plugin(plugin, SegmentLayout)  # type: ignore[type-abstract] # checked there
-    try:
-        return PluginLayout(inner, PluginCalls(plugin, failed))
-    except RetriableError as error:
-        raise _cannot_start(plugin, error) from error
 
 
 def _cannot_start(plugin: Plugin, error: RetriableError) -> InvalidConfigError:

@@ -202,9 +202,11 @@ def require_known(options: Mapping[str, str], *, passed_on: tuple[str, ...] = ()
 
     `passed_on` are prefixes of keys that other components validate.
     """
-    prefixes = (CLIENT_PREFIX, *passed_on, *plugin_key_prefixes(options))
-    for name in options:
-        if name not in KEYS and not name.startswith(prefixes):
+    known = (CLIENT_PREFIX, *passed_on)
+    unknown = [name for name in options if name not in KEYS and not name.startswith(known)]
+    of_plugins = plugin_key_prefixes(options) if unknown else ()
+    for name in unknown:
+        if not name.startswith(of_plugins):
             close = difflib.get_close_matches(name, KEYS, n=1, cutoff=_LEAST_LIKENESS)
             nearest = {"nearest": close[0]} if close else {}
             raise InvalidConfigError("unknown option", option=name, **nearest)

@@ -68,20 +68,29 @@ class StoreConnection:
         return open_segments(self.segments, open_store(self.settings))
 
     def open_chunks(self) -> ChunkStorage:
-        """Open the objects of segments as chunks.
+        """Open the same store as chunks. Raises InvalidConfigError."""
+        return open_store(self.settings)
 
-        Raises InvalidConfigError, also if a plug-in alone knows where the objects of segments are.
-        """
+    def require_own_manager(self) -> None:
+        """Raise InvalidConfigError if a plug-in alone knows where the objects of segments are."""
         if self.segments.manager is not None:
             raise InvalidConfigError(
                 "objects of segments can be listed only with rlm's own storage manager",
                 option=self.segments.manager.key,
                 found=self.segments.manager.class_name,
             )
-        return open_store(self.settings)
 
     def require_answer(self) -> None:
-        """Raise InvalidConfigError if the store does not answer. A denied listing is an answer."""
+        """Raise InvalidConfigError if the store does not answer. A denied listing is an answer.
+
+        A storage manager that is a plug-in is only opened.
+        """
+        if any(
+            isinstance(each, Plugin) for each in (self.segments.manager, *self.segments.layouts)
+        ):
+            self.open().close()
+        if self.segments.manager is not None:
+            return
         try:
             self.require_listing()
         except InvalidConfigError as error:

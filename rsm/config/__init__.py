@@ -1,4 +1,1 @@
-"""The keys `rsm.config.*` of the store and of segments in it, parsed in one place for all programs.
-
-A gateway's cache has keys of its own in rlm.config.sections, because only a gateway reads them.
-"""
+"""The keys `rsm.config.*`: the store and the segments in it, parsed once for all programs."""

@@ -70,6 +70,7 @@ def audit(arguments: argparse.Namespace) -> int:
         require_cache(arguments.metadata_cache)
     if arguments.page is not None:
         _require_file_may_be(Path(arguments.page))
+    connection.store.require_own_manager()
     connection.store.require_listing()
     find_partitions(connection.client, [connection.metadata_topic], timeout_ms=timeout_ms)
     open_it = partial(

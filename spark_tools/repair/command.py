@@ -64,6 +64,7 @@ def repair(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"nothing to repair: there is no topic {dead_letter_topic} yet\n")
         return ended(arguments, _NAME, JobOutcome.NOTHING_TO_DO, {})
     require_connector_jar(arguments.jars)
+    connection.store.require_own_manager()
     settings = RepairSettings(
         dead_letter_topic=dead_letter_topic,
         parking_topic=parking_topic,

@@ -1,21 +1,11 @@
-"""The chunk storages that the contract suites run over: add a binding or a wrapper here.
-
-To run the suites over a plug-in, name its class and its settings, in which {directory} is a new
-one for each test:
-
-    RLM_PLUGIN_STORAGE=rlm_example.storage:SqliteChunkStorage
-    RLM_PLUGIN_SETTINGS='path={directory}/s timeout.ms=1000'
-"""
+"""The chunk storages that the contract suites run over: add a binding or a wrapper here."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from rsm.opening import open_store
-from rsm.plugins.plugin import ClassName, Plugin
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from rsm.storage.memory import MemoryChunkStorage
@@ -24,9 +14,8 @@ from rsm.storage.wrappers.observed import ObservedChunkStorage
 from rsm.storage.wrappers.restricted import NoAppendChunkStorage
 from rsm.storage.wrappers.slow import SlowChunkStorage
 from rsm.storage.wrappers.throttle import ThrottledChunkStorage
+from tests.contract.configured_plugins import plugin_storage
 from tests.twins.clock import FakeClock
-
-_EXAMPLE = "tests.plugin_example.rlm_example.storage:SqliteChunkStorage"
 
 
 def _memory(_directory: Path) -> ChunkStorage:
@@ -54,23 +43,6 @@ def _faulty_at_rest(directory: Path) -> ChunkStorage:
     return FaultyChunkStorage(_memory(directory), plan, active=lambda: False)
 
 
-def _plugin(directory: Path) -> ChunkStorage:
-    class_name = ClassName.parse(os.environ.get("RLM_PLUGIN_STORAGE", _EXAMPLE))
-    assert class_name is not None
-    text = os.environ.get("RLM_PLUGIN_SETTINGS", "path={directory}/sqlite")
-    settings = dict(
-        each.split("=", 1) for each in text.replace("{directory}", str(directory)).split()
-    )
-    return open_store(
-        Plugin(
-            class_name=class_name,
-            key="rsm.config.storage.backend",
-            prefix="rsm.config.storage.",
-            settings=settings,
-        )
-    )
-
-
 CHUNK_STORAGES: Mapping[str, Callable[[Path], ChunkStorage]] = {
     "memory": _memory,
     "filesystem": FilesystemChunkStorage,
@@ -79,5 +51,5 @@ CHUNK_STORAGES: Mapping[str, Callable[[Path], ChunkStorage]] = {
     "slow": _slow,
     "throttled": _throttled,
     "faulty, at rest": _faulty_at_rest,
-    "plug-in": _plugin,
+    "plug-in": plugin_storage,
 }

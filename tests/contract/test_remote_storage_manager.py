@@ -13,7 +13,6 @@ from rsm.layout.raw import RawLayout
 from rsm.layout.segment_layout import SegmentLayout
 from rsm.manager import SegmentStorageManager
 from rsm.plugins.calls import PluginCalls, ignore_failure
-from rsm.plugins.layout import PluginLayout
 from rsm.plugins.manager import PluginStorageManager
 from rsm.plugins.plugin import ClassName, Plugin
 from rsm.segment.checkpoints import parse_leader_epochs
@@ -31,6 +30,7 @@ from rsm.segment.ranges import ByteRange
 from rsm.spi import IndexType, RemoteStorageManager
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.transfer import ReadBack
+from tests.contract.configured_plugins import plugin_layout
 from tests.contract.segments import (
     COMPANIONS,
     LOG,
@@ -42,17 +42,8 @@ from tests.contract.segments import (
     segment_data,
 )
 from tests.contract.sources import PiecesSource, failing_source, source_of
-from tests.plugin_example.rlm_example.layout import LabelledLayout
 
 WHOLE = ByteRange(start_position=0, end_position=1 << 40)
-LAYOUT_CALLS = PluginCalls(
-    Plugin(
-        class_name=ClassName(module="rlm_example.layout", name="LabelledLayout"),
-        key="rsm.config.layout",
-        prefix="rsm.config.layout.",
-    ),
-    ignore_failure,
-)
 MANAGER_CALLS = PluginCalls(
     Plugin(
         class_name=ClassName(module="rsm.manager", name="SegmentStorageManager"),
@@ -69,7 +60,7 @@ MANAGER_CALLS = PluginCalls(
         (RawLayout(), "read"),
         (BlockV1Layout(), "write"),
         (BlockV1Layout(block_bytes=220), "read"),
-        (PluginLayout(LabelledLayout({"label": "blue"}), LAYOUT_CALLS), "read"),
+        (plugin_layout(), "read"),
         (BlockV1Layout(), "plug-in"),
     ],
     ids=[
@@ -77,8 +68,8 @@ MANAGER_CALLS = PluginCalls(
         "raw-read",
         "block_v1-write",
         "block_v1 with a block for each batch-read",
-        "layout of a plug-in-read",
-        "manager of a plug-in",
+        "plug-in layout-read",
+        "plug-in manager",
     ],
 )
 def manager(request: pytest.FixtureRequest, storage: ChunkStorage) -> RemoteStorageManager:

@@ -36,7 +36,7 @@ from rlm.metrics.metrics import Metrics
 from rlm.policy.peers.other_hosts import HostIdentity
 from rlm.process.host_identity import OwnAddresses, read_host_identity
 from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription
-from rlm.worker.external import open_bootstrap, open_chunk_storage
+from rlm.worker.external import open_bootstrap
 from rlm.worker.fresh_id import fresh_id
 from rlmm.events.processes import ProcessRole
 
@@ -57,8 +57,7 @@ def build_gateway(
     InvalidConfigError if the configuration or a file that it names is invalid.
     """
     identity = identity_of_host(config)
-    store = open_chunk_storage(config.storage, metrics.plugin_failed)
-    tier = open_tier(config, metrics, store, worker)
+    tier = open_tier(config, metrics, worker)
     server = ServerThread()
     cluster = open_bootstrap(config.cluster, tier.clock)
     mode = serving_mode(

@@ -18,7 +18,12 @@ from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.anomaly_reporter import AnomalyReporter
 from rlm.remote_read.segment_parts import SegmentPart
 from rlm.remote_read.timestamps import RemoteTimestamps
-from rlm.worker.external import open_metadata_cache, open_metadata_topic, storage_manager
+from rlm.worker.external import (
+    open_chunk_storage,
+    open_metadata_cache,
+    open_metadata_topic,
+    storage_manager,
+)
 from rlm.worker.fresh_id import fresh_id
 from rlm.worker.metadata_manager import open_metadata_manager
 from rlm.worker.observed_store import observed_store
@@ -29,7 +34,6 @@ from rsm.cache.disk_cached import DiskCachedChunkStorage
 from rsm.cache.disk_chunks import DiskChunks, DiskChunksSettings, remove_chunks
 from rsm.segment.clock import Clock
 from rsm.spi import RemoteStorageManager
-from rsm.storage.chunk_storage import ChunkStorage
 from rsm.system_clock import SystemClock
 
 _REWRITES_AT_ONCE = 32
@@ -74,8 +78,8 @@ class GatewayTier:
     resources: ExitStack
 
 
-def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int) -> GatewayTier:
-    """Build the tier, which then owns `store`. `worker` numbers the gateway's processes from 1."""
+def open_tier(config: Config, metrics: Metrics, worker: int) -> GatewayTier:
+    """Build the tier and open its store. `worker` numbers the gateway's processes from 1."""
     clock = SystemClock()
     topic = open_metadata_topic(config.cluster, config.metadata, follows=True)
     metadata = open_metadata_manager(
@@ -86,7 +90,7 @@ def open_tier(config: Config, metrics: Metrics, store: ChunkStorage, worker: int
         ManagerSettings(consume_wait_ms=config.metadata.consume_wait_ms),
         metrics.plugin_failed,
     )
-    storage = _storage_manager(config, metrics, store, worker)
+    storage = _storage_manager(config, metrics, worker)
     pools = _pools(config.gateway.reader_thread_count)
     cache = _chunk_cache(config, pools.store, clock)
     anomalies = ReadAnomalies(clock)
@@ -142,10 +146,9 @@ def _pools(thread_count: int) -> _Pools:
     )
 
 
-def _storage_manager(
-    config: Config, metrics: Metrics, store: ChunkStorage, worker: int
-) -> RemoteStorageManager:
-    """Wrap the store with request metrics and, if configured, the disk cache."""
+def _storage_manager(config: Config, metrics: Metrics, worker: int) -> RemoteStorageManager:
+    """Open the store with request metrics and, if configured, the disk cache."""
+    store = open_chunk_storage(config.storage, metrics.plugin_failed)
     store = observed_store(store, config.storage, metrics, SystemClock())
     directory = config.gateway.chunk_cache_path
     if directory is not None:

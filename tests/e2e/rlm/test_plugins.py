@@ -20,7 +20,7 @@ STORE = "rlm_example.storage:SqliteChunkStorage"
 BACKEND_KEY = "rsm.config.storage.backend"
 
 MISUSED = """
-import time
+import threading
 from rlm_example.manager import ArchiveStorageManager
 from rlm_example.storage import SqliteChunkStorage
 from rsm.storage.chunk_storage import ChunkStorage
@@ -37,7 +37,7 @@ class Raising(SqliteChunkStorage):
 
 class Hanging(SqliteChunkStorage):
     def __init__(self, settings):
-        time.sleep(600)
+        threading.Event().wait(600)
 
 
 class RaisingManager(ArchiveStorageManager):

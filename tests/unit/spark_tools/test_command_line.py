@@ -261,6 +261,15 @@ def test_options_when_an_unknown_one_is_like_none_then_none_is_suggested() -> No
     assert raised.value.context == {"option": "verbose"}
 
 
+def test_options_when_a_plug_in_reads_them_then_they_are_known(tmp_path: Path) -> None:
+    config = tmp_path / "rlm.properties"
+    config.write_text("rsm.config.storage.backend=acme.store:Tape\n")
+
+    require_known({"config": str(config), "rsm.config.storage.drive": "x"})
+    with pytest.raises(InvalidConfigError, match=r"option=rsm\.config\.layout\.label"):
+        require_known({"config": str(config), "rsm.config.layout.label": "x"})
+
+
 def test_options_when_they_are_the_clients_or_passed_on_then_they_are_not_judged() -> None:
     options = {"config": "x", "client.sasl.password": "hush", "kafka.sasl.jaas.config": "y"}
 

@@ -1,14 +1,21 @@
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from rsm.segment.errors import InvalidConfigError
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.s3.settings import S3Settings
 from spark_tools.connection import ClusterConnection
 
+_SEGMENT_ID = RemoteLogSegmentId(
+    topic_id_partition=TopicIdPartition(topic_id=UUID(int=7), topic="orders", partition=0),
+    id=UUID(int=1),
+)
 _S3 = {
     "bootstrap.servers": "broker:9092",
     "rsm.config.storage.backend": "s3",
@@ -157,3 +164,57 @@ def test_client_when_options_name_another_user_and_cluster_then_they_win_over_th
         "socket.timeout.ms": "7",
         "client.id": "x",
     }
+
+
+_PLUGIN = "tests.plugin_example.rlm_example"
+
+
+def test_connection_when_store_and_layout_are_plug_ins_then_an_executor_opens_them(
+    tmp_path: Path,
+) -> None:
+    options = {
+        "bootstrap.servers": "a:1",
+        "rsm.config.storage.backend": f"{_PLUGIN}.storage:SqliteChunkStorage",
+        "rsm.config.storage.path": str(tmp_path / "store"),
+        "rsm.config.layout": f"{_PLUGIN}.layout:LabelledLayout",
+    }
+    sent = pickle.loads(pickle.dumps(ClusterConnection.of(options)))  # noqa: S301 - our own
+
+    sent.store.require_answer()
+    storage = sent.store.open()
+    planned = storage.plan_objects(_SEGMENT_ID, 0, size_bytes=1)
+    storage.close()
+
+    assert planned.layout == "labelled"
+    assert (tmp_path / "store").is_file()
+
+
+def test_connection_when_the_storage_manager_is_a_plug_in_then_segments_are_read_but_not_listed(
+    tmp_path: Path,
+) -> None:
+    connection = ClusterConnection.of(
+        {
+            "bootstrap.servers": "a:1",
+            "remote.log.storage.manager.class.name": f"{_PLUGIN}.manager:ArchiveStorageManager",
+            "rsm.config.storage.filesystem.root": str(tmp_path),
+            "rsm.config.archive.root": str(tmp_path),
+        }
+    )
+
+    connection.store.require_answer()
+    connection.store.open().close()
+    with pytest.raises(InvalidConfigError, match=r"remote\.log\.storage\.manager\.class\.name"):
+        connection.store.require_own_manager()
+
+
+def test_connection_when_a_plug_in_cannot_be_used_then_the_driver_names_it(tmp_path: Path) -> None:
+    connection = ClusterConnection.of(
+        {
+            "bootstrap.servers": "a:1",
+            "rsm.config.storage.filesystem.root": str(tmp_path),
+            "rsm.config.layout": "raw,absent.module:Layout",
+        }
+    )
+
+    with pytest.raises(InvalidConfigError, match=r"plugin=absent\.module:Layout"):
+        connection.store.require_answer()

@@ -36,10 +36,10 @@ class Changed(SegmentStorageManager):
     def check_objects(
         self, metadata: RemoteLogSegmentMetadata, *, read: bool, attempt: CopyAttempt
     ) -> tuple[ObjectFault, ...]:
-        return self.answer  # type: ignore[no-any-return] # what the test says
+        return self.answer  # type: ignore[no-any-return]  # what the test says
 
     def fetch_index(self, metadata: RemoteLogSegmentMetadata, index_type: IndexType) -> bytes:
-        return self.answer  # type: ignore[no-any-return] # what the test says
+        return self.answer  # type: ignore[no-any-return]  # what the test says
 
     def keys(self) -> list[str]:
         return [info.name for info in self.store.list("")]
@@ -56,7 +56,7 @@ class Copying(Changed):
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData, attempt: CopyAttempt
     ) -> CopiedSegment:
         found = super().copy_log_segment_data(metadata, data, attempt)
-        return self._change(found)  # type: ignore[no-any-return] # what the test says
+        return self._change(found)  # type: ignore[no-any-return]  # what the test says
 
 
 def without_checksum(found: CopiedSegment) -> CopiedSegment:

@@ -31,19 +31,19 @@ class Lying(MemoryChunkStorage):
         return replace(super().capabilities, confirmed_creation=True)
 
     def exists(self, name: str) -> bool:
-        return self.answer  # type: ignore[no-any-return] # what the test says
+        return self.answer  # type: ignore[no-any-return]  # what the test says
 
     def info(self, name: str) -> ChunkInfo:
-        return self.answer  # type: ignore[no-any-return] # what the test says
+        return self.answer  # type: ignore[no-any-return]  # what the test says
 
     def read_range(self, name: str, positions: ByteRange) -> bytes:
-        return self.answer  # type: ignore[no-any-return] # what the test says
+        return self.answer  # type: ignore[no-any-return]  # what the test says
 
     def delete_many(self, names: Sequence[str]) -> tuple[DeleteOutcome, ...]:
-        return self.answer  # type: ignore[no-any-return] # what the test says
+        return self.answer  # type: ignore[no-any-return]  # what the test says
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:
-        return self.answer  # type: ignore[no-any-return] # what the test says
+        return self.answer  # type: ignore[no-any-return]  # what the test says
 
 
 OTHER = ChunkInfo(name="other", length_bytes=1, last_modified_ms=0)
