@@ -47,7 +47,7 @@ class StoreConnection:
     """Where segments are stored. Spark sends it to the executors."""
 
     settings: Store
-    segments: SegmentSettings = field(default_factory=SegmentSettings)
+    segment_settings: SegmentSettings = field(default_factory=SegmentSettings)
 
     def __post_init__(self) -> None:
         """Raise InvalidConfigError for an invalid prefix."""
@@ -56,16 +56,16 @@ class StoreConnection:
     @property
     def key_prefix(self) -> str:
         """The common prefix of all objects' names, without its slash."""
-        return self.segments.key_prefix
+        return self.segment_settings.key_prefix
 
     @classmethod
-    def of(cls, config: StorageConfig) -> StoreConnection:
+    def from_config(cls, config: StorageConfig) -> StoreConnection:
         """Take the part of a configuration that executors need."""
-        return cls(settings=config.store(), segments=config.segments())
+        return cls(settings=config.store(), segment_settings=config.segments())
 
     def open(self) -> RemoteStorageManager:
         """Open the store. Raises InvalidConfigError for a store that the settings cannot open."""
-        return open_segments(self.segments, open_store(self.settings))
+        return open_segments(self.segment_settings, open_store(self.settings))
 
     def open_chunks(self) -> ChunkStorage:
         """Open the same store as chunks. Raises InvalidConfigError."""
@@ -73,11 +73,11 @@ class StoreConnection:
 
     def require_own_manager(self) -> None:
         """Raise InvalidConfigError if a plug-in alone knows where the objects of segments are."""
-        if self.segments.manager is not None:
+        if self.segment_settings.manager is not None:
             raise InvalidConfigError(
                 "objects of segments can be listed only with rlm's own storage manager",
-                option=self.segments.manager.key,
-                found=self.segments.manager.class_name,
+                option=self.segment_settings.manager.key,
+                found=self.segment_settings.manager.class_name,
             )
 
     def require_answer(self) -> None:
@@ -86,10 +86,11 @@ class StoreConnection:
         A storage manager that is a plug-in is only opened.
         """
         if any(
-            isinstance(each, Plugin) for each in (self.segments.manager, *self.segments.layouts)
+            isinstance(each, Plugin)
+            for each in (self.segment_settings.manager, *self.segment_settings.layouts)
         ):
             self.open().close()
-        if self.segments.manager is not None:
+        if self.segment_settings.manager is not None:
             return
         try:
             self.require_listing()
@@ -172,7 +173,7 @@ class ClusterConnection:
         client = {**_of_client(of_file), **kafkas, **_of_client(options)}
         _require_topic_names(values)
         with _naming_option():
-            store = StoreConnection.of(parse_storage(values))
+            store = StoreConnection.from_config(parse_storage(values))
             plugin = metadata_plugin(values)
         return cls(
             client={**client, _BOOTSTRAP: servers},

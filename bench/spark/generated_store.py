@@ -28,7 +28,11 @@ class GeneratedStore(StoreConnection):
     @classmethod
     def of(cls, segments: int, unopened: StoreConnection) -> GeneratedStore:
         """Return a store of `segments` segments; the settings of `unopened` are never used."""
-        return cls(settings=unopened.settings, key_prefix=unopened.key_prefix, segments=segments)
+        return cls(
+            settings=unopened.settings,
+            segment_settings=unopened.segment_settings,
+            segments=segments,
+        )
 
     def open_chunks(self) -> ChunkStorage:
         return _GeneratedStorage(self.segments)

@@ -43,7 +43,8 @@ def store(tmp_path: Path) -> StoreConnection:
         storage.create_with_content(name, BytesSource(content=content))
     storage.close()
     return StoreConnection(
-        settings=FilesystemSettings(root=tmp_path), segments=SegmentSettings(key_prefix="cold")
+        settings=FilesystemSettings(root=tmp_path),
+        segment_settings=SegmentSettings(key_prefix="cold"),
     )
 
 
