@@ -1,6 +1,7 @@
-"""What a plug-in is given to read: bytes that are counted, and an attempt that it must check.
+"""The sources and attempts that pass between `rlm` and a plug-in.
 
-The count is the proof of a copy: it does not rest on what the plug-in reports.
+What a plug-in reads is counted: the count is the proof of a copy, and does not rest on what the
+plug-in reports. What a plug-in yields has its errors mapped.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 
 from crc32c import crc32c
 
-from rsm.plugins.calls import CallWatch
+from rsm.plugins.calls import CallWatch, PluginCalls
 from rsm.segment.local_segment import WrappedSource
 from rsm.spi import CopyAttempt
 
@@ -43,6 +44,17 @@ class CountedSource(WrappedSource):
                 self.read.length_bytes, self.read.crc32c = length_bytes, checksum
                 return
             yield view
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MappedSource(WrappedSource):
+    """A plug-in's source, with its errors mapped."""
+
+    calls: PluginCalls
+
+    def chunks(self) -> Iterator[memoryview]:
+        with self.calls.mapped("chunks"):
+            yield from self.source.chunks()
 
 
 class WatchedAttempt(CopyAttempt):

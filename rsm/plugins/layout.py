@@ -9,7 +9,7 @@ from rsm.layout.companion import Companion
 from rsm.layout.keys import LedgerKey, ObjectKey
 from rsm.layout.segment_layout import LocatedBytes, ObjectContent, SegmentLayout, SegmentObjects
 from rsm.plugins.calls import CallWatch, PluginCalls
-from rsm.plugins.given import CountedSource
+from rsm.plugins.given import CountedSource, MappedSource
 from rsm.plugins.results import require_type
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
@@ -52,10 +52,17 @@ class PluginLayout(SegmentLayout):
     def contents(
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData
     ) -> Generator[ObjectContent, StoredObject, None]:
-        """Raise CorruptError at the end if the layout did not read the whole log."""
+        """Raise CorruptError if the contents are not those of the objects, or leave out the log."""
         log = CountedSource(source=data.log, watch=CallWatch())
-        with self._calls.mapped("contents"):
-            yield from self._inner.contents(metadata, replace(data, log=log))
+        contents = self._inner.contents(metadata, replace(data, log=log))
+        content = self._next(contents, None)
+        for planned in metadata.objects:
+            if content is None or content.key != planned.key:
+                raise _not_planned(metadata)
+            stored = yield content
+            content = self._next(contents, stored)
+        if content is not None:
+            raise _not_planned(metadata)
         if log.read.length_bytes != data.log.length_bytes:
             raise CorruptError(
                 "plug-in did not read the log that it was given",
@@ -63,6 +70,22 @@ class PluginLayout(SegmentLayout):
                 length_bytes=data.log.length_bytes,
                 read_bytes=log.read.length_bytes,
             )
+
+    def _next(
+        self,
+        contents: Generator[ObjectContent, StoredObject, None],
+        stored: StoredObject | None,
+    ) -> ObjectContent | None:
+        """Return the next content, whose source is mapped too; None at the end."""
+        with self._calls.mapped("contents"):
+            try:
+                found = next(contents) if stored is None else contents.send(stored)
+            except StopIteration:
+                return None
+            source = MappedSource(
+                source=require_type(found, ObjectContent).source, calls=self._calls
+            )
+            return replace(found, source=source)
 
     def locate(
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, objects: SegmentObjects
@@ -86,3 +109,9 @@ class PluginLayout(SegmentLayout):
     def decode_companion(self, content: bytes) -> Companion:
         with self._calls.mapped("decode_companion"):
             return require_type(self._inner.decode_companion(content), Companion)
+
+
+def _not_planned(metadata: RemoteLogSegmentMetadata) -> CorruptError:
+    return CorruptError(
+        "plug-in has contents of other objects than those planned", segment_id=metadata.segment_id
+    )

@@ -3,6 +3,7 @@
 A copy counts only if all of this holds, and a later trim rests on it:
 
 - the objects are the planned ones, in order, each with a length and a CRC32C
+- each key has the id of the segment, so that no deletion takes an object of another one
 - the plug-in read the whole log
 - with remote.copy.verify=read, its own `fetch_log_segment` returns the same bytes
 
@@ -24,7 +25,7 @@ from rsm.plugins.given import BytesRead, CountedSource, WatchedAttempt
 from rsm.plugins.results import require_type, require_types
 from rsm.segment.copy_into import copy_into
 from rsm.segment.errors import CorruptError, TieredStorageError
-from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.ids import RemoteLogSegmentId, id_to_text
 from rsm.segment.local_segment import AbortedTransaction, LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
@@ -63,6 +64,9 @@ class PluginStorageManager(RemoteStorageManager):
             keys = {each.key for each in require_types(planned.objects, StoredObject)}
             if not keys or len(keys) < len(planned.objects):
                 raise ValueError("not one or more different objects")
+            ids = (id_to_text(segment_id.id), str(segment_id.id))
+            if not all(any(each in key for each in ids) for key in keys):
+                raise ValueError("a key without the segment's id could be of another segment")
             return planned
 
         return self._calls.run("plan_objects", plan)

@@ -13,10 +13,18 @@ from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
 from rsm.plugins.manager import PluginStorageManager
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
+from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import LogSegmentData
-from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
-from rsm.spi import CopiedSegment, CopyAttempt, IndexType, ObjectFault, RemoteStorageManager
+from rsm.spi import (
+    CopiedSegment,
+    CopyAttempt,
+    IndexType,
+    ObjectFault,
+    PlannedObjects,
+    RemoteStorageManager,
+)
 from rsm.storage.memory import MemoryChunkStorage
 from rsm.transfer import ReadBack
 from tests.contract.segments import CountedAttempt, copied, planned, segment_data
@@ -118,12 +126,22 @@ def test_copy_when_other_bytes_come_back_then_it_does_not_finish_and_its_objects
     assert inner.keys() == []
 
 
-class Occupied(Changed):
-    """Another writer's object has the name; the plug-in must not delete it, and neither we."""
+class SharingKeys(Changed):
+    def plan_objects(
+        self, segment_id: RemoteLogSegmentId, base_offset: int, *, size_bytes: int
+    ) -> PlannedObjects:
+        return PlannedObjects(layout="raw", objects=(StoredObject(key="orders/0/log"),))
+
+
+def test_plan_when_a_key_could_be_of_another_segment_then_nothing_is_copied_there() -> None:
+    manager = PluginStorageManager(SharingKeys(), Failures().calls())
+
+    with pytest.raises(RetriableError, match="a key without the segment's id"):
+        planned(manager)
 
 
 def test_copy_when_an_object_exists_already_then_it_is_left_alone() -> None:
-    inner = Occupied()
+    inner = Changed()
     manager = PluginStorageManager(inner, Failures().calls())
     metadata = planned(manager)
     inner.store.create(metadata.objects[0].key)
