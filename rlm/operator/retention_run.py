@@ -44,7 +44,7 @@ def run_retention(
             return due
         if clock.monotonic_ms() >= deadline_ms:
             raise RetriableError(
-                "retention goes on in the managers: run the command again, with a longer --wait, "
+                "retention continues in the managers: run the command again, with a longer --wait, "
                 "to see its end",
                 partitions_left=",".join(str(preview.partition) for preview in left),
             )

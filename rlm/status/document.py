@@ -61,7 +61,7 @@ class ReadinessReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FutureTimestamps:
-    """Represents the stored and rolled segments with timestamps ahead of now, and the latest."""
+    """Represents the stored and rolled segments with timestamps in the future, and the latest."""
 
     segment_count: int
     max_timestamp_ms: int

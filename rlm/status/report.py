@@ -57,7 +57,7 @@ def leader_report(
 
 def _problem(view: PartitionView) -> str:
     if not view.owned:
-        return "another process beside this broker owns the partition"
+        return "another process on the host of this broker owns the partition"
     if view.newer is not None:
         return (
             "the metadata has a record that needs a newer version of this program: "

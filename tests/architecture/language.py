@@ -90,8 +90,8 @@ ALLOWED_NAMES = {
 }
 ALLOWED_IN_FILES = {
     # The names that managers up to 0.2.0 answer with.
-    "rlm/status/document.py": {"copy_held", "trim_held"},
-    "rlm/status/retention_preview.py": {"trim_held"},
+    "rlm/status/document.py": {"copy_held", "trim_held", "expiry_held"},
+    "rlm/status/retention_preview.py": {"trim_held", "expiry_held"},
     "rlm/status/explanation.py": {"place"},
 }
 _ALLOWED_PARTS = {("dead", "letter"), ("dead", "letters"), ("in", "place")}

@@ -35,9 +35,11 @@ from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import id_to_text
 
 _WIDE = 240  # columns of a table in a file or a pipe
+_LIST_EXAMPLE = "Example: rlm dlq list orders --json --config rlm.properties"
+_RETRY_EXAMPLE = "Example: rlm dlq retry orders --dry-run --config rlm.properties"
 
 _Topic = Annotated[
-    str | None, typer.Argument(metavar="TOPIC", help="All topics, deleted ones too, if not given.")
+    str | None, typer.Argument(metavar="TOPIC", help="All topics by default, also deleted ones.")
 ]
 
 
@@ -54,12 +56,12 @@ class _Row:
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     dlq = typer.Typer(
-        help="Segments whose objects could not be deleted.",
+        help="List and retry failed deletions of stored objects.",
         no_args_is_help=True,
         rich_markup_mode=None,
     )
-    dlq.command("list", help=_list.__doc__)(_list)
-    dlq.command("retry", help=_retry.__doc__)(_retry)
+    dlq.command("list", help=_list.__doc__, epilog=_LIST_EXAMPLE)(_list)
+    dlq.command("retry", help=_retry.__doc__, epilog=_RETRY_EXAMPLE)(_retry)
     app.add_typer(dlq, name="dlq")
 
 
@@ -68,12 +70,12 @@ def _list(
     topic: _Topic = None,
     *,
     everything: Annotated[
-        bool, typer.Option("--all", help="Show those that are settled, too.")
+        bool, typer.Option("--all", help="Also list settled dead letters.")
     ] = False,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the deletions that were given up and are still to be finished."""
+    """List the dead letters of deletions that are not finished."""
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         rows = [
             row
@@ -88,12 +90,15 @@ def _retry(
     topic: _Topic = None,
     *,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be deleted.")
+        bool, typer.Option("--dry-run", help="Show what would be deleted; delete nothing.")
     ] = False,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete the objects of all open letters now; what still cannot be deleted stays open."""
+    """Delete the objects of all open dead letters now.
+
+    A dead letter whose objects still cannot be deleted stays open.
+    """
     cluster.config.required_storage()
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         rows = [row for row in _rows(session, topic) if row.state is DeadLetterState.OPEN]
@@ -102,14 +107,19 @@ def _retry(
     _print(rows, as_json=as_json)
     failed_count = sum(row.state is DeadLetterState.OPEN for row in rows)
     if failed_count and not dry_run:
-        raise RetriableError("not all could be deleted", left=failed_count)
+        raise RetriableError(
+            "cannot delete all objects: run the command again when the store accepts deletions",
+            left=failed_count,
+        )
 
 
 def _rows(session: CommandSession, topic: str | None) -> list[_Row]:
     with closing(_reader(session)) as reader:
         found = read_dead_letters(reader, session.clock, timeout_ms=session.remaining_ms())
     if found.unreadable_count:
-        typer.echo(f"{found.unreadable_count} letters cannot be read by this version", err=True)
+        typer.echo(
+            f"{found.unreadable_count} dead letters cannot be read by this version", err=True
+        )
     wanted = [each for each in found.dead_letters if topic in (None, _topic_of(each))]
     if topic is not None and not wanted:  # check whether the topic exists
         with reaching_cluster(session.config):
@@ -127,7 +137,7 @@ def _row(session: CommandSession, dead_letter: DeadLetter) -> _Row:
 def _retried(session: CommandSession, rows: list[_Row]) -> Iterator[_Row]:
     with _dead_letter_retry(session) as retry:
         for row in rows:
-            assert row.record is not None, "an open letter's segment is known"
+            assert row.record is not None, "an open dead letter's segment is known"
             try:
                 retry.finish(row.record)
             except TieredStorageError as error:

@@ -20,7 +20,7 @@ from rlm.cli.events.metadata_reading import (
     MAX_RECORDS,
     POLL_MS,
     TopicOption,
-    ends_of_now,
+    current_ends,
     native_poll,
     open_reader,
     polled_until,
@@ -44,7 +44,7 @@ _Poll = Callable[[], list[Document]]
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     commands = typer.Typer(
-        help="Look at the metadata topic, record by record.", no_args_is_help=True
+        help="Print and audit the records of the metadata topic.", no_args_is_help=True
     )
     commands.command("dump", epilog="Example: rlm metadata dump --topic orders --json")(_dump)
     commands.command("tail", epilog="Example: rlm metadata tail --topic orders")(_tail)
@@ -62,15 +62,14 @@ def _dump(
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Print all records from the beginning to the present end.
+    """Print all records from the beginning to the current end.
 
-    Records that were refused, and tombstones, are printed too: what is accepted is what
-    `rlm status` shows.
+    Also prints tombstones and records that processes refuse. `rlm status` shows what they accept.
     """
     settings = cluster.config
     timeout_ms = cluster.timeout_ms
     with open_reader(settings, native=native) as reader:
-        ends = ends_of_now(settings, reader, timeout_ms)
+        ends = current_ends(settings, reader, timeout_ms)
         poll = _poll_from(reader, dict.fromkeys(ends, 0), topic, native=native)
         for documents in polled_until(ends, reader, poll, timeout_ms):
             _print(documents, as_json=as_json)
@@ -84,10 +83,10 @@ def _tail(
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Print records as they come from now on, until Ctrl-C."""
+    """Print new records until Ctrl-C."""
     settings = cluster.config
     with open_reader(settings, native=native) as reader:
-        ends = ends_of_now(settings, reader, cluster.timeout_ms)
+        ends = current_ends(settings, reader, cluster.timeout_ms)
         poll = _poll_from(reader, ends, topic, native=native)
         while True:
             _print(poll(), as_json=as_json)

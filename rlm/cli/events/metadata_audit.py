@@ -10,7 +10,7 @@ import typer
 from rlm.cli.events.metadata_lines import human_line, json_line, native_finding_document
 from rlm.cli.events.metadata_reading import (
     TopicOption,
-    ends_of_now,
+    current_ends,
     native_poll,
     open_reader,
     polled_until,
@@ -26,7 +26,7 @@ from rsm.system_clock import SystemClock
 _DAY_MS = 86_400_000
 
 _GraceOption = Annotated[
-    int, typer.Option("--grace-ms", min=0, metavar="MS", help="What is younger is not judged.")
+    int, typer.Option("--grace-ms", min=0, metavar="MS", help="Ignore records younger than this.")
 ]
 
 
@@ -38,10 +38,10 @@ def audit_native(
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Look through the metadata of Kafka's own tiered storage for what is not in order.
+    """Find faults in the metadata of Kafka's own tiered storage.
 
-    Copies and deletions that were begun and never ended, gaps between what is stored, and segments
-    of which the beginning is missing. The store is not looked at, and nothing is changed.
+    Finds copies and deletions that never ended, gaps between stored segments, and segments whose
+    first record is missing. Does not read the store, and changes nothing.
     """
     audit = NativeAudit()
     _read_all(audit, topic, cluster)
@@ -50,13 +50,13 @@ def audit_native(
     with printing():
         for finding in findings:
             sys.stdout.write(line(native_finding_document(finding)) + "\n")
-    counts = f"segments looked at: {audit.segments_count()}, findings: {len(findings)}"
+    counts = f"segments checked: {audit.segments_count()}, findings: {len(findings)}"
     typer.echo(f"rlm: {counts}", err=True)
 
 
 def _read_all(audit: NativeAudit, topic: str | None, cluster: ClusterOptions) -> None:
     with open_reader(cluster.config, native=True) as reader:
-        ends = ends_of_now(cluster.config, reader, cluster.timeout_ms)
+        ends = current_ends(cluster.config, reader, cluster.timeout_ms)
         poll = native_poll(reader, dict.fromkeys(ends, 0), topic)
         for natives in polled_until(ends, reader, poll, cluster.timeout_ms):
             for native_position, native in natives:

@@ -24,7 +24,7 @@ POLL_MS = 500
 MAX_RECORDS = 1_000
 
 TopicOption = Annotated[
-    str | None, typer.Option("--topic", metavar="TOPIC", help="Only what concerns this topic.")
+    str | None, typer.Option("--topic", metavar="TOPIC", help="Only records about this topic.")
 ]
 PositionedNative = tuple[NativePosition, NativeRecord | None]
 """The position of a record of Kafka's own topic, and the record, None without a value."""
@@ -44,7 +44,7 @@ def open_reader(settings: CommandConfig, *, native: bool) -> Iterator[KafkaTopic
         reader.close()
 
 
-def ends_of_now(
+def current_ends(
     settings: CommandConfig, reader: KafkaTopicReader, timeout_ms: int
 ) -> Mapping[int, int]:
     """Return the current ends. NotFoundError, RetriableError, InvalidConfigError."""
@@ -65,7 +65,7 @@ def polled_until(
         yield poll()
         silent_ms = 0 if reader.positions() != before else silent_ms + POLL_MS
         if silent_ms >= timeout_ms:
-            raise RetriableError("the broker sends nothing", positions=before)
+            raise RetriableError("the broker returns no records", positions=before)
 
 
 def native_poll(

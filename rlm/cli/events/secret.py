@@ -37,8 +37,9 @@ def _group() -> None:
 def _rotate(*, cluster: ClusterOptions) -> None:
     """Replace the secret with which managers and commands sign.
 
-    The old secret stays valid for 10 minutes, so that nothing is interrupted. Rotate when somebody
-    who could read the metadata topic no longer may. Running it twice ends the old one at once.
+    The old secret stays valid for 10 minutes, so that nothing is interrupted. Rotate the secret
+    when somebody may no longer read the metadata topic. A second rotation ends the old secret at
+    once.
     """
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         written = SecretWriter(session.metadata, uuid4, secrets.token_bytes).rotate()

@@ -45,7 +45,7 @@ _DEFAULT_WAIT_S = 300.0
 
 _EndToEnd = Annotated[
     bool,
-    typer.Option("--end-to-end", help="Write, store, trim and read a topic made for the check."),
+    typer.Option("--end-to-end", help="Write, store, trim and read a new topic."),
 ]
 _Wait = Annotated[
     float,
@@ -54,11 +54,11 @@ _Wait = Annotated[
         min=1.0,
         max=LONGEST_S,
         metavar="SECONDS",
-        help="Time for the check, without up to 3 minutes for cleaning up.",
+        help="How long the check may take; the cleanup takes up to 3 minutes more.",
         callback=finite,
     ),
 ]
-_Keep = Annotated[bool, typer.Option("--keep", help="Keep the topic, to look at it.")]
+_Keep = Annotated[bool, typer.Option("--keep", help="Keep the topic for inspection.")]
 _GatewayConfig = Annotated[
     Path | None,
     typer.Option(

@@ -12,17 +12,17 @@ from rlm.cli.invocation.options import ConfigOption
 _EXAMPLES = """Examples:
 
 \b
-  rlm gateway --config rlm.properties      beside a broker, with the file of rlm run
+  rlm gateway --config rlm.properties      for one broker, with the file of rlm run
   rlm gateway --config gateway.properties  on any host, for the whole cluster
 
 \b
-A gateway of the whole cluster needs no more than
+A gateway of the whole cluster needs only
   bootstrap.servers=broker-1:9092,broker-2:9092
   gateway.listener=0.0.0.0:19092
   gateway.advertised.listener=gateway.example.com:19092
   state.dir=/var/lib/rlm-gateway
   rsm.config.storage.filesystem.root=/mnt/store
-Clients begin at port 19092; broker 1 is at 19094, broker N at 19093 + N.
+Clients connect to port 19092 first; broker 1 is at 19094, broker N at 19093 + N.
 """
 
 
@@ -32,9 +32,9 @@ def register(app: typer.Typer) -> None:
 
 
 def _gateway(config: ConfigOption) -> None:
-    """Serve clients until SIGTERM or Ctrl-C, without a supervisor's restarts.
+    """Serve clients until SIGTERM or Ctrl-C, without restarts.
 
-    With log.dirs in the file for the broker that they are of, without for the whole cluster.
+    If the file has log.dirs, the gateway serves their broker; otherwise the whole cluster.
     """
     # The process becomes the gateway, so that signals and the parent still reach the same process.
     command = [sys.executable, "-m", "rlm.cli.host.gateway_program", "--config", str(config)]

@@ -14,5 +14,8 @@ def register(app: typer.Typer) -> None:
 
 
 def _run(config: ConfigOption) -> None:
-    """Copy, trim and serve beside a broker until SIGTERM or Ctrl-C."""
+    """Run manager and gateway next to a broker, in the foreground.
+
+    Copies, trims and serves until SIGTERM or Ctrl-C.
+    """
     raise typer.Exit(supervise_host(config))

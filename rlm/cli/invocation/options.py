@@ -40,14 +40,14 @@ def _cluster_options(
     ] = None,
     bootstrap_server: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="The cluster, where there is no --config."),
+        typer.Option(metavar="HOST:PORT", help="A broker of the cluster, instead of --config."),
     ] = None,
     command_config_file: Annotated[
         Path | None,
         typer.Option(
             "--command-config",
             metavar="FILE",
-            help="With --bootstrap-server: properties of the Kafka client (TLS, SASL).",
+            help="Properties of the Kafka client (TLS, SASL), with --bootstrap-server.",
         ),
     ] = None,
     timeout: Annotated[
@@ -100,7 +100,7 @@ def command_config(
         raise InvalidConfigError("give either --config or --bootstrap-server")
     if config is not None:
         if command_config_file is not None:
-            raise InvalidConfigError("--command-config goes with --bootstrap-server")
+            raise InvalidConfigError("--command-config requires --bootstrap-server")
         return load_command_config(config, check_client)
     return client_command_config(str(bootstrap_server), command_config_file, check_client)
 

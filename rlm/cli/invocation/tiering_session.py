@@ -22,7 +22,8 @@ from rlm.worker.external import open_chunk_storage, own_topics, stored_originals
 from rlmm.events.values import OriginalConfig, TopicPolicy
 
 ForceOption = Annotated[
-    bool, typer.Option("--force", help="Data loss: give up records that are not stored in time.")
+    bool,
+    typer.Option("--force", help="**Data loss:** give up records that are not stored in time."),
 ]
 
 

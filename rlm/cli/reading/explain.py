@@ -34,10 +34,10 @@ from rsm.segment.metadata import SegmentState
 
 _LOCATIONS = {
     "local": "on the broker, not stored",
-    "remote": "stored, not on the broker any more",
-    "both": "stored, and on the broker still",
+    "remote": "stored, no longer on the broker",
+    "both": "stored, and still on the broker",
     "below_log_start": "below the log start: expired, or deleted by a client",
-    "above_high_watermark": "above the high watermark: not there yet",
+    "above_high_watermark": "above the high watermark: not committed",
     "gap": "in a recorded gap: neither stored nor on the broker",
     "nowhere": "nowhere: not stored and not on the broker",
 }
@@ -59,9 +59,10 @@ def _explain(
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Say where a record is, in which segment and objects, and what keeps its local copy.
+    """Show where a record is, and what keeps its local copy.
 
-    The last is the word of the manager beside the leader: unknown where that does not answer.
+    Shows its segments and objects, too. Only the leader's manager knows what keeps the local copy:
+    without its answer, the command shows the rest.
     """
     name = PartitionName.parse(partition)
     if name.partition is None:
@@ -99,7 +100,9 @@ def _explanation(session: CommandSession, tip: TopicIdPartition, offset: int) ->
     with ThreadPoolExecutor(1, "explain") as executor:
         answers = fetch_cluster_offsets(session.bootstrap, view, (tip,), executor)
     if tip not in answers.succeeded:
-        raise RetriableError("the leader cannot be asked", reason=answers.failed.get(tip))
+        raise RetriableError(
+            "cannot fetch the offsets from the leader", reason=answers.failed.get(tip)
+        )
     state = session.metadata.partition_state(tip)
     segments = session.metadata.list_remote_log_segments(tip, states=tuple(SegmentState))
     return offset_location(

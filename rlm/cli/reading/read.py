@@ -58,7 +58,7 @@ _To = Annotated[
     typer.Option(
         "--to",
         metavar="OFFSET|TIME",
-        help="End before this record; the log's end of now if not given.",
+        help="End before this record; the log's current end if not given.",
     ),
 ]
 
@@ -88,15 +88,17 @@ def _read(
     end: _To = None,
     isolation: Annotated[
         Isolation,
-        typer.Option("--isolation-level", help="Whether records of aborted transactions are read."),
+        typer.Option(
+            "--isolation-level", help="read_committed omits records of aborted transactions."
+        ),
     ] = Isolation.READ_UNCOMMITTED,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
     """Print the records of a partition, stored and local ones.
 
-    A time is ISO 8601 (UTC unless it says otherwise) or @ and milliseconds since 1970, and stands
-    for the first record that is not older. Records of older data need the store's settings.
+    A time is ISO 8601 (UTC unless it names a zone), or @ and milliseconds since 1970. It selects
+    the first record that is not older. Stored records need the store's settings.
     """
     settings = cluster.config
     wanted = _Selection(
@@ -117,7 +119,7 @@ def _read(
 
 def _find(view: ClusterView, name: PartitionName) -> TopicIdPartition:
     if name.partition is None:
-        raise InvalidConfigError("which partition?", found=name.topic, expected="TOPIC:PARTITION")
+        raise InvalidConfigError("not a partition", found=name.topic, expected="TOPIC:PARTITION")
     topic = find_partition(view, name)
     return TopicIdPartition(topic_id=topic.topic_id, topic=name.topic, partition=name.partition)
 

@@ -47,7 +47,7 @@ _WIDE = 240  # columns of a table in a file or a pipe
 
 _Name = Annotated[
     str | None,
-    typer.Argument(metavar="TOPIC[:PARTITION]", help="All tiered topics if not given."),
+    typer.Argument(metavar="TOPIC[:PARTITION]", help="All tiered topics by default."),
 ]
 
 
@@ -63,10 +63,10 @@ def _status(
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what is stored, what is local and what is behind.
+    """Show what is stored, what is local, and the copy lag.
 
-    The managers report lag and trims. If a manager cannot be asked, they are not known of the
-    partitions that its broker leads: the command then says why, and ends with exit code 1.
+    The managers report lag and trims. If a manager does not answer, the command prints why, and
+    ends with exit code 1. Lag and trims of the partitions that its broker leads are then unknown.
     """
     complaints: list[str] = []
     settings = cluster.config
@@ -91,7 +91,7 @@ def _require_answers(complaints: Sequence[str]) -> None:
     """Raise RetriableError if managers did not respond; the reasons were printed before."""
     if complaints:
         raise RetriableError(
-            "lag and trims are not known of all partitions, because managers cannot be asked",
+            "lag and trims of some partitions are unknown: managers do not answer",
             managers=len(complaints),
         )
 
@@ -160,7 +160,7 @@ def _led(
     wanted = tuple(partitions)
     results = fetch_cluster_offsets(session.bootstrap, view, wanted, executor)
     for tip, error in results.failed.items():
-        _complain(f"{tip.topic}:{tip.partition}: its leader cannot be asked: {error}")
+        _complain(f"{tip.topic}:{tip.partition}: its leader does not answer: {error}")
     rows = []
     for tip in wanted:
         shown = view.topics[tip.topic].partitions

@@ -28,6 +28,13 @@ _MAX_ID = 2**63 - 1
 _ROW = "{:>5}  {:>19}  {:>19}  {:>8}  {:>19}  {:>10}  {:>10}"
 _COLUMNS = ("part", "first entry", "last entry", "entries", "position", "bytes", "padding")
 
+_INSPECT_EXAMPLE = "Example: rlm blocks inspect ledger-7 ledger-7-index"
+_CAT_EXAMPLE = "Example: rlm blocks cat ledger-7 ledger-7-index"
+_WRITE_EXAMPLE = (
+    "Example: rlm blocks write --ledger 7 --uuid 2cbf8e3a-5a0c-4a3a-9a63-0d7f3a1b9c11 --out ledgers"
+    " < entries.jsonl"
+)
+
 _DataArgument = Annotated[Path, typer.Argument(metavar="DATA", help="The data object's file.")]
 _IndexArgument = Annotated[Path, typer.Argument(metavar="INDEX", help="The index object's file.")]
 
@@ -35,16 +42,19 @@ _IndexArgument = Annotated[Path, typer.Argument(metavar="INDEX", help="The index
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     commands = typer.Typer(
-        help="Ledgers that Apache Pulsar offloaded (PIP-17), as files.", no_args_is_help=True
+        help="Inspect, read and write ledgers of Apache Pulsar.", no_args_is_help=True
     )
-    commands.command("inspect", help=_inspect.__doc__)(_inspect)
-    commands.command("cat", help=_cat.__doc__)(_cat)
-    commands.command("write", help=_write.__doc__)(_write)
+    commands.command("inspect", help=_inspect.__doc__, epilog=_INSPECT_EXAMPLE)(_inspect)
+    commands.command("cat", help=_cat.__doc__, epilog=_CAT_EXAMPLE)(_cat)
+    commands.command("write", help=_write.__doc__, epilog=_WRITE_EXAMPLE)(_write)
     app.add_typer(commands, name="blocks")
 
 
 def _inspect(data: _DataArgument, index: _IndexArgument) -> None:
-    """Print the blocks of an offloaded ledger, each checked from its header to its padding."""
+    """Print and check the blocks of an offloaded ledger.
+
+    Checks each block from its header to its padding (PIP-17).
+    """
     with open_ledger_files(data, index) as files, printing():
         for line in _summary(files):
             typer.echo(line)
@@ -65,7 +75,10 @@ def _inspect(data: _DataArgument, index: _IndexArgument) -> None:
 
 
 def _cat(data: _DataArgument, index: _IndexArgument) -> None:
-    """Print a line of JSON for each entry of an offloaded ledger: its id, length and SHA-256."""
+    """Print the entries of an offloaded ledger as JSON.
+
+    Prints a line for each entry: its id, length and SHA-256.
+    """
     with open_ledger_files(data, index) as files, printing():
         for line in files.remarks:
             typer.echo(f"rlm: {line}", err=True)
@@ -77,16 +90,16 @@ def _cat(data: _DataArgument, index: _IndexArgument) -> None:
 
 def _write(
     *,
-    ledger: Annotated[int, typer.Option(metavar="ID", min=0, max=_MAX_ID, help="Its id.")],
+    ledger: Annotated[int, typer.Option(metavar="ID", min=0, max=_MAX_ID, help="The ledger's id.")],
     uuid: Annotated[UUID, typer.Option(metavar="UUID", help="The offload's id.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the files are put.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The directory to write to.")],
     block_size: Annotated[
         int,
         typer.Option(
             metavar="BYTES",
             min=MIN_BLOCK_BYTES,
             max=MAX_BLOCK_BYTES,
-            help="Length of a block; Pulsar takes none below 5 MiB.",
+            help="Length of a block in bytes; Pulsar accepts none below 5 MiB.",
         ),
     ] = DEFAULT_BLOCK_BYTES,
     like: Annotated[
@@ -94,9 +107,10 @@ def _write(
         typer.Option(metavar="INDEX", help="Take the ledger's metadata from this index object."),
     ] = None,
 ) -> None:
-    """Write a ledger's two objects, as Pulsar names them, and print their user metadata.
+    """Write a ledger's two objects under Pulsar's names.
 
     Reads a line of JSON for each entry from standard input: {"entry_id": 0, "data": "<base64>"}.
+    Prints the objects' user metadata.
     """
     metadata = None if like is None else read_index_file(like).metadata
     with _store(out) as storage:

@@ -24,20 +24,21 @@ _WIDE = 160  # columns of a table in a file or a pipe
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    commands = typer.Typer(help="Try the store.", no_args_is_help=True)
+    commands = typer.Typer(help="Check the store.", no_args_is_help=True)
     commands.callback()(_storage)
     commands.command("check", epilog="Example: rlm storage check --config rlm.properties")(_check)
     app.add_typer(commands, name="storage")
 
 
 def _storage() -> None:
-    """Try the store."""
+    """Check the store."""
 
 
 def _check(config: ConfigOption, as_json: JsonOption = False) -> None:
-    """Try all that is needed of the store with objects made for it, and delete them.
+    """Check that the store supports every operation of `rlm`.
 
-    They lie below the configured prefix, in `rlm-probe-…`. Exit code 1 if something failed.
+    Writes objects below the configured prefix, in `rlm-probe-…`, and deletes them. Exit code 1 if
+    an operation failed.
     """
     settings = load_command_config(config, check_client).required_storage()
     name = f"rlm-probe-{fresh_id()}"

@@ -94,9 +94,9 @@ def loss_lines(loss: AcceptableLoss, *, accepted: bool) -> Iterator[str]:
         kind = "missing" if fault.is_missing else f"corrupt ({fault.reason})"
         yield f"  object {fault.object_key}: {kind}"
     yield (
-        "accepted: the manager beside the leader records the gap, then readers continue after it"
+        "accepted: the leader's manager records the gap, then readers continue after it"
         if accepted
-        else "nothing was changed: without --dry-run the loss is accepted"
+        else "nothing was changed: without --dry-run, the command accepts the loss"
     )
 
 
@@ -130,7 +130,7 @@ def _local_start_offset(session: CommandSession, tip: TopicIdPartition) -> int:
         answers = fetch_cluster_offsets(session.bootstrap, view, (tip,), executor)
     if tip not in answers.succeeded:
         raise RetriableError(
-            "cannot ask the leader for its log start, try again when the broker answers",
+            "cannot fetch the log start from the leader: run the command again when it answers",
             topic_partition=tip,
             reason=answers.failed.get(tip),
         )

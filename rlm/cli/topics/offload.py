@@ -30,7 +30,7 @@ _Partition = Annotated[
 ]
 _To = Annotated[
     int | None,
-    typer.Option("--to", min=0, metavar="OFFSET", help="Only segments wholly before this offset."),
+    typer.Option("--to", min=0, metavar="OFFSET", help="Store only segments that end before it."),
 ]
 _Wait = Annotated[
     float,
@@ -39,7 +39,7 @@ _Wait = Annotated[
         min=0.1,
         max=LONGEST_S,
         metavar="SECONDS",
-        help="How long to wait for that.",
+        help="How long to wait until they are stored.",
         callback=finite,
     ),
 ]
@@ -59,11 +59,11 @@ def _offload(
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Have all rolled segments stored now, also those that a copy lag would let wait.
+    """Store all rolled segments now, without any copy lag.
 
-    Returns when they are, and lists what was stored. The segment that a broker still writes to is
-    not meant: what is in it waits until it is rolled, or idle for remote.log.idle.copy.ms. Ctrl-C
-    ends the waiting, not the copying.
+    Returns when they are stored, and lists them. The active segment is stored only after the broker
+    has rolled it, or after it was idle for remote.log.idle.copy.ms. Ctrl-C ends the wait, not the
+    copies.
     """
     name = PartitionName.parse(partition)
     with (

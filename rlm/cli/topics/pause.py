@@ -26,7 +26,7 @@ class _Task(Enum):
 
 _Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")]
 _What = Annotated[
-    _Task | None, typer.Argument(metavar="[copy|trim|delete]", help="All three if not given.")
+    _Task | None, typer.Argument(metavar="[copy|trim|delete]", help="All three by default.")
 ]
 
 
@@ -38,24 +38,27 @@ def register(app: typer.Typer) -> None:
 
 @with_cluster_options
 def _pause(topic: _Topic, what: _What = None, *, cluster: ClusterOptions) -> None:
-    """Begin no copy, trim or deletion of a topic any more, in the whole cluster.
+    """Pause copies, trims or deletions of a topic.
 
-    What is under way of one segment is finished. Stored data stays readable, and while copies are
-    paused local data is kept that is not stored: watch the brokers' disks.
+    Applies to the whole cluster and survives restarts. Work on the current segment finishes; no new
+    work starts. Stored data stays readable. While copies are paused, unstored data stays local:
+    watch the brokers' disks.
     """
     _change(topic, what, cluster, resume=False)
 
 
 @with_cluster_options
 def _resume(topic: _Topic, what: _What = None, *, cluster: ClusterOptions) -> None:
-    """Go on with what was paused of a topic."""
+    """Resume paused copies, trims or deletions of a topic."""
     _change(topic, what, cluster, resume=True)
 
 
 def _change(topic: str, what: _Task | None, cluster: ClusterOptions, *, resume: bool) -> None:
     name = PartitionName.parse(topic)
     if name.partition is not None:
-        raise InvalidConfigError("all of a topic is paused, not one partition", found=topic)
+        raise InvalidConfigError(
+            "cannot pause or resume a single partition: give the topic", found=topic
+        )
     tasks = ALL_TASKS if what is None else {PausableTask[what.name]}
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         pausing = Pausing(session.metadata, uuid4)

@@ -37,6 +37,7 @@ from rsm.segment.ids import TopicIdPartition
 
 _NO_EPOCH = -1
 _ASK_THREADS = 8
+_EXAMPLE = "Example: rlm topic resolve orders:0 --dry-run --config rlm.properties"
 
 _Name = Annotated[
     str, typer.Argument(metavar="NAME[:PARTITION]", help="The topic, or one partition of it.")
@@ -45,7 +46,7 @@ _Name = Annotated[
 
 def add_to(topic: typer.Typer) -> None:
     """Add the command."""
-    topic.command("resolve", help=_resolve.__doc__)(_resolve)
+    topic.command("resolve", help=_resolve.__doc__, epilog=_EXAMPLE)(_resolve)
 
 
 @with_cluster_options
@@ -56,30 +57,32 @@ def _resolve(
         bool,
         typer.Option(
             "--move-log-start",
-            help="Where somebody else moved a broker's log start: let the log begin there, and "
-            "delete what is stored below. Without it that stays readable.",
+            help="**Data loss:** where somebody else moved a broker's log start, let the log begin "
+            "there, and delete stored data below it. By default, that data stays readable.",
         ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what there is to accept.")
+        bool, typer.Option("--dry-run", help="Show the losses; accept nothing.")
     ] = False,
     lost_segment: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ID",
             help="**Data loss:** give up the damaged segment ID of TOPIC:PARTITION. Its records "
-            "become a recorded gap, and readers continue after it. Refused while the broker or "
-            "another segment has the records. May be repeated: all are given up, or none.",
+            "become a recorded gap, and readers continue after it. The command fails while the "
+            "broker or another segment has the records. Repeat the option for more segments: the "
+            "command gives up all of them, or none.",
         ),
     ] = None,
     as_json: JsonOption = False,
     cluster: ClusterOptions,
 ) -> None:
-    """Accept what partitions have lost, after a look at it: `diverged` and `external_start`.
+    """Accept the losses of partitions, so that managers continue.
 
-    Trims and deletions begin again; what an election cut off stays stored for
-    remote.unreferenced.grace.ms. Damaged segments are only listed, each with the command that gives
-    it up: with --lost-segment only that segment is.
+    Accepts what `rlm status` reports as `diverged` and `external_start`: look at it with --dry-run
+    first. Trims and deletions then resume. Segments that an election cut off stay stored for
+    remote.unreferenced.grace.ms. The command only lists damaged segments, each with the command
+    that gives it up. With --lost-segment, it gives up only that segment.
     """
     if lost_segment:
         if move_log_start:
@@ -193,7 +196,7 @@ def _lines(found: PartitionLosses) -> Iterator[str]:
         )
     if lost.moved_from_offset is not None:
         yield (
-            f"{label} external start: the broker's log begins at {lost.local_start_offset}, we"
+            f"{label} external start: the broker's log begins at {lost.local_start_offset}, rlm"
             f" moved it to {lost.moved_from_offset}"
         )
     for each in damaged:

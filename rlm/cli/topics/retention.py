@@ -29,6 +29,7 @@ from rlmm.events.processes import ProcessRegistered
 from rsm.segment.errors import RetriableError
 
 _DEFAULT_WAIT_S = 600.0
+_EXAMPLE = "Example: rlm retention run orders --dry-run --config rlm.properties"
 
 _Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")]
 _Wait = Annotated[
@@ -38,7 +39,7 @@ _Wait = Annotated[
         min=0.1,
         max=LONGEST_S,
         metavar="SECONDS",
-        help="How long it may take.",
+        help="How long to wait for the end.",
         callback=finite,
     ),
 ]
@@ -47,15 +48,15 @@ _Wait = Annotated[
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     retention = typer.Typer(
-        help="What is past its retention.", no_args_is_help=True, rich_markup_mode=None
+        help="Expire data past its retention.", no_args_is_help=True, rich_markup_mode=None
     )
     retention.callback()(_group)
-    retention.command("run", help=_run.__doc__)(_run)
+    retention.command("run", help=_run.__doc__, epilog=_EXAMPLE)(_run)
     app.add_typer(retention, name="retention")
 
 
 def _group() -> None:
-    """What is past its retention."""
+    """Expire data past its retention."""
 
 
 @with_cluster_options
@@ -63,15 +64,17 @@ def _run(
     topic: _Topic,
     *,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what the next cycle lets go.")
+        bool,
+        typer.Option("--dry-run", help="Show what the next cycle would delete; change nothing."),
     ] = False,
     wait: _Wait = _DEFAULT_WAIT_S,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a topic's retention to its end: cycle after cycle, without the pause between them.
+    """Run a topic's retention now, until nothing is due.
 
-    The managers decide and delete as always; each cycle lets go its share. Shows what is left.
+    The managers run cycle after cycle without a pause. They decide and delete as always, a share in
+    each cycle. Shows the log starts at the end, and what blocks the rest.
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,

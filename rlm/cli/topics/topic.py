@@ -42,34 +42,49 @@ _MINUTE_MS = 60_000
 _MIB = 1 << 20
 _WIDE = 200  # columns of a table in a file or a pipe
 
+_SET_EXAMPLE = "Example: rlm topic set orders --local-retention-ms 3600000 --config rlm.properties"
+_LIST_EXAMPLE = "Example: rlm topic list --json --config rlm.properties"
+_DISABLE_EXAMPLE = "Example: rlm topic disable orders --dry-run --config rlm.properties"
+
 _TopicArgument = Annotated[str, typer.Argument(metavar="NAME", help="The topic.")]
-_TotalMs = Annotated[int | None, typer.Option(help="Total retention, -1 unlimited.")]
+_TotalMs = Annotated[int | None, typer.Option(help="Total retention in ms; -1 is unlimited.")]
 _TotalBytes = Annotated[
-    int | None, typer.Option(help="Total retention of a partition, -1 unlimited.")
+    int | None, typer.Option(help="Total retention of each partition in bytes; -1 is unlimited.")
 ]
 _LocalMs = Annotated[
-    int | None, typer.Option(help="Retention on the broker's disk, -2 as total, -1 unlimited.")
+    int | None,
+    typer.Option(
+        help="Retention on the broker's disk in ms; -2 is the total retention, -1 unlimited."
+    ),
 ]
 _LocalBytes = Annotated[
-    int | None, typer.Option(help="The same in bytes of a partition, -2 as total, -1 unlimited.")
+    int | None,
+    typer.Option(
+        help="Retention on the broker's disk in bytes of each partition; -2 is the total "
+        "retention, -1 unlimited."
+    ),
 ]
 
 
 _LagMs = Annotated[
     int | None,
     typer.Option(
-        help="Copy a rolled segment only when its newest record is this many ms old; 0 at once, -1 "
-        "as local retention. It is enough that one of the two lags is over."
+        help="Copy a rolled segment once its newest record is this old, in ms; 0 is at once, -1 "
+        "the local retention. With both copy lags, the first that is over decides."
     ),
 ]
 _LagBytes = Annotated[
-    int | None, typer.Option(help="The same: when so many bytes are in newer segments.")
+    int | None,
+    typer.Option(
+        help="Copy a rolled segment once newer segments have this size in bytes; 0 is at once, -1 "
+        "the local retention."
+    ),
 ]
 _OffloadMinutes = Annotated[
     int | None,
     typer.Option(
         min=0,
-        help="As --copy-lag-ms, in minutes since the broker rolled the segment (PIP-17).",
+        help="--copy-lag-ms in minutes, counted from when the broker rolled the segment (PIP-17).",
     ),
 ]
 _OffloadMib = Annotated[int | None, typer.Option(min=0, help="--copy-lag-bytes in MiB (PIP-17).")]
@@ -78,8 +93,8 @@ _OffloadMib = Annotated[int | None, typer.Option(min=0, help="--copy-lag-bytes i
 _DeletionLagMs = Annotated[
     int | None,
     typer.Option(
-        help="How long a stored segment stays on the broker's disk, in ms (PIP-17's deletion lag); "
-        "-1 as remote.local.trim.deletion.lag.ms of the managers (0)."
+        help="How long a stored segment stays on the broker's disk, in ms (PIP-17's deletion lag). "
+        "-1 is the managers' remote.local.trim.deletion.lag.ms."
     ),
 ]
 
@@ -92,8 +107,8 @@ class _OutageChoice(Enum):
 _Outage = Annotated[
     _OutageChoice | None,
     typer.Option(
-        help="When the store is away and a broker's disk fills: hold keeps all that is not stored; "
-        "shed gives up the oldest of it, and records the gap."
+        help="What managers do when the store is unreachable and the broker's disk fills. hold "
+        "keeps unstored data. **Data loss:** shed gives up the oldest of it, and records the gap."
     ),
 ]
 
@@ -101,11 +116,13 @@ _Outage = Annotated[
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     topic = typer.Typer(
-        help="Tier topics, change how, and end it.", no_args_is_help=True, rich_markup_mode=None
+        help="Tier topics, change their policies, end tiering.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
     )
-    topic.command("set", help=_set.__doc__)(_set)
-    topic.command("list", help=_list.__doc__)(_list)
-    topic.command("disable", help=_disable.__doc__)(_disable)
+    topic.command("set", help=_set.__doc__, epilog=_SET_EXAMPLE)(_set)
+    topic.command("list", help=_list.__doc__, epilog=_LIST_EXAMPLE)(_list)
+    topic.command("disable", help=_disable.__doc__, epilog=_DISABLE_EXAMPLE)(_disable)
     resolve.add_to(topic)
     app.add_typer(topic, name="topic")
 
@@ -126,9 +143,9 @@ def _set(  # noqa: PLR0913 - one for each flag
     local_deletion_lag_ms: _DeletionLagMs = None,
     cluster: ClusterOptions,
 ) -> None:
-    """Tier a topic, or change how; what is not given keeps its value.
+    """Tier a topic, or change its policy.
 
-    Returns when the policy is in force.
+    Options that you do not give keep their values. Returns when the policy is active.
     """
     flags = PolicyFlags(
         retention_ms=retention_ms,
@@ -159,7 +176,7 @@ def _list(
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Show all topics that are or were tiered, with their policies."""
+    """List topics that are or were tiered, with their policies."""
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         policies = sorted(session.metadata.topic_policies(), key=lambda each: each.topic)
     with printing():
@@ -175,17 +192,19 @@ def _disable(
     topic: _TopicArgument,
     *,
     delete_remote: Annotated[
-        bool, typer.Option("--delete-remote", help="Delete what is stored, too.")
+        bool, typer.Option("--delete-remote", help="**Data loss:** delete stored data, too.")
     ] = False,
     force: ForceOption = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be done and lost.")
+        bool,
+        typer.Option("--dry-run", help="Show what would be restored and lost; change nothing."),
     ] = False,
     cluster: ClusterOptions,
 ) -> None:
-    """End a topic's tiering: what is rolled is stored, the broker's retention comes back.
+    """End a topic's tiering, and restore its own retention.
 
-    Stored data stays readable unless --delete-remote is given. Refused while records would be lost.
+    The managers store all rolled segments before. Stored data stays readable without
+    --delete-remote. Without --force, the command fails if records would be lost.
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,

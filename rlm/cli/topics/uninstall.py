@@ -29,7 +29,9 @@ from rsm.segment.errors import RetriableError, TieredStorageError
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("uninstall")(_uninstall)
+    app.command("uninstall", epilog="Example: rlm uninstall --dry-run --config rlm.properties")(
+        _uninstall
+    )
 
 
 @with_cluster_options
@@ -37,16 +39,19 @@ def _uninstall(
     *,
     force: ForceOption = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be restored and lost.")
+        bool,
+        typer.Option("--dry-run", help="Show what would be restored and lost; change nothing."),
     ] = False,
     cluster: ClusterOptions,
 ) -> None:
-    """End the tiering of all topics, as `rlm topic disable` does: their own retention comes back.
+    """End all topics' tiering, and restore their own retention.
 
-    What is stored stays, readable through gateways as long as one runs. Let the managers run until
-    it is done: they store what is not stored yet. May be run again. **Data loss:** --force gives up
-    what is not stored.
-    Topics whose policies were lost with the metadata topic are restored from the store, by --force.
+    Ends the tiering of each topic as `rlm topic disable` does. Stored data stays, and gateways
+    serve it while they run. Let the managers run until the command is done: they store what is not
+    stored yet. You can run the command again.
+
+    **Data loss:** with --force, the command gives up records that are not stored. --force also
+    restores topics from the store whose policies were lost with the metadata topic.
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,

@@ -172,4 +172,4 @@ def test_metadata_audit_native_when_a_deletion_never_ended_then_tells_of_it(
     assert done.returncode == 0, done.stderr
     documents = [json.loads(line) for line in done.stdout.splitlines()]
     assert [each["Type"] for each in documents] == ["dangling_partition_delete"] * count
-    assert f"segments looked at: 0, findings: {count}\n" in done.stderr
+    assert f"segments checked: 0, findings: {count}\n" in done.stderr

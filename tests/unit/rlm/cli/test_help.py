@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import typer
@@ -11,6 +12,7 @@ from typer.core import TyperGroup
 from rlm.cli.main import build_app
 
 COMMAND = typer.main.get_command(build_app())
+_SUMMARY_MAX_CHARS = 60
 
 
 def _names_of(group: object, *names: str) -> Iterator[tuple[str, ...]]:
@@ -19,6 +21,13 @@ def _names_of(group: object, *names: str) -> Iterator[tuple[str, ...]]:
         context = group.context_class(group)
         for name in group.list_commands(context):
             yield from _names_of(group.get_command(context, name), *names, name)
+
+
+def _command_of(names: tuple[str, ...]) -> Any:
+    command: Any = COMMAND
+    for name in names:
+        command = command.get_command(command.context_class(command), name)
+    return command
 
 
 @pytest.mark.parametrize(
@@ -34,3 +43,15 @@ def test_command_when_asked_for_help_then_prints_its_usage(
 
     assert printed[0] == printed[1]
     assert printed[0].lstrip().startswith(" ".join(("Usage: rlm", *names)))
+
+
+@pytest.mark.parametrize("names", [names for names in _names_of(COMMAND) if names], ids=" ".join)
+def test_command_when_listed_then_its_summary_is_short_and_it_has_an_example(
+    names: tuple[str, ...],
+) -> None:
+    command = _command_of(names)
+
+    summary = (command.help or "").partition("\n")[0]
+    assert 0 < len(summary) <= _SUMMARY_MAX_CHARS, summary
+    if not isinstance(command, TyperGroup):
+        assert "Example" in (command.epilog or "")

@@ -14,7 +14,7 @@ from tests.twins.clock import FakeClock
 
 
 class Managers:
-    """Each look lets ten offsets go, up to `end`; `held` is told all the while."""
+    """Each look expires ten offsets, up to `end`; `blocked` is reported in each of them."""
 
     def __init__(self, *, end: int, blocked: str | None = None) -> None:
         self.start = 0
@@ -58,5 +58,5 @@ def test_run_when_the_rest_is_held_then_ends_and_says_so() -> None:
 
 
 def test_run_when_it_takes_too_long_then_says_that_it_goes_on() -> None:
-    with pytest.raises(RetriableError, match="goes on in the managers: run the command again"):
+    with pytest.raises(RetriableError, match="continues in the managers: run the command again"):
         run_retention(Managers(end=1_000_000), FakeClock(), timeout_ms=2_000)

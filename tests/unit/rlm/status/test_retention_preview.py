@@ -20,23 +20,23 @@ AGEING = Given(
 def test_preview_when_segments_are_too_old_then_says_which_and_why() -> None:
     """Scenario 67."""
     view = replace(AGEING, policy=policy(retention_ms=7 * HOUR_MS + 1)).view()
-    told = retention_preview(view, plan(view)).to_json()
-    assert (told["log_start_offset"], told["new_log_start_offset"]) == (0, 300)
-    assert (told["expiring_segments"], told["expiring_bytes"]) == (3, 3000)
-    assert str(told["rule"]).startswith(f"retention.ms={7 * HOUR_MS + 1} measured=")
+    shown = retention_preview(view, plan(view)).to_json()
+    assert (shown["log_start_offset"], shown["new_log_start_offset"]) == (0, 300)
+    assert (shown["expiring_segments"], shown["expiring_bytes"]) == (3, 3000)
+    assert str(shown["rule"]).startswith(f"retention.ms={7 * HOUR_MS + 1} measured=")
 
 
 def test_preview_when_nothing_is_due_then_nothing_moves() -> None:
     view = AGEING.view()
-    told = retention_preview(view, plan(view)).to_json()
-    assert told["new_log_start_offset"] == told["log_start_offset"] == 0
-    assert (told["expiring_segments"], told["deletions"]) == (0, [])
+    shown = retention_preview(view, plan(view)).to_json()
+    assert shown["new_log_start_offset"] == shown["log_start_offset"] == 0
+    assert (shown["expiring_segments"], shown["deletions"]) == (0, [])
 
 
 def test_preview_when_segments_lie_below_the_log_start_then_lists_their_deletion() -> None:
     view = replace(AGEING, log_start=200).view()
-    told = retention_preview(view, plan(view)).to_json()
-    assert told["deletions"] == [
+    shown = retention_preview(view, plan(view)).to_json()
+    assert shown["deletions"] == [
         {"base_offset": s, "end_offset": s + 100, "size_bytes": 1000, "rule": "below log start 200"}
         for s in (0, 100)
     ]
