@@ -40,7 +40,7 @@ def check_directories(config: Config) -> None:
 
 def _require_directory(path: Path, *, key: str) -> None:
     if not path.is_dir():
-        raise InvalidConfigError("no such directory", key=key, found=path)
+        raise InvalidConfigError("cannot find the directory", key=key, found=path)
 
 
 def _refuse_within_logs(path: Path, log_dirs: tuple[Path, ...], *, key: str) -> None:

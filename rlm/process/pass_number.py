@@ -50,7 +50,7 @@ class StoredPassNumber:
             write_state(self._path, f"{self._number} {self._started_count}")
         except OSError as error:
             extra = {"path": self._path, "error": error}
-            _log.info("number of the scrub's pass not kept", extra=extra)
+            _log.info("could not keep the number of the scrub's pass", extra=extra)
 
 
 def _read(path: Path) -> tuple[int, int] | None:
@@ -58,6 +58,6 @@ def _read(path: Path) -> tuple[int, int] | None:
     try:
         number, started_count = (int(each) for each in path.read_text().split())
     except (OSError, ValueError) as error:
-        _log.info("no number of a scrub's pass was kept", extra={"path": path, "error": error})
+        _log.info("found no number of a scrub's pass", extra={"path": path, "error": error})
         return None
     return number, started_count

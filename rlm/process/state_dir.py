@@ -31,7 +31,7 @@ def locked_state_dir(path: Path) -> Iterator[Path]:
         descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
     except OSError as error:
         raise InvalidConfigError(
-            "state directory cannot be used", key="state.dir", found=path, reason=error.strerror
+            "cannot use the state directory", key="state.dir", found=path, reason=error.strerror
         ) from error
     try:
         _lock(descriptor, path)

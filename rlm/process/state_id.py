@@ -25,7 +25,7 @@ def state_id(directory: Path, new_id: Callable[[], UUID]) -> UUID:
         return id_from_text(path.read_text().strip())
     except OSError as error:
         raise InvalidConfigError(
-            "state directory cannot be used",
+            "cannot use the state directory",
             key="state.dir",
             found=directory,
             reason=error.strerror,

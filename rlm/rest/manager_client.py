@@ -216,7 +216,7 @@ def _url(manager: ProcessRegistered, what: str, params: Mapping[str, str]) -> ht
         return httpx.URL(f"{scheme}://{manager.http_address}/v1/{what}", params=dict(params))
     except (httpx.InvalidURL, ValueError) as error:
         raise RetriableError(
-            "the manager has registered no address that can be reached",
+            "the manager has registered no valid address",
             broker_id=manager.broker_id,
             address=manager.http_address,
             reason=error,
@@ -279,8 +279,7 @@ def _require_signature(
     )
     if not signing.is_same(wanted, answer.headers.get(signing.SIGNATURE_HEADER, "")):
         raise CorruptError(
-            "an answer is not signed by the manager that was asked: another program may answer at "
-            "its address",
+            "the answer is not signed by this manager: another program may answer at its address",
             broker_id=manager.broker_id,
             address=manager.http_address,
             check=_SETTINGS,

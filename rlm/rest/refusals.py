@@ -12,7 +12,7 @@ from rlm.rest.signed_api import RequestRefusal
 
 _READINESS = "the readiness of that manager in `rlm processes`"
 _VERSIONS = "that this command and the manager are of one version"
-_NETWORK = "what is between this host and that address: requests arrive changed"
+_NETWORK = "the network between this host and that address: it changes requests"
 _AGAIN = "run the command again"
 _NAME = re.compile(r"[a-z0-9_]{1,40}")
 
@@ -26,24 +26,24 @@ class RefusalText:
 
 
 _MEANINGS = {
-    RequestRefusal.UNSIGNED: ("it takes only signed requests", _VERSIONS),
-    RequestRefusal.MALFORMED: ("it cannot read the signature", _VERSIONS),
-    RequestRefusal.BODY_TOO_LARGE: ("the request is too large for it", _VERSIONS),
-    RequestRefusal.NO_SECRET: ("it has not read the cluster's secret yet", _READINESS),
+    RequestRefusal.UNSIGNED: ("the manager accepts only signed requests", _VERSIONS),
+    RequestRefusal.MALFORMED: ("the manager cannot read the signature", _VERSIONS),
+    RequestRefusal.BODY_TOO_LARGE: ("the request is too large", _VERSIONS),
+    RequestRefusal.NO_SECRET: ("the manager has not read the cluster's secret yet", _READINESS),
     RequestRefusal.UNKNOWN_SECRET: (
-        "it does not know the secret, or no longer takes it",
-        f"{_READINESS}: one of the two does not follow the metadata topic",
+        "the manager does not know the secret, or no longer accepts it",
+        f"{_READINESS}: it may not follow the metadata topic",
     ),
-    RequestRefusal.WRONG_TARGET: ("it restarted a moment ago", _AGAIN),
+    RequestRefusal.WRONG_TARGET: ("the manager restarted a moment ago", _AGAIN),
     RequestRefusal.WRONG_SIGNATURE: ("the signature is not of this request", _NETWORK),
     RequestRefusal.OUTSIDE_WINDOW: (
-        "one of the two has not read the metadata topic for two minutes",
+        "the manager or this command has not read the metadata topic for two minutes",
         _READINESS,
     ),
-    RequestRefusal.REPLAYED: ("it has had this very request before", _NETWORK),
+    RequestRefusal.REPLAYED: ("the manager has received this request before", _NETWORK),
     RequestRefusal.BUSY: (
-        "it has had too many signed requests in the last minutes",
-        "who asks that manager so often, and again in four minutes",
+        "the manager has received too many signed requests in the last minutes",
+        "which program sends that many requests, and run the command again in four minutes",
     ),
 }
 

@@ -26,7 +26,9 @@ class PartitionName:
         if topic and not colon:
             return cls(topic=topic)
         if not topic or not _OFFSET.fullmatch(partition):
-            raise InvalidConfigError("not a partition", found=text, expected="TOPIC:PARTITION")
+            raise InvalidConfigError(
+                "cannot parse the partition", found=text, expected="TOPIC:PARTITION"
+            )
         return cls(topic=topic, partition=int(partition))
 
 
@@ -51,7 +53,7 @@ class Bound:
             time = datetime.fromisoformat(text)
         except ValueError:
             raise InvalidConfigError(
-                "neither an offset nor a time",
+                "cannot parse the offset or time",
                 option=option,
                 found=text,
                 expected="1234, 2030-01-31T12:00:00Z or @1893456000000",

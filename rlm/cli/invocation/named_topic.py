@@ -18,7 +18,7 @@ def find_topic(view: ClusterView, name: str) -> TopicView:
     try:
         return view.topic(name)
     except NotFoundError as error:
-        raise NotFoundError("no topic of this name", topic=name) from error
+        raise NotFoundError("the cluster has no topic of this name", topic=name) from error
 
 
 def find_partition(view: ClusterView, name: PartitionName) -> TopicView:

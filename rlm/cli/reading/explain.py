@@ -66,7 +66,9 @@ def _explain(
     """
     name = PartitionName.parse(partition)
     if name.partition is None:
-        raise InvalidConfigError("not a partition", found=partition, expected="TOPIC:PARTITION")
+        raise InvalidConfigError(
+            "the command needs one partition", found=partition, expected="TOPIC:PARTITION"
+        )
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         _, (tip,) = find_tiered(session, name)
         found = _explanation(session, tip, offset)

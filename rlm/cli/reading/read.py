@@ -119,7 +119,9 @@ def _read(
 
 def _find(view: ClusterView, name: PartitionName) -> TopicIdPartition:
     if name.partition is None:
-        raise InvalidConfigError("not a partition", found=name.topic, expected="TOPIC:PARTITION")
+        raise InvalidConfigError(
+            "the command needs one partition", found=name.topic, expected="TOPIC:PARTITION"
+        )
     topic = find_partition(view, name)
     return TopicIdPartition(topic_id=topic.topic_id, topic=name.topic, partition=name.partition)
 

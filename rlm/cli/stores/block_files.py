@@ -91,12 +91,12 @@ def _opened(path: Path) -> Iterator[tuple[int, Callable[[ByteRange], bytes]]]:
     """Yield a file's length, and a function that reads it at positions."""
     try:
         if path.is_fifo():  # opening a pipe waits for a writer, and it has no positions
-            raise InvalidConfigError("not a file but a pipe", path=path)
+            raise InvalidConfigError("cannot read a pipe: give a file", path=path)
         file = path.open("rb")
     except FileNotFoundError as error:
-        raise NotFoundError("no such file", path=path) from error
+        raise NotFoundError("cannot find the file", path=path) from error
     except OSError as error:
-        raise RetriableError("cannot be read", path=path, reason=error.strerror) from error
+        raise RetriableError("cannot read the file", path=path, reason=error.strerror) from error
     with file:
         descriptor = file.fileno()
 
@@ -108,7 +108,7 @@ def _opened(path: Path) -> Iterator[tuple[int, Callable[[ByteRange], bytes]]]:
                     piece = os.pread(descriptor, positions.end_position - position, position)
                 except OSError as error:
                     raise RetriableError(
-                        "cannot be read", path=path, reason=error.strerror
+                        "cannot read the file", path=path, reason=error.strerror
                     ) from error
                 if not piece:
                     break

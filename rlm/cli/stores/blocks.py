@@ -146,7 +146,7 @@ def _store(directory: Path) -> Iterator[FilesystemChunkStorage]:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidConfigError(
-            "not a directory to write to", path=directory, reason=error.strerror
+            "cannot write to the directory", path=directory, reason=error.strerror
         ) from error
     incoming = directory / INCOMING
     is_new = not incoming.exists()
@@ -170,7 +170,7 @@ def _entry(line: str, number: int) -> tuple[int, bytes]:
         return _entry_id(document["entry_id"]), base64.b64decode(document["data"], validate=True)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InvalidConfigError(
-            "not an entry",
+            "cannot parse an entry",
             line=number,
             expected='{"entry_id": number, "data": "base64"}',
             found=repr(line.strip()[:80]),

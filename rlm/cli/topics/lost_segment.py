@@ -36,7 +36,9 @@ def resolve_lost_segments(
     Raises as `LossAcceptance.examine` does, before it accepts any.
     """
     if name.partition is None:
-        raise InvalidConfigError("not a partition", found=name.topic, expected="TOPIC:PARTITION")
+        raise InvalidConfigError(
+            "the option needs one partition", found=name.topic, expected="TOPIC:PARTITION"
+        )
     ids = tuple(dict.fromkeys(map(id_from_text, segments)))
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,

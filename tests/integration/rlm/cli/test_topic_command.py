@@ -327,4 +327,4 @@ def test_topic_command_when_there_is_no_such_topic_then_says_so_before_the_timeo
     done = rlm(command, "never-was", "--timeout", "300")
 
     assert done.returncode == 1
-    assert done.stderr == "rlm: no topic of this name (topic=never-was)\n"
+    assert done.stderr == "rlm: the cluster has no topic of this name (topic=never-was)\n"

@@ -92,7 +92,7 @@ def test_locked_state_dir_when_it_cannot_be_made_then_refuses(tmp_path: Path) ->
     (tmp_path / "file").touch()
 
     with (
-        pytest.raises(InvalidConfigError, match="cannot be used"),
+        pytest.raises(InvalidConfigError, match="cannot use the state directory"),
         locked_state_dir(tmp_path / "file" / "state"),
     ):
         pass

@@ -24,7 +24,9 @@ VIEW = ClusterView(
 
 @pytest.mark.parametrize("name", ["gone", "never-asked"])
 def test_find_topic_when_there_is_none_then_names_it(name: str) -> None:
-    with pytest.raises(NotFoundError, match=rf"^no topic of this name \(topic={name}\)$"):
+    with pytest.raises(
+        NotFoundError, match=rf"^the cluster has no topic of this name \(topic={name}\)$"
+    ):
         find_topic(VIEW, name)
 
 
