@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import httpx
 from prometheus_client.core import Metric
 
@@ -31,10 +33,12 @@ class ChildProbe:
         """Fetch whether a child is ready; RetriableError if it does not answer."""
         response = self._get(address, "/readyz")
         try:
-            return ReadinessReport.from_json(response.json())
+            report = ReadinessReport.from_json(response.json())
         except (ValueError, RecursionError, CorruptError):  # RecursionError: deep nesting
-            reason = f"HTTP status {response.status_code}, without a readiness report"
-            return ReadinessReport(is_ready=False, reasons=(reason,))
+            report = ReadinessReport(is_ready=False)
+        if report.is_ready or report.reasons:
+            return report
+        return replace(report, reasons=(f"HTTP status {response.status_code} without a reason",))
 
     def close(self) -> None:
         """Release connections."""

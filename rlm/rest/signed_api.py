@@ -23,8 +23,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rlm.rest import signing
 from rlm.rest.signing import ManagerIdentity, SignedRequest
 from rlm.rest.used_nonces import NonceUse, UsedNonces
+from rlm.status.document import ReadinessReport
 from rlmm.events.secrets import ClusterSecret
-from rsm.segment.errors import TieredStorageError
+from rsm.segment.errors import CorruptError, TieredStorageError
 
 WINDOW_MS = 120_000
 _BODY_MAX_BYTES = 65_536
@@ -255,7 +256,7 @@ async def _answer_of(app: ASGIApp, scope: Scope, body: bytes) -> Response:
 
 def _without_reasons(answer: Response) -> Response:
     try:
-        ready = bool(json.loads(bytes(answer.body))["ready"])
-    except (ValueError, KeyError, TypeError):
-        ready = False
-    return JSONResponse({"ready": ready}, status_code=answer.status_code)
+        is_ready = ReadinessReport.from_json(json.loads(bytes(answer.body))).is_ready
+    except (ValueError, CorruptError):
+        is_ready = False
+    return JSONResponse({"ready": is_ready}, status_code=answer.status_code)

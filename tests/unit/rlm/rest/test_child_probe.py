@@ -36,9 +36,12 @@ def test_readiness_when_a_child_reports_it_then_the_same_report(report: Readines
         PlainTextResponse("[" * 100_000),
         JSONResponse({"ready": "yes"}),
         JSONResponse([]),
+        JSONResponse({"ready": False}, status_code=503),
     ],
 )
-def test_readiness_when_the_response_is_no_report_then_not_ready(response: Response) -> None:
+def test_readiness_when_the_response_has_no_reason_then_not_ready_and_its_status(
+    response: Response,
+) -> None:
     found = _readiness(response)
 
     assert not found.is_ready
