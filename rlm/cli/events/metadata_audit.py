@@ -41,7 +41,7 @@ def audit_native(
     """Find faults in the metadata of Kafka's own tiered storage.
 
     Finds copies and deletions that never ended, gaps between stored segments, and segments whose
-    first record is missing. Does not read the store, and changes nothing.
+    first metadata record is missing. Does not read the store, and changes nothing.
     """
     audit = NativeAudit()
     _read_all(audit, topic, cluster)

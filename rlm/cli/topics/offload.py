@@ -30,7 +30,9 @@ _Partition = Annotated[
 ]
 _To = Annotated[
     int | None,
-    typer.Option("--to", min=0, metavar="OFFSET", help="Store only segments that end before it."),
+    typer.Option(
+        "--to", min=0, metavar="OFFSET", help="Store only segments wholly before this offset."
+    ),
 ]
 _Wait = Annotated[
     float,
