@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Collection, Iterable, Mapping
 
-from rlm.cli.invocation.managers import live_managers
+from rlm.cli.invocation.managers import ask_each, live_managers
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.document import PartitionReport
-from rlmm.events.processes import ProcessRegistered
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
@@ -17,8 +15,7 @@ from rsm.segment.ids import TopicIdPartition
 
 def ask_managers(
     metadata: RemoteLogMetadataManager,
-    leaders: Mapping[TopicIdPartition, int | None],
-    executor: Executor,
+    partitions: Collection[TopicIdPartition],
     *,
     client: ManagerClient,
     clock: Clock,
@@ -30,13 +27,12 @@ def ask_managers(
     `complain` receives a line for each broker of `required` whose manager does not respond or is
     not live. Other managers are asked too, but their responses are optional.
     """
-    if not leaders:
+    if not partitions:
         return {}
     managers = live_managers(metadata, clock)
-    answers = list(executor.map(lambda manager: _ask(client, manager), managers))
     needed = set(required)
-    reports: dict[TopicIdPartition, dict[int, PartitionReport]] = {tip: {} for tip in leaders}
-    for manager, answer in zip(managers, answers, strict=True):
+    reports: dict[TopicIdPartition, dict[int, PartitionReport]] = {tip: {} for tip in partitions}
+    for manager, answer in ask_each(managers, client.partitions):
         if not isinstance(answer, TieredStorageError):
             for report in answer:
                 if report.topic_id_partition in reports:
@@ -50,12 +46,3 @@ def ask_managers(
             "start `rlm run` on its host"
         )
     return reports
-
-
-def _ask(
-    client: ManagerClient, manager: ProcessRegistered
-) -> Sequence[PartitionReport] | TieredStorageError:
-    try:
-        return client.partitions(manager)
-    except TieredStorageError as error:
-        return error

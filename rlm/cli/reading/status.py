@@ -117,15 +117,12 @@ def _rows(
     }
     if named is None:
         stored = {t: s for t, s in stored.items() if is_tiered(s.policy, s.segments)}
-    with (
-        ThreadPoolExecutor(_ASK_THREADS, "status") as executor,
-        closing(manager_client(session)) as client,
-    ):
+    with ThreadPoolExecutor(_ASK_THREADS, "status") as executor:
         leds = _led(session, view, stored, executor)
+    with closing(manager_client(session)) as client:
         reports = ask_managers(
             session.metadata,
-            _tiered_leads(leds, stored),
-            executor,
+            _tiered(leds, stored),
             client=client,
             clock=session.clock,
             required=brokers_with_tiered_leaders(leds, stored),
@@ -176,15 +173,15 @@ def _led(
     return tuple(rows)
 
 
-def _tiered_leads(
+def _tiered(
     leds: Sequence[LedPartition], stored: Mapping[TopicIdPartition, PartitionMetadata]
-) -> Mapping[TopicIdPartition, int | None]:
-    """Return the leaders of partitions whose managers should return a status."""
-    return {
-        led.topic_id_partition: led.leader_id
+) -> tuple[TopicIdPartition, ...]:
+    """Return the partitions whose managers should return a report."""
+    return tuple(
+        led.topic_id_partition
         for led in leds
         if is_tiered(stored[led.topic_id_partition].policy, stored[led.topic_id_partition].segments)
-    }
+    )
 
 
 def _partitions_of(topic: TopicView) -> tuple[TopicIdPartition, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
 from uuid import UUID
 
 import pytest
@@ -19,12 +18,6 @@ UNHEARD = "127.0.0.1:1"  # nobody listens there
 
 
 @pytest.fixture
-def executor() -> Iterator[Executor]:
-    with ThreadPoolExecutor(2) as executor:
-        yield executor
-
-
-@pytest.fixture
 def client() -> Iterator[ManagerClient]:
     client = Cluster().client()
     yield client
@@ -32,7 +25,7 @@ def client() -> Iterator[ManagerClient]:
 
 
 def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
-    view: StatedView, address: str, executor: Executor, client: ManagerClient
+    view: StatedView, address: str, client: ManagerClient
 ) -> None:
     cluster = Cluster()
     cluster.register(1, address)
@@ -43,8 +36,7 @@ def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
 
     statuses = ask_managers(
         cluster.metadata,
-        {TIP: 1},
-        executor,
+        (TIP,),
         client=client,
         clock=cluster.clock,
         required=(1,),
@@ -56,7 +48,7 @@ def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
 
 
 def test_ask_managers_when_one_does_not_answer_then_a_line_and_the_others_words(
-    view: StatedView, address: str, executor: Executor, client: ManagerClient
+    view: StatedView, address: str, client: ManagerClient
 ) -> None:
     cluster = Cluster()
     cluster.register(1, UNHEARD)
@@ -66,8 +58,7 @@ def test_ask_managers_when_one_does_not_answer_then_a_line_and_the_others_words(
 
     statuses = ask_managers(
         cluster.metadata,
-        {TIP: 1},
-        executor,
+        (TIP,),
         client=client,
         clock=cluster.clock,
         required=(1,),
@@ -78,16 +69,13 @@ def test_ask_managers_when_one_does_not_answer_then_a_line_and_the_others_words(
     assert [line.partition(":")[0] for line in lines] == ["the manager of broker 1 does not answer"]
 
 
-def test_ask_managers_when_a_leader_has_no_manager_then_a_line(
-    executor: Executor, client: ManagerClient
-) -> None:
+def test_ask_managers_when_a_leader_has_no_manager_then_a_line(client: ManagerClient) -> None:
     lines: list[str] = []
 
     cluster = Cluster()
     statuses = ask_managers(
         cluster.metadata,
-        {TIP: 3},
-        executor,
+        (TIP,),
         client=client,
         clock=cluster.clock,
         required=(3,),
@@ -100,7 +88,7 @@ def test_ask_managers_when_a_leader_has_no_manager_then_a_line(
 
 
 def test_ask_managers_when_answer_is_of_an_older_topic_of_that_name_then_not_believed(
-    view: StatedView, address: str, executor: Executor, client: ManagerClient
+    view: StatedView, address: str, client: ManagerClient
 ) -> None:
     """Scenario 38: what was said of a deleted topic is not said of its successor."""
     cluster = Cluster()
@@ -110,8 +98,7 @@ def test_ask_managers_when_answer_is_of_an_older_topic_of_that_name_then_not_bel
 
     statuses = ask_managers(
         cluster.metadata,
-        {TIP: 1},
-        executor,
+        (TIP,),
         client=client,
         clock=cluster.clock,
         required=(1,),
@@ -121,17 +108,14 @@ def test_ask_managers_when_answer_is_of_an_older_topic_of_that_name_then_not_bel
     assert statuses == {TIP: {}}
 
 
-def test_ask_managers_when_nothing_is_tiered_then_nobody_is_asked(
-    executor: Executor, client: ManagerClient
-) -> None:
+def test_ask_managers_when_nothing_is_tiered_then_nobody_is_asked(client: ManagerClient) -> None:
     cluster = Cluster()
     cluster.register(1, UNHEARD)
     lines: list[str] = []
 
     statuses = ask_managers(
         cluster.metadata,
-        {},
-        executor,
+        (),
         client=client,
         clock=cluster.clock,
         required=(1,),
@@ -142,7 +126,7 @@ def test_ask_managers_when_nothing_is_tiered_then_nobody_is_asked(
 
 
 def test_ask_managers_when_a_manager_that_leads_nothing_is_silent_then_no_line(
-    view: StatedView, address: str, executor: Executor, client: ManagerClient
+    view: StatedView, address: str, client: ManagerClient
 ) -> None:
     """Nothing of what is asked depends on it: the command must not fail for it."""
     cluster = Cluster()
@@ -153,8 +137,7 @@ def test_ask_managers_when_a_manager_that_leads_nothing_is_silent_then_no_line(
 
     statuses = ask_managers(
         cluster.metadata,
-        {TIP: 1},
-        executor,
+        (TIP,),
         client=client,
         clock=cluster.clock,
         required=(1,),
