@@ -25,7 +25,7 @@ class RetentionManagers(Protocol):
         Raises RetriableError if one of them does not answer.
         """
 
-    def look_again(self) -> None:
+    def run_cycles(self) -> None:
         """Request a cycle of all of them at once; raises RetriableError."""
 
 
@@ -48,7 +48,7 @@ def run_retention(
                 "to see its end",
                 partitions_left=",".join(str(preview.partition) for preview in left),
             )
-        managers.look_again()
+        managers.run_cycles()
         clock.sleep_ms(_POLL_MS)
 
 

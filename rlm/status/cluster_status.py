@@ -123,8 +123,8 @@ def partition_status(
     end_offset = stored_end(ranges)
     reported = None if led.leader_id is None else reports.get(led.leader_id)
     managed = stored.policy is not None and stored.policy.state is not PolicyState.DISABLED
-    unheard = None if managed else NONE
-    role = unheard if reported is None else reported.role
+    unreported = None if managed else NONE
+    role = unreported if reported is None else reported.role
     offsets = led.offsets
     local_start = None if offsets is None else offsets.log_start_offset
     starts = [s for s in (local_start, *(r.offsets.start_offset for r in ranges)) if s is not None]

@@ -20,11 +20,11 @@ def ask_managers(
     client: ManagerClient,
     clock: Clock,
     required: Iterable[int],
-    complain: Callable[[str], None],
+    warn: Callable[[str], None],
 ) -> Mapping[TopicIdPartition, Mapping[int, PartitionReport]]:
     """Return, for each partition, the report of each manager that hosts it, by broker id.
 
-    `complain` receives a line for each broker of `required` whose manager does not respond or is
+    `warn` receives a line for each broker of `required` whose manager does not respond or is
     not live. Other managers are asked too, but their responses are optional.
     """
     if not partitions:
@@ -38,10 +38,10 @@ def ask_managers(
                 if report.topic_id_partition in reports:
                     reports[report.topic_id_partition][manager.broker_id] = report
         elif manager.broker_id in needed:
-            complain(f"the manager of broker {manager.broker_id} does not answer: {answer}")
+            warn(f"the manager of broker {manager.broker_id} does not answer: {answer}")
     registered = {manager.broker_id for manager in managers}
     for broker_id in sorted(needed - registered):
-        complain(
+        warn(
             f"no live manager is registered for broker {broker_id}, which leads partitions: "
             "start `rlm run` on its host"
         )

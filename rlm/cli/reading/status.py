@@ -68,7 +68,7 @@ def _status(
     The managers report lag and trims. If a manager does not answer, the command prints why, and
     ends with exit code 1. Lag and trims of the partitions that its broker leads are then unknown.
     """
-    complaints: list[str] = []
+    warnings: list[str] = []
     settings = cluster.config
     named = None if name is None else PartitionName.parse(name)
     with open_session(settings, timeout_ms=cluster.timeout_ms) as session:
@@ -76,7 +76,7 @@ def _status(
             view = session.bootstrap.view(_topics(session, named))
         if named is not None:
             find_partition(view, named)
-        rows = _rows(session, view, named, complaints)
+        rows = _rows(session, view, named, warnings)
     with printing():
         if as_json:
             partitions = [row.to_json() for row in rows]
@@ -84,15 +84,15 @@ def _status(
             typer.echo(json.dumps(document, indent=2))
         else:
             Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
-    _require_answers(complaints)
+    _require_answers(warnings)
 
 
-def _require_answers(complaints: Sequence[str]) -> None:
+def _require_answers(warnings: Sequence[str]) -> None:
     """Raise RetriableError if managers did not respond; the reasons were printed before."""
-    if complaints:
+    if warnings:
         raise RetriableError(
             "lag and trims of some partitions are unknown: managers do not answer",
-            managers=len(complaints),
+            managers=len(warnings),
         )
 
 
@@ -107,7 +107,7 @@ def _rows(
     session: CommandSession,
     view: ClusterView,
     named: PartitionName | None,
-    complaints: list[str],
+    warnings: list[str],
 ) -> tuple[PartitionStatus, ...]:
     stored = {
         tip: _stored(session, tip)
@@ -126,10 +126,10 @@ def _rows(
             client=client,
             clock=session.clock,
             required=brokers_with_tiered_leaders(leds, stored),
-            complain=complaints.append,
+            warn=warnings.append,
         )
-    for line in complaints:
-        _complain(line)
+    for line in warnings:
+        _warn(line)
     return tuple(
         partition_status(
             led, stored[led.topic_id_partition], reports.get(led.topic_id_partition, {})
@@ -157,7 +157,7 @@ def _led(
     wanted = tuple(partitions)
     results = fetch_cluster_offsets(session.bootstrap, view, wanted, executor)
     for tip, error in results.failed.items():
-        _complain(f"{tip.topic}:{tip.partition}: its leader does not answer: {error}")
+        _warn(f"{tip.topic}:{tip.partition}: its leader does not answer: {error}")
     rows = []
     for tip in wanted:
         shown = view.topics[tip.topic].partitions
@@ -195,7 +195,7 @@ def _by_name(led: LedPartition) -> tuple[str, int]:
     return led.topic_id_partition.topic, led.topic_id_partition.partition
 
 
-def _complain(line: str) -> None:
+def _warn(line: str) -> None:
     typer.echo(f"rlm: {line}", err=True)
 
 

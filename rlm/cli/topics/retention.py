@@ -117,16 +117,16 @@ class LeadersRetention:
 
     def due(self) -> Sequence[RetentionPreview]:
         rows = [row for each in self._managers for row in self._client.retention(each, self._topic)]
-        silent = self._leaders.keys() - {row.partition for row in rows}
-        if silent:
-            raise self._unheard(sorted(silent))
+        missing = self._leaders.keys() - {row.partition for row in rows}
+        if missing:
+            raise self._without_report(sorted(missing))
         return sorted(rows, key=lambda row: row.partition)
 
-    def look_again(self) -> None:
+    def run_cycles(self) -> None:
         for each in self._managers:
             self._client.run_cycle(each)
 
-    def _unheard(self, partitions: Sequence[int]) -> RetriableError:
+    def _without_report(self, partitions: Sequence[int]) -> RetriableError:
         """Return an error with the brokers whose managers are missing, if that is the reason."""
         present = {each.broker_id for each in self._managers}
         leaders = {self._leaders[partition] for partition in partitions}
@@ -141,7 +141,7 @@ class LeadersRetention:
                 brokers=",".join(map(str, missing)),
             )
         return RetriableError(
-            "the leaders' managers have not taken some partitions yet: run the command again",
+            "the leaders' managers have not claimed some partitions yet: run the command again",
             topic=self._topic,
             partitions=shown,
         )

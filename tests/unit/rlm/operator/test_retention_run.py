@@ -34,7 +34,7 @@ class Managers:
         )
         return [preview]
 
-    def look_again(self) -> None:
+    def run_cycles(self) -> None:
         self.looks += 1
         self.start = min(self.start + 10, self._end)
 

@@ -40,7 +40,7 @@ def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
         client=client,
         clock=cluster.clock,
         required=(1,),
-        complain=lines.append,
+        warn=lines.append,
     )
 
     assert statuses == {TIP: {1: report(trim_blocked=blocked, future_timestamps=future)}}
@@ -62,7 +62,7 @@ def test_ask_managers_when_one_does_not_answer_then_a_line_and_the_others_words(
         client=client,
         clock=cluster.clock,
         required=(1,),
-        complain=lines.append,
+        warn=lines.append,
     )
 
     assert statuses == {TIP: {2: report(role="follower")}}
@@ -79,7 +79,7 @@ def test_ask_managers_when_a_leader_has_no_manager_then_a_line(client: ManagerCl
         client=client,
         clock=cluster.clock,
         required=(3,),
-        complain=lines.append,
+        warn=lines.append,
     )
 
     assert statuses == {TIP: {}}
@@ -102,7 +102,7 @@ def test_ask_managers_when_answer_is_of_an_older_topic_of_that_name_then_not_bel
         client=client,
         clock=cluster.clock,
         required=(1,),
-        complain=lambda _: None,
+        warn=lambda _: None,
     )
 
     assert statuses == {TIP: {}}
@@ -119,7 +119,7 @@ def test_ask_managers_when_nothing_is_tiered_then_nobody_is_asked(client: Manage
         client=client,
         clock=cluster.clock,
         required=(1,),
-        complain=lines.append,
+        warn=lines.append,
     )
 
     assert (statuses, lines) == ({}, [])
@@ -141,7 +141,7 @@ def test_ask_managers_when_a_manager_that_leads_nothing_is_silent_then_no_line(
         client=client,
         clock=cluster.clock,
         required=(1,),
-        complain=lines.append,
+        warn=lines.append,
     )
 
     assert set(statuses[TIP]) == {1}
