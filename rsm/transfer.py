@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from crc32c import crc32c
 
-from rsm.segment.local_segment import ContentSource, WrappedSource
+from rsm.segment.local_segment import ContentSource, parts_of
 from rsm.segment.metadata import StoredObject
 from rsm.segment.ranges import ByteRange
 from rsm.spi import CopyAttempt
@@ -29,17 +29,22 @@ class ReadBack:
     piece_bytes: int = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptSource(WrappedSource):
-    """A source that fails when its attempt fails: it checks the attempt before each piece."""
+class _AttemptSource:
+    """A source for one pass that checks its attempt before each piece, and counts the bytes."""
 
-    attempt: CopyAttempt
+    def __init__(self, source: ContentSource, attempt: CopyAttempt) -> None:
+        self._source = source
+        self._attempt = attempt
+        self.length_bytes = source.length_bytes
+        self.parts = parts_of(source)
+        self.read_bytes = 0
 
     def chunks(self) -> Iterator[memoryview]:
-        self.attempt.check()
-        for view in self.source.chunks():
+        self._attempt.check()
+        for view in self._source.chunks():
+            self.read_bytes += len(view)
             yield view
-            self.attempt.check()
+            self._attempt.check()
 
 
 def put_verified(
@@ -56,16 +61,17 @@ def put_verified(
     Raises AlreadyExistsError (nothing was written), and the errors of source, attempt and store.
     Raises CorruptError if the store has other bytes; the object may then exist.
     """
-    attempted = AttemptSource(source=source, attempt=attempt)
+    attempted = _AttemptSource(source, attempt)
     checksum = storage.create_with_content(key, attempted, attributes=attributes)
     attempt.check()
+    length_bytes = attempted.read_bytes
     if not storage.capabilities.confirmed_creation:
-        _confirm(storage, key, source.length_bytes, checksum)
+        _confirm(storage, key, length_bytes, checksum)
     if read_back is not None:
         read_bytes, read_checksum = read_all(storage, key, attempt, read_back)
-        require_stored(key, "length_bytes", stored=read_bytes, handed_over=source.length_bytes)
+        require_stored(key, "length_bytes", stored=read_bytes, handed_over=length_bytes)
         require_stored(key, "crc32c", stored=read_checksum, handed_over=checksum)
-    return StoredObject(key=key, length_bytes=source.length_bytes, crc32c=checksum)
+    return StoredObject(key=key, length_bytes=length_bytes, crc32c=checksum)
 
 
 def _confirm(storage: ChunkStorage, key: str, length_bytes: int, checksum: int) -> None:

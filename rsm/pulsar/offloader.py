@@ -19,7 +19,7 @@ from rsm.layout.block_v1.ledger_attributes import Role, check_attributes, ledger
 from rsm.layout.block_v1.ledger_walk import READ_BUFFER_BYTES, DataObject
 from rsm.layout.block_v1.offloaded_ledger import OffloadedLedger
 from rsm.layout.keys import LedgerPart, ledger_name
-from rsm.pulsar.spooled_ledger import Ledger, SpooledLedger, spooled
+from rsm.pulsar.ledger import Ledger, LedgerBlocks
 from rsm.segment.errors import (
     CorruptError,
     InvalidConfigError,
@@ -100,9 +100,9 @@ class NullLedgerOffloader(LedgerOffloader):
 class StoreLedgerOffloader(LedgerOffloader):
     """Ledgers in a chunk storage. Thread-safe.
 
-    An offload first writes its blocks to a temporary file, because a store needs an object's length
-    in advance. Memory: one block and one entry for each offload. An open ledger needs the memory
-    of `OffloadedLedger` and its index. The positions of entries need 3 MB in total.
+    An offload writes its blocks as the entries come. Memory: one block and one entry for each
+    offload, and the store's parts. An open ledger needs the memory of `OffloadedLedger` and its
+    index. The positions of entries need 3 MB in total.
     """
 
     def __init__(
@@ -126,8 +126,21 @@ class StoreLedgerOffloader(LedgerOffloader):
     def offload(
         self, ledger: Ledger, uuid: UUID, extra_metadata: Mapping[str, str] | None = None
     ) -> None:
-        with spooled(ledger, block_bytes=self._block_bytes) as blocks:
-            self._store(ledger.ledger_id, uuid, blocks, extra_metadata or {})
+        extra = extra_metadata or {}
+        data_name, index_name = _names(ledger.ledger_id, uuid)
+        blocks = LedgerBlocks(ledger, block_bytes=self._block_bytes)
+        self._storage.create_with_content(
+            data_name, blocks, attributes=ledger_attributes(Role.DATA, extra)
+        )
+        try:
+            index = BytesSource(content=encode_index(blocks.index()))
+            self._storage.create_with_content(
+                index_name, index, attributes=ledger_attributes(Role.INDEX, extra)
+            )
+        except BaseException:
+            with suppress(TieredStorageError):  # the caller gets the first error
+                self._storage.delete_many([data_name])
+            raise
 
     def read_offloaded(self, ledger_id: int, uuid: UUID) -> OffloadedLedger:
         data_name, index_name = _names(ledger_id, uuid)
@@ -163,27 +176,6 @@ class StoreLedgerOffloader(LedgerOffloader):
                 keys=tuple(each.name for each in failed),
                 reason=failed[0].error,
             ) from failed[0].error
-
-    def _store(
-        self,
-        ledger_id: int,
-        uuid: UUID,
-        data: SpooledLedger,
-        extra: Mapping[str, str],
-    ) -> None:
-        data_name, index_name = _names(ledger_id, uuid)
-        content = BytesSource(content=encode_index(data.index()))
-        self._storage.create_with_content(
-            data_name, data, attributes=ledger_attributes(Role.DATA, extra)
-        )
-        try:
-            self._storage.create_with_content(
-                index_name, content, attributes=ledger_attributes(Role.INDEX, extra)
-            )
-        except BaseException:
-            with suppress(TieredStorageError):  # the caller gets the first error
-                self._storage.delete_many([data_name])
-            raise
 
 
 def read_index(read: Callable[[ByteRange], bytes], *, name: str, object_bytes: int) -> BlockIndex:

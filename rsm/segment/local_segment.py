@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol, runtime_checkable
 
 from rsm.segment.epochs import Lineage
@@ -16,11 +17,11 @@ from rsm.segment.ranges import OffsetRange
 
 
 class ContentSource(Protocol):
-    """Bytes that can be read from the start repeatedly; a retried upload needs that."""
+    """Bytes that a store reads once, from the start to the end."""
 
     @property
-    def length_bytes(self) -> int:
-        """The number of bytes that one pass of `chunks` yields."""
+    def length_bytes(self) -> int | None:
+        """The number of bytes that one pass of `chunks` yields; None if only its end shows it."""
 
     def chunks(self) -> Iterator[memoryview]:
         """Yield the content once. Each view is valid only until the next one is requested.
@@ -30,18 +31,33 @@ class ContentSource(Protocol):
         """
 
 
+class SizedSource(ContentSource, Protocol):
+    """Bytes of a known length."""
+
+    @property
+    def length_bytes(self) -> int:
+        """The number of bytes that one pass of `chunks` yields."""
+
+
+class PartBounds(Enum):
+    """The part boundaries of content that does not list the lengths of its parts."""
+
+    ANY = "any"
+    EACH_CHUNK = "each chunk"  # each chunk is a part
+
+
 @runtime_checkable
 class PartedSource(ContentSource, Protocol):
     """Content with significant part boundaries; a store's multipart upload keeps them."""
 
     @property
-    def part_lengths_bytes(self) -> Sequence[int] | None:
-        """The lengths of the parts in order, in total `length_bytes`. None: any parts will do."""
+    def parts(self) -> Sequence[int] | PartBounds:
+        """The lengths of the parts in order, in total `length_bytes`; or else their bounds."""
 
 
-def part_lengths_of(source: ContentSource) -> Sequence[int] | None:
-    """Return the required part lengths of a source's content, or None."""
-    return source.part_lengths_bytes if isinstance(source, PartedSource) else None
+def parts_of(source: ContentSource) -> Sequence[int] | PartBounds:
+    """Return the required parts of a source's content."""
+    return source.parts if isinstance(source, PartedSource) else PartBounds.ANY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +67,12 @@ class WrappedSource(ABC):
     source: ContentSource
 
     @property
-    def length_bytes(self) -> int:
+    def length_bytes(self) -> int | None:
         return self.source.length_bytes
 
     @property
-    def part_lengths_bytes(self) -> Sequence[int] | None:
-        return part_lengths_of(self.source)
+    def parts(self) -> Sequence[int] | PartBounds:
+        return parts_of(self.source)
 
     @abstractmethod
     def chunks(self) -> Iterator[memoryview]:
@@ -65,7 +81,7 @@ class WrappedSource(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BytesSource:
-    """Content in memory: a ContentSource with one chunk."""
+    """Content in memory: a SizedSource with one chunk."""
 
     content: bytes
 
@@ -105,16 +121,19 @@ class SegmentCompanions:
     aborted_transactions: tuple[AbortedTransaction, ...]
 
 
+BatchExtents = Callable[[], Iterator[tuple[int, int]]]
+"""Yields (base offset, size in bytes) of each batch of a log in order."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSegmentData:
     """The data to copy for one rolled segment (KIP-405).
 
-    `batches` yields (base offset, size in bytes) of each batch of `log` in order, by the headers.
-    It can run repeatedly, and costs less than a pass over the content; None if no such way
-    exists. Raises the errors of `log`.
+    `batches` reads the headers of `log`. It can run repeatedly, and costs less than a pass over the
+    content; None if no such way exists. Raises the errors of `log`.
     """
 
     offsets: OffsetRange
-    log: ContentSource
+    log: SizedSource
     companions: SegmentCompanions
-    batches: Callable[[], Iterator[tuple[int, int]]] | None = None
+    batches: BatchExtents | None = None

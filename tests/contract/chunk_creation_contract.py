@@ -17,9 +17,10 @@ from rsm.segment.errors import (
     NotFoundError,
     RetriableError,
 )
+from rsm.segment.local_segment import PartBounds
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkStorage
-from tests.contract.sources import PiecesSource, failing_source, source_of
+from tests.contract.sources import PiecesSource, UnsizedSource, failing_source, source_of
 
 ODD_NAMES = (
     "a",
@@ -117,6 +118,28 @@ class ChunkCreationContract:
             storage.create_with_content("a/b", lying, attributes={"k": "v"})
 
         assert not storage.exists("a/b")
+        assert everything(storage) == []
+
+    @pytest.mark.parametrize("parts", PartBounds)
+    @pytest.mark.parametrize("pieces", [(b"one", b"", b"three"), (), (b"",)])
+    def test_create_with_content_when_length_is_unknown_then_the_chunk_is_whole(
+        self, storage: ChunkStorage, pieces: tuple[bytes, ...], parts: PartBounds
+    ) -> None:
+        content = b"".join(pieces)
+        unsized = UnsizedSource(source=source_of(*pieces), parts=parts)
+
+        checksum = storage.create_with_content("a/b", unsized, attributes={"k": "v"})
+
+        assert checksum == crc32c(content)
+        assert read_all(storage, "a/b") == content
+        assert storage.info("a/b").attributes == {"k": "v"}
+
+    def test_create_with_content_when_unknown_length_and_source_breaks_then_there_is_no_chunk(
+        self, storage: ChunkStorage
+    ) -> None:
+        with pytest.raises(RetriableError, match="the source broke"):
+            storage.create_with_content("a/b", UnsizedSource(source=failing_source(b"abc", b"")))
+
         assert everything(storage) == []
 
     def test_create_with_content_when_source_breaks_half_way_then_there_is_no_chunk(

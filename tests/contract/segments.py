@@ -9,9 +9,9 @@ from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.local_segment import (
     AbortedTransaction,
-    ContentSource,
     LogSegmentData,
     SegmentCompanions,
+    SizedSource,
 )
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.segment.ranges import OffsetRange
@@ -57,7 +57,7 @@ class CountedAttempt(CopyAttempt):
 
 
 def segment_data(
-    log: ContentSource | None = None, companions: SegmentCompanions = COMPANIONS
+    log: SizedSource | None = None, companions: SegmentCompanions = COMPANIONS
 ) -> LogSegmentData:
     source = PiecesSource(pieces=LOG_PIECES) if log is None else log
     return LogSegmentData(offsets=OFFSETS, log=source, companions=companions)

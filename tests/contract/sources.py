@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from rsm.segment.errors import RetriableError
+from rsm.segment.local_segment import ContentSource, PartBounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,18 @@ class PiecesSource:
             self.before_piece(number)
             buffer[: len(piece)] = piece
             yield memoryview(buffer)[: len(piece)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnsizedSource:
+    """A source without an announced length, as of content that is still being written."""
+
+    source: ContentSource
+    parts: PartBounds = PartBounds.ANY
+    length_bytes: None = None
+
+    def chunks(self) -> Iterator[memoryview]:
+        return self.source.chunks()
 
 
 def source_of(*pieces: bytes) -> PiecesSource:

@@ -18,8 +18,8 @@ from rlm.cli.invocation.output import printing
 from rlm.cli.stores.block_files import LedgerFiles, open_ledger_files, read_index_file
 from rsm.layout.block_v1.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
 from rsm.layout.block_v1.ledger_attributes import ledger_attributes
+from rsm.pulsar.ledger import Ledger
 from rsm.pulsar.offloader import open_offloader
-from rsm.pulsar.spooled_ledger import Ledger
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from rsm.storage.filesystem.store_root import INCOMING

@@ -14,7 +14,7 @@ from threading import Lock
 from rlm.policy.resources.copy_concurrency import CopyConcurrency, CopyWindow, adjusted
 from rlm.tasks.context.lanes import Lanes
 from rsm.segment.clock import Clock
-from rsm.segment.local_segment import ContentSource, WrappedSource
+from rsm.segment.local_segment import SizedSource
 
 _log = logging.getLogger(__name__)
 
@@ -81,11 +81,15 @@ class CopyPace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PacedContent(WrappedSource):
+class PacedContent:
     """Represents a source that reports each piece to the pace after its reader took it."""
 
-    source: ContentSource
+    source: SizedSource
     pace: CopyPace
+
+    @property
+    def length_bytes(self) -> int:
+        return self.source.length_bytes
 
     def chunks(self) -> Iterator[memoryview]:
         for view in self.source.chunks():

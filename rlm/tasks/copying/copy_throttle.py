@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from rsm.segment.clock import Clock
-from rsm.segment.local_segment import ContentSource
+from rsm.segment.local_segment import SizedSource
 from rsm.spi import CopyAttempt
 
 UNLIMITED_BYTES_PER_SECOND = (1 << 63) - 1
@@ -79,7 +79,7 @@ class ThrottledAttempt(CopyAttempt):
 class ThrottledContent:
     """Represents a source that yields its bytes at the throttle's rate."""
 
-    source: ContentSource
+    source: SizedSource
     throttle: CopyThrottle
     attempt: CopyAttempt
 

@@ -112,7 +112,7 @@ class BlockBuilder:
 
     def __init__(self, *, block_bytes: int, first_entry_id: int = 0) -> None:
         self._planner = BlockPlanner(block_bytes=block_bytes, first_entry_id=first_entry_id)
-        self._entries = bytearray()
+        self._content = bytearray(HEADER_BYTES)
         self._built: list[PlannedBlock] = []
 
     @property
@@ -124,29 +124,30 @@ class BlockBuilder:
     def next_entry_id(self) -> int:
         return self._planner.next_entry_id
 
-    def add(self, data: bytes | memoryview) -> bytes | None:
+    def add(self, data: bytes | memoryview) -> bytearray | None:
         """Add the next entry; return the previous block if that is now complete."""
         entry_header = ENTRY_HEADER.pack(len(data), self._planner.next_entry_id)
         full = self._planner.add(len(data))
         content = None if full is None else self._take(full)
-        self._entries += entry_header
-        self._entries += data
+        self._content += entry_header
+        self._content += data
         return content
 
-    def finish(self) -> bytes:
+    def finish(self) -> bytearray:
         """Return the last block."""
         return self._take(self._planner.finish())
 
-    def _take(self, block: PlannedBlock) -> bytes:
+    def _take(self, block: PlannedBlock) -> bytearray:
         self._built.append(block)
-        content = b"".join((block.header(), self._entries, padding(block.padding_bytes)))
-        self._entries = bytearray()
+        content, self._content = self._content, bytearray(HEADER_BYTES)
+        content[:HEADER_BYTES] = block.header()
+        content += padding(block.padding_bytes)
         return content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockedSource(ABC):
-    """A data object as a PartedSource with one part for each block, of at least one block."""
+    """A data object as a SizedSource with one part for each block, of at least one block."""
 
     blocks: Sequence[PlannedBlock]
 
@@ -156,7 +157,7 @@ class BlockedSource(ABC):
         return last.position + last.block_bytes
 
     @property
-    def part_lengths_bytes(self) -> Sequence[int]:
+    def parts(self) -> Sequence[int]:
         return tuple(block.block_bytes for block in self.blocks)
 
     @abstractmethod

@@ -1,10 +1,10 @@
 """ChunkStorage in a container: a chunk is a block blob, its name the blob's.
 
-The source is read once. Content of one part is a single request. Longer content is uploaded as
-blocks, and a last request creates the blob from them; without it Azure removes them after a week. A
-creation fails if a blob has the name. Azure compares an MD5 of each part, but keeps no comparable
-checksum. Only the SDK repeats requests. Each creation has its own id, to recognize a blob whose
-response was lost.
+The source is read once. Content of one part is a single request. Longer content, and content of
+unknown length, is uploaded as blocks, and a last request creates the blob from them. Without it
+Azure removes them after a week. A creation fails if a blob has the name. Azure compares an MD5 of
+each part, but keeps no comparable checksum. Only the SDK repeats requests. Each creation has its
+own id, to recognize a blob whose response was lost.
 
 Memory: that of rsm.storage.uploads.part_senders, the range being read, a page of a listing.
 """
@@ -90,10 +90,11 @@ class AzureChunkStorage(ObjectChunkStorage):
         metadata = encode_metadata(attributes or {}, creation=creation, names=IDENTIFIER_NAMES)
         with self._errors_of(name):
             try:
-                if self._senders.is_one_part(source):
+                if self._senders.is_one_part(source, reader):
                     self._put(name, reader, metadata)
                 else:
-                    self._put_in_blocks(name, reader, self._senders.lengths(source), metadata)
+                    lengths = self._senders.lengths(source, reader)
+                    self._put_in_blocks(name, reader, lengths, metadata)
             except HttpResponseError as error:
                 if not is_taken(error) or not self._is_ours(name, creation):
                     raise
@@ -128,12 +129,11 @@ class AzureChunkStorage(ObjectChunkStorage):
         self._container.close()
 
     def _put(self, name: str, reader: PartReader, metadata: dict[str, str]) -> None:
-        length_bytes = reader.left_bytes
-        with self._senders.room(length_bytes):
+        with self._senders.only_part(reader) as content:
             self._container.upload_blob(
                 name,
-                bytes(reader.read(length_bytes)),
-                length=length_bytes,
+                bytes(content),
+                length=len(content),
                 overwrite=False,
                 metadata=metadata,
                 validate_content=True,

@@ -193,7 +193,7 @@ class FilesystemChunkStorage(ChunkStorage):
                 if written_bytes - handed_on_bytes >= _WRITE_BACK_BYTES:
                     file.start_writeback(handed_on_bytes, written_bytes)
                     handed_on_bytes = written_bytes
-        if written_bytes != source.length_bytes:
+        if source.length_bytes not in (None, written_bytes):
             raise CorruptError(
                 "a source yielded another length than it announced",
                 name=name,

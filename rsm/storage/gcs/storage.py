@@ -1,9 +1,10 @@
 """ChunkStorage in a bucket: a chunk is an object, its name the object's.
 
-The source is read once. Content of one part is a single request. Longer content is one resumable
-upload, part by part; the store discards an unfinished one after a week. The store compares the
-CRC32C of the whole object and returns it. A creation fails if an object has the name. Only the SDK
-repeats requests. Each creation has its own id, to recognize an object whose response was lost.
+The source is read once. Content of one part is a single request. Longer content, and content of
+unknown length, is one resumable upload, part by part; the store discards an unfinished one after a
+week. The store compares the CRC32C of the whole object and returns it. A creation fails if an
+object has the name. Only the SDK repeats requests. Each creation has its own id, to recognize an
+object whose response was lost.
 
 The SDK continues a read that broke off, from the same generation of the object.
 
@@ -77,7 +78,7 @@ class GcsChunkStorage(ObjectChunkStorage):
             try:
                 blob.upload_from_file(
                     _ReaderAsFile(reader),
-                    size=reader.left_bytes,
+                    size=source.length_bytes,
                     if_generation_match=0,  # the object must not exist
                     checksum="crc32c",
                     **self._bucket.bounds,
@@ -85,7 +86,7 @@ class GcsChunkStorage(ObjectChunkStorage):
             except SDK_ERRORS as error:
                 blob = self._made_before(error, name, creation)
         stored = parse_crc32c(blob.crc32c or "")
-        require_stored(name, "length_bytes", stored=blob.size, handed_over=source.length_bytes)
+        require_stored(name, "length_bytes", stored=blob.size, handed_over=reader.read_bytes)
         if stored is not None:
             require_stored(name, "crc32c", stored=stored, handed_over=reader.checksum)
         return reader.checksum
@@ -171,13 +172,14 @@ class _ReaderAsFile:
 
     def __init__(self, reader: PartReader) -> None:
         self._reader = reader
-        self._length_bytes = reader.left_bytes
 
     def read(self, length_bytes: int) -> bytes:
-        return bytes(self._reader.read(min(length_bytes, self._reader.left_bytes)))
+        left_bytes = self._reader.left_bytes
+        most_bytes = length_bytes if left_bytes is None else min(length_bytes, left_bytes)
+        return bytes(self._reader.read(most_bytes))
 
     def tell(self) -> int:
-        return self._length_bytes - self._reader.left_bytes
+        return self._reader.read_bytes
 
 
 class _BoundedSink:

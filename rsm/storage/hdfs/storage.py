@@ -216,11 +216,11 @@ class _CheckedContent:
         sent_bytes = 0
         for view in self._source.chunks():
             sent_bytes += len(view)
-            if sent_bytes > self.length_bytes:
+            if self.length_bytes is not None and sent_bytes > self.length_bytes:
                 raise self._other_length()
             self.checksum = crc32c(view, self.checksum)
             yield view
-        if sent_bytes != self.length_bytes:
+        if self.length_bytes not in (None, sent_bytes):
             raise self._other_length()
 
     def _other_length(self) -> CorruptError:

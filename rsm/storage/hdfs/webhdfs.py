@@ -36,9 +36,9 @@ class RemoteError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """A request's body: exactly `length_bytes` in pieces."""
+    """A request's body: exactly `length_bytes` in pieces; None if it is sent in HTTP's chunks."""
 
-    length_bytes: int
+    length_bytes: int | None
     pieces: Iterable[bytes | memoryview]
 
 
@@ -61,10 +61,9 @@ class WebHdfs:
         Errors of `body` pass through unchanged; the file may then contain a part of it.
         """
         location = self._redirection(method, path, op, parameters)
-        headers = {
-            "Content-Length": str(body.length_bytes),
-            "Content-Type": "application/octet-stream",
-        }
+        headers = {"Content-Type": "application/octet-stream"}
+        if body.length_bytes is not None:
+            headers["Content-Length"] = str(body.length_bytes)
         with self._request(method, location, body.pieces, headers) as answer:
             self._document(answer)
 

@@ -9,6 +9,7 @@ The SDK may repeat a request whose response was lost, and the store then reports
 Each creation therefore has its own id, to recognize the object as its own.
 
 A source with its own parts is uploaded in exactly these, any other source in parts of `part_bytes`.
+Content of unknown length is a multipart upload, unless it is empty.
 
 Memory: `upload_memory_bytes`, at least one part, for all uploads together. A part is read only
 when there is room for it.
@@ -63,15 +64,16 @@ class S3Uploads:
         creation = uuid4().hex
         look = self.look(attributes, creation=creation)
         try:
-            if self._senders.is_one_part(source):
+            if self._senders.is_one_part(source, reader):
                 answer = self._put(name, reader, look)
             else:
-                answer = self._put_in_parts(name, reader, look, self._senders.lengths(source))
+                lengths = self._senders.lengths(source, reader)
+                answer = self._put_in_parts(name, reader, look, lengths)
         except ClientError as error:
             if not self._was_done(error, name, creation):
                 raise store_error(error, name=name, bucket=self._bucket.settings.bucket) from error
             answer = {}
-        self._confirm(name, answer, source.length_bytes, reader.checksum)
+        self._confirm(name, answer, reader.read_bytes, reader.checksum)
         return reader.checksum
 
     def look(self, attributes: Mapping[str, str], *, creation: str = "") -> dict[str, object]:
@@ -83,9 +85,7 @@ class S3Uploads:
         self._senders.close()
 
     def _put(self, name: str, reader: PartReader, look: Mapping[str, object]) -> Mapping[str, Any]:
-        length_bytes = reader.left_bytes
-        with self._senders.room(length_bytes):
-            content = reader.read(length_bytes)
+        with self._senders.only_part(reader) as content:
             return self._bucket.call(
                 "put_object",
                 Key=name,
@@ -98,13 +98,12 @@ class S3Uploads:
     def _put_in_parts(
         self, name: str, reader: PartReader, look: Mapping[str, object], lengths: Iterable[int]
     ) -> Mapping[str, Any]:
-        length_bytes = reader.left_bytes
         with multipart_upload(self._bucket, name, **look) as upload:
             self._senders.send(reader, lengths, upload.put)
             return upload.complete(
                 IfNoneMatch=_IF_ABSENT,
                 ChecksumCRC32C=spell_crc32c(reader.checksum),
-                MpuObjectSize=length_bytes,
+                MpuObjectSize=reader.read_bytes,
             )
 
     def _confirm(

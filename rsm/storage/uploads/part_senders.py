@@ -2,7 +2,8 @@
 
 It reads a part while earlier ones are being sent, as soon as there is room for it.
 
-Memory: `memory_bytes`, at least one part, for all uploads together.
+Memory: `memory_bytes`, at least one part, for all uploads together. An upload whose source waits
+for more content occupies the room of one part meanwhile.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import chain, repeat
 
-from rsm.segment.local_segment import ContentSource, part_lengths_of
+from rsm.segment.local_segment import ContentSource, PartBounds, parts_of
 from rsm.storage.uploads.parts import PartReader
 from rsm.storage.uploads.upload_room import UploadRoom
 
@@ -29,26 +30,36 @@ class PartSenders:
         self._room = UploadRoom(memory_bytes)
         self._threads = ThreadPoolExecutor(max(1, memory_bytes // part_bytes), name)
 
-    def is_one_part(self, source: ContentSource) -> bool:
-        """Return whether the content is a single part."""
-        given = part_lengths_of(source)
-        return source.length_bytes <= self._part_bytes if given is None else len(given) == 1
+    def is_one_part(self, source: ContentSource, reader: PartReader) -> bool:
+        """Return whether the content is known to be a single part: unknown length is, if empty."""
+        parts = parts_of(source)
+        if not isinstance(parts, PartBounds):
+            return len(parts) == 1
+        if source.length_bytes is None:
+            return not reader.next_chunk_bytes()
+        return source.length_bytes <= self._part_bytes
 
-    def lengths(self, source: ContentSource) -> Iterator[int]:
-        """Return the lengths of the content's own parts; without any, equal lengths."""
-        given = part_lengths_of(source)
-        if given is not None:
-            return iter(given)
+    def lengths(self, source: ContentSource, reader: PartReader) -> Iterator[int]:
+        """Return the lengths of the content's own parts; without any, equal lengths.
+
+        The last part of an unknown length may be shorter than returned.
+        """
+        parts = parts_of(source)
+        if not isinstance(parts, PartBounds):
+            return iter(parts)
+        if source.length_bytes is None:
+            return self._lengths_to_the_end(reader, is_each_chunk=parts is PartBounds.EACH_CHUNK)
         # Not a list: the announced length has no limit.
         full, rest_bytes = divmod(source.length_bytes, self._part_bytes)
         return chain(repeat(self._part_bytes, full), [rest_bytes] if rest_bytes else [])
 
     @contextmanager
-    def room(self, length_bytes: int) -> Iterator[None]:
-        """Reserve room for one part that the caller sends itself."""
+    def only_part(self, reader: PartReader) -> Iterator[bytearray]:
+        """Read the only part, which the caller sends itself; its room is free afterwards."""
+        length_bytes = reader.left_bytes or 0  # a single part of unknown length is empty
         self._room.take(length_bytes)
         try:
-            yield
+            yield reader.read(length_bytes)
         finally:
             self._room.give_back(length_bytes)
 
@@ -70,6 +81,10 @@ class PartSenders:
     def close(self) -> None:
         """Wait for parts in flight; idempotent."""
         self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _lengths_to_the_end(self, reader: PartReader, *, is_each_chunk: bool) -> Iterator[int]:
+        while chunk_bytes := reader.next_chunk_bytes():
+            yield chunk_bytes if is_each_chunk else self._part_bytes
 
     def _send_next(
         self, reader: PartReader, number: int, length_bytes: int, send_part: SendPart

@@ -16,44 +16,50 @@ class PartReader:
         self._rest = memoryview(b"")
         self._name = name
         self._length_bytes = source.length_bytes
-        self._read_bytes = 0
+        self.read_bytes = 0
         self.checksum = 0
 
     @property
-    def left_bytes(self) -> int:
-        """The part of the announced length that was not read yet."""
-        return self._length_bytes - self._read_bytes
+    def left_bytes(self) -> int | None:
+        """The part of the announced length that was not read yet; None if none was announced."""
+        return None if self._length_bytes is None else self._length_bytes - self.read_bytes
+
+    def next_chunk_bytes(self) -> int:
+        """Return the length of the next chunk, or of what is left of it; 0 at the source's end."""
+        while not self._rest:
+            view = next(self._views, None)
+            if view is None:
+                return 0
+            self._rest = memoryview(view).cast("B")
+        return len(self._rest)
 
     def read(self, length_bytes: int) -> bytearray:
         """Read the next `length_bytes`, at most `left_bytes`.
 
-        With the last bytes it reads the source to its end. Raises the errors of the source, and
+        Returns fewer only at the end of a source that announced no length. With the last bytes of
+        an announced length it reads the source to its end. Raises the errors of the source, and
         CorruptError if the source ends earlier or later than announced.
         """
         content = bytearray(length_bytes)
         filled = 0
-        while filled < length_bytes:
-            piece = self._piece(length_bytes - filled)
+        while filled < length_bytes and self.next_chunk_bytes():
+            piece = self._rest[: length_bytes - filled]
             content[filled : filled + len(piece)] = piece
+            self._rest = self._rest[len(piece) :]
             filled += len(piece)
-        self._read_bytes += length_bytes
+        if filled < length_bytes:
+            if self._length_bytes is not None:
+                raise self._other_length()
+            del content[filled:]
+        self.read_bytes += filled
         self.checksum = crc32c(content, self.checksum)
-        if not self.left_bytes:
+        if self.left_bytes == 0:
             self._require_end()
         return content
 
-    def _piece(self, most_bytes: int) -> memoryview:
-        while not self._rest:
-            view = next(self._views, None)
-            if view is None:
-                raise self._other_length()
-            self._rest = memoryview(view).cast("B")
-        piece, self._rest = self._rest[:most_bytes], self._rest[most_bytes:]
-        return piece
-
     def _require_end(self) -> None:
         """Read to the source's end: only there it may raise that its content is invalid."""
-        if self._rest or any(len(view) for view in self._views):
+        if self.next_chunk_bytes():
             raise self._other_length()
 
     def _other_length(self) -> CorruptError:

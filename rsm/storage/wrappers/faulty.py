@@ -4,7 +4,8 @@ The faults of one request:
 
     refused    nothing was done, and an error says so
     unheard    it was done, but an error says that it was not: the response was lost
-    cut        of a creation: half of the source was read, and no chunk exists
+    cut        of a creation: half of the source was read, or nothing if its length is unknown; no
+               chunk exists
     partial    of delete_many: each name is deleted, refused or unheard on its own
     flipped    of a read: one bit of the response is wrong
 
@@ -110,11 +111,11 @@ class _CutSource:
     source: ContentSource
 
     @property
-    def length_bytes(self) -> int:
+    def length_bytes(self) -> int | None:
         return self.source.length_bytes
 
     def chunks(self) -> Iterator[memoryview]:
-        left_bytes = self.source.length_bytes // 2
+        left_bytes = (self.source.length_bytes or 0) // 2
         for view in self.source.chunks():
             if len(view) > left_bytes:
                 break

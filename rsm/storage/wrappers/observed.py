@@ -32,7 +32,8 @@ class ObservedChunkStorage(ChunkStorageWrapper):
 
     `delete_many` is one request with the result of the first name that failed. A listing ends with
     its iterator, so its time includes its caller's. A request is slow above `slow_ms` plus a
-    millisecond for each KiB that it moves. Slow requests, except listings, log a warning.
+    millisecond for each KiB that it moves. Slow requests log a warning, except listings and
+    creations of unknown length, whose time includes their caller's.
     """
 
     def __init__(
@@ -72,7 +73,9 @@ class ObservedChunkStorage(ChunkStorageWrapper):
         return self._measured(operation, name)
 
     @contextmanager
-    def _measured(self, operation: str, name: str, *, moved_bytes: int = 0) -> Iterator[None]:
+    def _measured(
+        self, operation: str, name: str, *, moved_bytes: int | None = 0
+    ) -> Iterator[None]:
         started_ms = self._clock.monotonic_ms()
         try:
             yield
@@ -88,7 +91,7 @@ class ObservedChunkStorage(ChunkStorageWrapper):
         error: Exception | None,
         started_ms: int,
         *,
-        moved_bytes: int = 0,
+        moved_bytes: int | None = 0,
     ) -> None:
         duration_ms = self._clock.monotonic_ms() - started_ms
         result = OK if error is None else type(error).__name__
@@ -100,7 +103,8 @@ class ObservedChunkStorage(ChunkStorageWrapper):
             "duration_ms": duration_ms,
             "moved_bytes": moved_bytes,
         }
-        if duration_ms > self._slow_ms + moved_bytes // 1024 and operation != "list":
+        waits_for_caller = moved_bytes is None or operation == "list"
+        if not waits_for_caller and duration_ms > self._slow_ms + (moved_bytes or 0) // 1024:
             _log.warning("the store was slow", extra=fields)
         else:
             _log.debug("request to the store", extra=fields)

@@ -8,7 +8,7 @@ import pytest
 from rsm.layout.block_v1.block_log import BlockedLog
 from rsm.layout.block_v1.block_plan import BlockPlanner
 from rsm.segment.errors import CorruptError, RetriableError
-from rsm.segment.local_segment import ContentSource, part_lengths_of
+from rsm.segment.local_segment import ContentSource, PartBounds, parts_of
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo
 from rsm.storage.memory import MemoryChunkStorage
@@ -111,12 +111,12 @@ class PartsStorage(MemoryChunkStorage):
 
     def __init__(self) -> None:
         super().__init__(wall_ms=lambda: 0)
-        self.parts: list[Sequence[int] | None] = []
+        self.parts: list[Sequence[int] | PartBounds] = []
 
     def create_with_content(
         self, name: str, source: ContentSource, *, attributes: Mapping[str, str] | None = None
     ) -> int:
-        self.parts.append(part_lengths_of(source))
+        self.parts.append(parts_of(source))
         return super().create_with_content(name, source, attributes=attributes)
 
 
@@ -133,5 +133,5 @@ def test_put_when_a_source_has_parts_then_the_store_is_told_them() -> None:
     put_verified(throttled, "a", parted, attempt=CountedAttempt())
     put_verified(throttled, "b", source_of(b"abc"), attempt=CountedAttempt())
 
-    assert storage.parts == [parted.part_lengths_bytes, None]
+    assert storage.parts == [parted.parts, PartBounds.ANY]
     assert len(parted.blocks) == 2

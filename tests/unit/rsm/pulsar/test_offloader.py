@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import hashlib
-import resource
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from uuid import UUID
 
 import pytest
@@ -11,8 +10,8 @@ from hypothesis import strategies as st
 
 from rsm.layout.block_v1.block_format import MIN_BLOCK_BYTES
 from rsm.layout.block_v1.ledger_metadata import LedgerEnsemble, LedgerMetadata, LedgerState
+from rsm.pulsar.ledger import Ledger
 from rsm.pulsar.offloader import open_offloader
-from rsm.pulsar.spooled_ledger import Ledger
 from rsm.segment.errors import (
     AlreadyExistsError,
     CorruptError,
@@ -21,7 +20,7 @@ from rsm.segment.errors import (
     RetriableError,
     UnsupportedError,
 )
-from rsm.segment.local_segment import BytesSource
+from rsm.segment.local_segment import BytesSource, ContentSource
 from rsm.segment.ranges import ByteRange
 from tests.golden_ledger import (
     BLOCK_BYTES,
@@ -203,20 +202,47 @@ def test_offload_when_it_is_no_closed_ledger_then_refused_and_nothing_is_written
     assert not list(store.list(""))
 
 
-def test_offload_when_there_is_no_room_to_spool_then_retriable_and_nothing_is_written() -> None:
-    """No file of this process may be longer than its limit: as on a disk that is full."""
+def test_offload_when_the_entries_break_after_a_block_then_their_error_and_nothing_is_written() -> (
+    None
+):
     store = WatchedStorage()
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
-    try:
-        with pytest.raises(RetriableError, match="spooled"):
-            open_offloader(store).offload(
-                Ledger(ledger_id=3, entries=[(0, bytes(200_000))]), UUID_A1
-            )
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    def entries() -> Iterator[tuple[int, bytes]]:
+        yield from ((n, bytes(100)) for n in range(20))
+        raise RetriableError("the entries broke")
+
+    with pytest.raises(RetriableError, match="the entries broke"):
+        open_offloader(store, block_bytes=400).offload(
+            Ledger(ledger_id=3, entries=entries()), UUID_A1
+        )
 
     assert not list(store.list(""))
+
+
+def test_offload_when_blocks_are_complete_then_the_store_has_taken_them_before_the_next() -> None:
+    """No more than one block is kept, however long the ledger is."""
+    taken: list[int] = []
+    next_entry_id = 0
+
+    class TakingStorage(WatchedStorage):
+        def create_with_content(
+            self, name: str, source: ContentSource, *, attributes: Mapping[str, str] | None = None
+        ) -> int:
+            for view in source.chunks():
+                taken.append(next_entry_id)
+                assert len(view) <= 400
+            return 0
+
+    def entries() -> Iterator[tuple[int, bytes]]:
+        nonlocal next_entry_id
+        for next_entry_id in range(20):
+            yield next_entry_id, bytes(100)
+
+    open_offloader(TakingStorage(), block_bytes=400).offload(
+        Ledger(ledger_id=3, entries=entries()), UUID_A1
+    )
+
+    assert taken[:4] == [2, 4, 6, 8]
 
 
 def test_offload_when_the_index_cannot_be_written_then_the_data_goes_too() -> None:

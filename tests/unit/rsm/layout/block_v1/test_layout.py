@@ -75,10 +75,10 @@ def test_blocked_log_when_passed_in_any_pieces_then_the_blocks_that_entries_make
     passed = b"".join(bytes(view) for view in source.chunks())
 
     assert passed == expected
-    assert source.length_bytes == len(expected) == sum(source.part_lengths_bytes)
+    assert source.length_bytes == len(expected) == sum(source.parts)
     assert source.blocks == builder.built
     # Every part but the last has a block's length, or is one batch that is larger.
-    whole = list(source.part_lengths_bytes)[:-1]
+    whole = list(source.parts)[:-1]
     assert all(length >= block_bytes for length in whole)
 
 

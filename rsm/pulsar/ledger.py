@@ -1,0 +1,105 @@
+"""A ledger during its offload: its entries as blocks, and then its index.
+
+Checks that a ledger can be offloaded while it takes its entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from rsm.layout.block_v1.block_index import BlockIndex
+from rsm.layout.block_v1.block_plan import BlockBuilder, PlannedBlock, indexed
+from rsm.layout.block_v1.ledger_metadata import LedgerMetadata, LedgerState
+from rsm.segment.errors import InvalidConfigError
+from rsm.segment.local_segment import PartBounds
+
+_MAX_ENTRY_ID = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """A closed ledger to offload.
+
+    `entries` are (entry id, data) with consecutive ids >= 0, iterated once. `metadata` is stored
+    unchanged; without it the ledger gets the fields that readers need.
+    """
+
+    ledger_id: int
+    entries: Iterable[tuple[int, bytes]]
+    metadata: LedgerMetadata | None = None
+
+
+class LedgerBlocks:
+    """The data object as a PartedSource for one pass, and then its index. Memory: one block.
+
+    The pass takes all entries of the ledger. It raises InvalidConfigError for a ledger that is
+    empty, open or not as its metadata says, or whose ids are not consecutive or exceed i64. It
+    raises UnsupportedError for a too large entry, and the errors of the entries.
+    """
+
+    length_bytes = None
+    parts = PartBounds.EACH_CHUNK
+
+    def __init__(self, ledger: Ledger, *, block_bytes: int) -> None:
+        self._ledger = ledger
+        self._block_bytes = block_bytes
+        self._blocks: tuple[PlannedBlock, ...] = ()
+        self._metadata: LedgerMetadata | None = None
+
+    def chunks(self) -> Iterator[memoryview]:
+        entries = iter(self._ledger.entries)
+        first = next(entries, None)
+        if first is None or not 0 <= first[0] <= _MAX_ENTRY_ID:
+            found = "no entries" if first is None else f"entry {first[0]}"
+            raise InvalidConfigError("not a ledger", ledger_id=self._ledger.ledger_id, found=found)
+        first_entry_id, data = first
+        builder = BlockBuilder(block_bytes=self._block_bytes, first_entry_id=first_entry_id)
+        builder.add(data)
+        length_bytes = len(data)
+        for entry_id, data in entries:
+            _require_next(entry_id, builder)
+            length_bytes += len(data)
+            full = builder.add(data)
+            if full is not None:
+                yield memoryview(full)
+        last = builder.finish()
+        # Before the last block: a store keeps nothing of a pass with an error.
+        self._metadata = _metadata_of(self._ledger, builder.next_entry_id - 1, length_bytes)
+        self._blocks = builder.built
+        yield memoryview(last)
+
+    def index(self) -> BlockIndex:
+        """Return the index of the blocks; only after the pass."""
+        assert self._metadata is not None
+        last = self._blocks[-1]
+        return BlockIndex(
+            metadata=self._metadata,
+            data_bytes=last.position + last.block_bytes,
+            blocks=indexed(self._blocks),
+        )
+
+
+def _require_next(entry_id: int, builder: BlockBuilder) -> None:
+    if entry_id != builder.next_entry_id:
+        raise InvalidConfigError(
+            "entry ids are not consecutive", expected=builder.next_entry_id, found=entry_id
+        )
+    if entry_id > _MAX_ENTRY_ID:
+        raise InvalidConfigError("not an entry id", found=entry_id)
+
+
+def _metadata_of(ledger: Ledger, last_entry_id: int, length_bytes: int) -> LedgerMetadata:
+    if ledger.metadata is None:
+        return LedgerMetadata(length_bytes=length_bytes, last_entry_id=last_entry_id)
+    given = ledger.metadata
+    expected = (LedgerState.CLOSED, last_entry_id, length_bytes)
+    found = (given.state, given.last_entry_id, given.length_bytes)
+    if found != expected:
+        raise InvalidConfigError(
+            "the ledger is not what its metadata says",
+            ledger_id=ledger.ledger_id,
+            expected=expected,
+            found=found,
+        )
+    return given

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rsm.segment.errors import RetriableError
+from rsm.segment.local_segment import ContentSource, PartBounds
+from rsm.storage.uploads.part_senders import PartSenders
+from rsm.storage.uploads.parts import PartReader
+from tests.contract.sources import UnsizedSource, failing_source, source_of
+
+
+@pytest.fixture
+def senders() -> Iterator[PartSenders]:
+    made = PartSenders("test", part_bytes=4, memory_bytes=8)
+    yield made
+    made.close()
+
+
+def sent(senders: PartSenders, source: ContentSource) -> list[bytes]:
+    reader = PartReader(source, "a")
+    parts: dict[int, bytes] = {}
+    senders.send(
+        reader,
+        senders.lengths(source, reader),
+        lambda number, content: parts.update({number: bytes(content)}),
+    )
+    return [parts[number] for number in sorted(parts)]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ((b"abcdef", b"gh"), [b"abcd", b"efgh"]),
+        ((b"abcdef", b"ghi"), [b"abcd", b"efgh", b"i"]),
+        ((b"ab",), [b"ab"]),
+        ((), []),
+    ],
+)
+def test_send_when_the_length_is_unknown_then_equal_parts_and_a_rest(
+    senders: PartSenders, pieces: tuple[bytes, ...], expected: list[bytes]
+) -> None:
+    assert sent(senders, UnsizedSource(source=source_of(*pieces))) == expected
+
+
+def test_send_when_each_chunk_is_a_part_then_the_chunks_of_any_length(senders: PartSenders) -> None:
+    source = UnsizedSource(
+        source=source_of(b"abcdefghij", b"", b"k", b"lm"), parts=PartBounds.EACH_CHUNK
+    )
+
+    assert sent(senders, source) == [b"abcdefghij", b"k", b"lm"]
+
+
+def test_send_when_a_source_of_unknown_length_breaks_then_its_error(senders: PartSenders) -> None:
+    with pytest.raises(RetriableError, match="the source broke"):
+        sent(senders, UnsizedSource(source=failing_source(b"abcd", b"")))
+
+
+@pytest.mark.parametrize(("pieces", "is_one"), [((), True), ((b"",), True), ((b"a",), False)])
+def test_is_one_part_when_the_length_is_unknown_then_only_nothing_is(
+    senders: PartSenders, pieces: tuple[bytes, ...], *, is_one: bool
+) -> None:
+    source = UnsizedSource(source=source_of(*pieces))
+
+    assert senders.is_one_part(source, PartReader(source, "a")) is is_one
