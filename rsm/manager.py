@@ -1,11 +1,7 @@
 """SegmentStorageManager: the RemoteStorageManager over a layout and a chunk storage.
 
-This module decides the order of effects of a copy, and rsm.object_deletion that of a deletion:
-
-    copy     for each object in the layout's order, the companion last: write -> verify; on any
-             error delete what may have been written, and raise the error
-    delete   the objects in the order of writing, so the companion last: it describes the segment
-             as long as any other object of it exists
+Each copy is a segment writer, which decides the order of its effects (rsm.segment_writer), as
+rsm.object_deletion does for a deletion.
 
 This module writes no metadata events: the caller records objects before the copy and after the
 deletion. Memory: each running copy needs one piece of its source (1 MiB by default) and its encoded
@@ -15,33 +11,21 @@ The cache of companions and indexes needs `decoded_cache_bytes` in total.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 
 from rsm.layout.companion import checkpoint_bytes
 from rsm.layout.keys import ObjectKeys
-from rsm.layout.segment_layout import (
-    LocatedBytes,
-    ObjectContent,
-    SegmentLayout,
-    record_stored,
-)
+from rsm.layout.segment_layout import LocatedBytes, SegmentLayout
 from rsm.object_check import ObjectCheck
-from rsm.object_deletion import delete_objects, delete_segments
+from rsm.object_deletion import delete_segments
 from rsm.object_reader import ObjectReader
 from rsm.segment.copy_into import copy_into
-from rsm.segment.errors import (
-    AlreadyExistsError,
-    CorruptError,
-    NotFoundError,
-    RetriableError,
-    UnsupportedError,
-)
+from rsm.segment.errors import CorruptError, NotFoundError, RetriableError, UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import AbortedTransaction, LogSegmentData, SegmentCompanions
-from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
+from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
+from rsm.segment_writer import ObjectsWriter
 from rsm.spi import (
     CopiedSegment,
     CopyAttempt,
@@ -49,11 +33,10 @@ from rsm.spi import (
     ObjectFault,
     PlannedObjects,
     RemoteStorageManager,
+    SegmentWriter,
 )
 from rsm.storage.chunk_storage import ChunkStorage
-from rsm.transfer import ReadBack, put_verified
-
-_log = logging.getLogger(__name__)
+from rsm.transfer import ReadBack
 
 
 class SegmentStorageManager(RemoteStorageManager):
@@ -87,18 +70,32 @@ class SegmentStorageManager(RemoteStorageManager):
         objects = layout.plan(self._keys, segment_id, base_offset)
         return PlannedObjects(layout=layout.name, objects=objects)
 
+    def open_segment_writer(
+        self,
+        segment_id: RemoteLogSegmentId,
+        planned: PlannedObjects,
+        attempt: CopyAttempt,
+    ) -> SegmentWriter:
+        return ObjectsWriter(
+            self._storage,
+            self._layout_named(planned.layout, segment_id),
+            segment_id=segment_id,
+            objects=planned.objects,
+            attempt=attempt,
+            read_back=self._read_back,
+        )
+
     def copy_log_segment_data(
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData, attempt: CopyAttempt
     ) -> CopiedSegment:
-        layout = self._layout_of(metadata)
         _require_same_segment(metadata, data)
-        written: list[str] = []
-        try:
-            objects = self._write_objects(layout, metadata, data, attempt, written)
-        except BaseException:
-            self._discard(metadata.segment_id, written)
-            raise
-        return CopiedSegment(objects=objects)
+        writer = self.open_segment_writer(
+            metadata.segment_id,
+            PlannedObjects(layout=metadata.layout, objects=metadata.objects),
+            attempt,
+        )
+        writer.write(data.log, data.batches)
+        return writer.seal(metadata, data.companions)
 
     def fetch_log_segment(self, metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> bytes:
         located = self._layout_of(metadata).locate(metadata, positions, self._objects)
@@ -176,66 +173,18 @@ class SegmentStorageManager(RemoteStorageManager):
         return companion.companions
 
     def _layout_of(self, metadata: RemoteLogSegmentMetadata) -> SegmentLayout:
-        layout = self._layouts.get(metadata.layout)
+        return self._layout_named(metadata.layout, metadata.segment_id)
+
+    def _layout_named(self, name: str, segment_id: RemoteLogSegmentId) -> SegmentLayout:
+        layout = self._layouts.get(name)
         if layout is None:
             raise UnsupportedError(
                 "a layout that is not known here",
-                segment_id=metadata.segment_id,
-                layout=metadata.layout,
+                segment_id=segment_id,
+                layout=name,
                 known=tuple(self._layouts),
             )
         return layout
-
-    def _write_objects(
-        self,
-        layout: SegmentLayout,
-        metadata: RemoteLogSegmentMetadata,
-        data: LogSegmentData,
-        attempt: CopyAttempt,
-        written: list[str],
-    ) -> tuple[StoredObject, ...]:
-        """Write and verify the objects in order; add the keys that may exist to `written`."""
-        unwritten = tuple(StoredObject(key=planned.key) for planned in metadata.objects)
-        metadata = replace(metadata, objects=unwritten)
-        contents = layout.contents(metadata, data)
-        content = next(contents)
-        while True:
-            stored = self._put(content, attempt, written)
-            metadata = record_stored(metadata, stored)
-            try:
-                content = contents.send(stored)
-            except StopIteration:
-                return metadata.objects
-
-    def _put(
-        self, content: ObjectContent, attempt: CopyAttempt, written: list[str]
-    ) -> StoredObject:
-        written.append(content.key)
-        attributes = content.attributes
-        if self._storage.capabilities.inline_attributes:
-            attributes = {**content.inline_attributes, **attributes}
-        try:
-            return put_verified(
-                self._storage,
-                content.key,
-                content.source,
-                attempt=attempt,
-                read_back=self._read_back,
-                attributes=attributes,
-            )
-        except AlreadyExistsError:
-            written.remove(content.key)  # another writer's object, not to be deleted
-            raise
-
-    def _discard(self, segment_id: RemoteLogSegmentId, keys: Sequence[str]) -> None:
-        """Delete the objects of a failed copy if possible; log the keys that remain."""
-        left = delete_objects(self._storage, keys)
-        if left:
-            _log.warning(
-                "objects of a failed copy are left segment_id=%s keys=%s",
-                segment_id,
-                ",".join(left),
-            )
 
 
 def _require_same_segment(metadata: RemoteLogSegmentMetadata, data: LogSegmentData) -> None:

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rsm.segment.ids import RemoteLogSegmentId
-from rsm.segment.local_segment import AbortedTransaction, LogSegmentData
+from rsm.segment.local_segment import (
+    AbortedTransaction,
+    BatchExtents,
+    LogSegmentData,
+    SegmentCompanions,
+    SizedSource,
+)
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
 
@@ -59,6 +65,59 @@ class CopiedSegment:
     custom_metadata: bytes = b""
 
 
+class SegmentWriter(ABC):
+    """Writes the objects of one segment, whose end need not be known at the start.
+
+    Append the log, or write it as a whole; then seal the segment. Or else abort. What must be known
+    when:
+
+        open      the segment's id and the names of its objects
+        append    the next bytes of the log
+        write     the whole log: its length, and the extents of its batches if the layout needs them
+        seal      the segment's record, and its indexes and lineage
+
+    Until the seal returns, the objects are not the segment: no record of them is finished, and the
+    companion is missing. After any error, the written objects are deleted if possible, and each
+    later call raises the same error again, except `abort`. A process that dies may leave objects of
+    the planned names. One caller at a time.
+
+    Memory: nothing of the log, and what the store and the layout need. Appended bytes need more
+    than a log that is written as a whole: a layout in blocks buffers one block, and a writer that
+    waits for its log keeps one part of the store's upload memory occupied.
+    """
+
+    @abstractmethod
+    def append(self, log: memoryview) -> None:
+        """Append the log's next bytes, in pieces of any length. The caller may then reuse them.
+
+        Waits while the store is slower. Raises the errors of `copy_log_segment_data`.
+        """
+
+    @abstractmethod
+    def write(self, log: SizedSource, batches: BatchExtents | None = None) -> None:
+        """Write the whole log, instead of any `append`; read it in the caller's thread.
+
+        `batches` as in LogSegmentData. Raises the errors of `copy_log_segment_data`.
+        """
+
+    @abstractmethod
+    def seal(
+        self, metadata: RemoteLogSegmentMetadata, companions: SegmentCompanions
+    ) -> CopiedSegment:
+        """End the log, and write the remaining objects. The result is that of a copy.
+
+        `metadata` is the segment's record, with the planned objects and the log's length. Raises
+        CorruptError for another record, and the errors of `append`.
+        """
+
+    @abstractmethod
+    def abort(self, reason: BaseException) -> None:
+        """Delete what was written, if possible, and free all resources. Does nothing after the end.
+
+        The store's request in flight fails with `reason`.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectFault:
     """An object that differs from its record: missing, or corrupt with a reason."""
@@ -83,10 +142,22 @@ class RemoteStorageManager(ABC):
         """
 
     @abstractmethod
+    def open_segment_writer(
+        self,
+        segment_id: RemoteLogSegmentId,
+        planned: PlannedObjects,
+        attempt: CopyAttempt,
+    ) -> SegmentWriter:
+        """Return a writer of the planned objects, with the guarantees of a copy.
+
+        Raises UnsupportedError for an unknown layout.
+        """
+
+    @abstractmethod
     def copy_log_segment_data(
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData, attempt: CopyAttempt
     ) -> CopiedSegment:
-        """Write and verify the objects that `metadata` names, and no others.
+        """Write and verify the objects that `metadata` names, and no others: write and seal.
 
         On return they are durable and verified: the store's length equals the source's, and so
         does the store's checksum if it keeps one. With read-back enabled, they were also read

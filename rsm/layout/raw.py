@@ -5,23 +5,25 @@ The `.log` is written first, so an existing `.meta` proves that its `.log` is co
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from rsm.layout.companion import Companion, decode_companion, encode_companion
 from rsm.layout.keys import ObjectKey
 from rsm.layout.segment_layout import (
     LocatedBytes,
+    LogToWrite,
     ObjectContent,
     ObjectOrigin,
     ObjectRange,
+    SegmentEncoding,
     SegmentLayout,
     SegmentObjects,
-    record_stored,
 )
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
-from rsm.segment.local_segment import BytesSource, LogSegmentData
+from rsm.segment.local_segment import BytesSource, SegmentCompanions
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
 
@@ -53,17 +55,13 @@ class RawLayout(SegmentLayout):
             for suffix in (LOG_SUFFIX, COMPANION_SUFFIX)
         )
 
-    def contents(
-        self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData
-    ) -> Generator[ObjectContent, StoredObject, None]:
-        log, companion = _objects(metadata)
+    def encoding(self, log: LogToWrite) -> SegmentEncoding:
         origin = self.origin.attributes(version_key=_VERSION_KEY) if self.origin else {}
-        stored = yield ObjectContent(key=log.key, source=data.log, inline_attributes=origin)
-        record = Companion(metadata=record_stored(metadata, stored), companions=data.companions)
-        yield ObjectContent(
-            key=companion.key,
-            source=BytesSource(content=encode_companion(record)),
-            inline_attributes=origin,
+        return SegmentEncoding(
+            log_object=ObjectContent(
+                key=_objects(log)[0].key, source=log.content, inline_attributes=origin
+            ),
+            closing=partial(_closing, origin),
         )
 
     def locate(
@@ -83,9 +81,20 @@ class RawLayout(SegmentLayout):
         return decode_companion(content)
 
 
-def _objects(metadata: RemoteLogSegmentMetadata) -> tuple[StoredObject, StoredObject]:
+def _closing(
+    origin: Mapping[str, str], metadata: RemoteLogSegmentMetadata, companions: SegmentCompanions
+) -> Generator[ObjectContent, StoredObject, None]:
+    record = Companion(metadata=metadata, companions=companions)
+    yield ObjectContent(
+        key=_objects(metadata)[1].key,
+        source=BytesSource(content=encode_companion(record)),
+        inline_attributes=origin,
+    )
+
+
+def _objects(segment: RemoteLogSegmentMetadata | LogToWrite) -> tuple[StoredObject, StoredObject]:
     """Return the log and the companion by their suffixes, in any order of the metadata."""
-    by_suffix = {o.key.rpartition(".")[2]: o for o in metadata.objects}
-    if len(metadata.objects) != 2 or by_suffix.keys() != {LOG_SUFFIX, COMPANION_SUFFIX}:
-        raise CorruptError("a raw segment is two objects", segment_id=metadata.segment_id)
+    by_suffix = {o.key.rpartition(".")[2]: o for o in segment.objects}
+    if len(segment.objects) != 2 or by_suffix.keys() != {LOG_SUFFIX, COMPANION_SUFFIX}:
+        raise CorruptError("a raw segment is two objects", segment_id=segment.segment_id)
     return by_suffix[LOG_SUFFIX], by_suffix[COMPANION_SUFFIX]

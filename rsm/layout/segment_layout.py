@@ -1,7 +1,10 @@
 """SegmentLayout: the objects of a log segment, and the positions of its bytes in them.
 
-A layout is pure: it names objects, yields their contents in order, and locates bytes. Its caller
+A layout is pure: it names objects, encodes their contents in order, and locates bytes. Its caller
 writes and reads the objects and passes the results back. It must not know where objects are stored.
+
+The first object has the log. A layout encodes it while the log comes, and needs neither the log's
+end nor its length. The other objects close the segment: their contents follow from the whole log.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from rsm.layout.companion import Companion
 from rsm.layout.keys import LedgerKey, ObjectKey, ObjectKeys
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId
-from rsm.segment.local_segment import ContentSource, LogSegmentData
+from rsm.segment.local_segment import BatchExtents, ContentSource, SegmentCompanions
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
 
@@ -48,6 +51,34 @@ class ObjectContent:
     source: ContentSource
     attributes: Mapping[str, str] = field(default_factory=dict)
     inline_attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogToWrite:
+    """A log before its first byte is read: the names of its segment's objects, and its content.
+
+    `batches` as in LogSegmentData; None if the batches are known only when they come.
+    """
+
+    segment_id: RemoteLogSegmentId
+    objects: tuple[StoredObject, ...]
+    content: ContentSource
+    batches: BatchExtents | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentEncoding:
+    """The contents of one segment's objects, in the order of writing.
+
+    The source of `log_object` reads the log once. `closing` then yields each other object; it takes
+    the segment's record, with the log's object as stored. Its caller sends each object back as
+    verified, with its length and checksum.
+    """
+
+    log_object: ObjectContent
+    closing: Callable[
+        [RemoteLogSegmentMetadata, SegmentCompanions], Generator[ObjectContent, StoredObject, None]
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,12 +153,11 @@ class SegmentLayout(ABC):
         return tuple(StoredObject(key=keys.build(key)) for key in planned)
 
     @abstractmethod
-    def contents(
-        self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData
-    ) -> Generator[ObjectContent, StoredObject, None]:
-        """Yield the content of each of `metadata.objects` in order.
+    def encoding(self, log: LogToWrite) -> SegmentEncoding:
+        """Return the contents of `log.objects`. May read `log.batches`, and raises its errors.
 
-        The caller sends each object back as verified, with its length and checksum.
+        The source of the log's object raises the errors of the log, and CorruptError or
+        RetriableError if the log differs from its batches.
         """
 
     @abstractmethod

@@ -1,19 +1,14 @@
-"""Divides a log segment into entries and blocks, by the positions and lengths of its batches.
-
-Uses the batch extents that the log offers; without them it scans the log's bytes. Pure.
-"""
+"""Divides a log segment into entries and blocks, by the batches' offsets and lengths. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rsm.layout.block_v1.block_format import ENTRY_HEADER_BYTES
 from rsm.layout.block_v1.block_plan import BlockPlanner, PlannedBlock
 from rsm.layout.block_v1.log_points import LogPointsBuilder
-from rsm.segment.batches.batch import scan_batches
-from rsm.segment.errors import CorruptError, UnsupportedError
-from rsm.segment.local_segment import ContentSource, LogSegmentData
+from rsm.segment.errors import UnsupportedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +26,14 @@ class DividedLog:
         return last.position + last.block_bytes
 
 
-def divide_log(data: LogSegmentData, block_bytes: int) -> DividedLog:
-    """Divide a segment's log. UnsupportedError for an empty one, and the errors of its scan."""
+def divide_log(batches: Iterable[tuple[int, int]], *, block_bytes: int) -> DividedLog:
+    """Divide a log by (base offset, length) of each batch. UnsupportedError for an empty log."""
     planner = BlockPlanner(block_bytes=block_bytes)
     points = LogPointsBuilder()
     blocks: list[PlannedBlock] = []
     log_position = pending_bytes = pending_count = 0
     room_bytes = due_position = 0
-    for base_offset, length_bytes in _extents(data):
+    for base_offset, length_bytes in batches:
         room_bytes -= ENTRY_HEADER_BYTES + length_bytes
         if room_bytes >= 0 and log_position < due_position:  # neither block nor log point begins
             pending_bytes += length_bytes
@@ -54,29 +49,9 @@ def divide_log(data: LogSegmentData, block_bytes: int) -> DividedLog:
             room_bytes = planner.room_bytes
         log_position += length_bytes
     if not log_position:
-        raise UnsupportedError("a segment without batches", offsets=data.offsets)
+        raise UnsupportedError("a segment without batches")
     planner.add_fitting(pending_count, pending_bytes)
     blocks.append(planner.finish())
     return DividedLog(
         blocks=tuple(blocks), entry_count=planner.next_entry_id, log_points=points.encode()
     )
-
-
-def _extents(data: LogSegmentData) -> Iterator[tuple[int, int]]:
-    return _scan(data.log) if data.batches is None else data.batches()
-
-
-def _scan(log: ContentSource) -> Iterator[tuple[int, int]]:
-    """Yield the batches of a log without extents; buffers a chunk and one batch."""
-    rest = b""
-    base_position = 0
-    for view in log.chunks():
-        buffer = memoryview(rest + view)
-        consumed = 0
-        for position, header in scan_batches(buffer, base_position=base_position):
-            consumed = position - base_position + header.length_bytes
-            yield header.base_offset, header.length_bytes
-        rest = bytes(buffer[consumed:])
-        base_position += consumed
-    if rest:
-        raise CorruptError("last batch cut short", position=base_position)

@@ -21,20 +21,23 @@ from rsm.layout.block_v1.divided_log import DividedLog, divide_log
 from rsm.layout.block_v1.ledger_attributes import SOFTWARE_VERSION_KEY, Role, ledger_attributes
 from rsm.layout.block_v1.ledger_metadata import LedgerMetadata
 from rsm.layout.block_v1.log_points import CUSTOM_KEY, LogPoint
+from rsm.layout.block_v1.streamed_log import StreamedLog
 from rsm.layout.companion import Companion, decode_companion, encode_companion
 from rsm.layout.keys import LedgerKey, LedgerPart
 from rsm.layout.segment_layout import (
     LocatedBytes,
+    LogToWrite,
     ObjectContent,
     ObjectOrigin,
     ObjectRange,
+    SegmentEncoding,
     SegmentLayout,
     SegmentObjects,
     record_stored,
 )
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
-from rsm.segment.local_segment import BytesSource, LogSegmentData
+from rsm.segment.local_segment import BytesSource, ContentSource, SegmentCompanions
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
 
@@ -68,29 +71,31 @@ class BlockV1Layout(SegmentLayout):
             for part in (LedgerPart.DATA, LedgerPart.INDEX, LedgerPart.COMPANION)
         )
 
-    def contents(
-        self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData
-    ) -> Generator[ObjectContent, StoredObject, None]:
-        objects = _SegmentObjects.of(metadata)
-        divided = divide_log(data, self.block_bytes)
+    def encoding(self, log: LogToWrite) -> SegmentEncoding:
+        """Return the contents. A block begins with its length, so it must be known by then.
+
+        With the log's batches, the blocks are planned before the first byte, and nothing is
+        buffered. Without them, each block is buffered until the next one begins.
+        """
         origin = self.origin.attributes(version_key=SOFTWARE_VERSION_KEY) if self.origin else {}
-        stored = yield ObjectContent(
-            key=objects.data.key,
-            source=BlockedLog(log=data.log, blocks=divided.blocks),
-            attributes=_attributes(metadata, Role.DATA, origin),
-        )
-        metadata = record_stored(metadata, stored)
-        stored = yield ObjectContent(
-            key=objects.index.key,
-            source=BytesSource(content=encode_index(_index(metadata, divided))),
-            attributes=_attributes(metadata, Role.INDEX, origin),
-        )
-        metadata = record_stored(metadata, stored)
-        record = Companion(metadata=metadata, companions=data.companions)
-        yield ObjectContent(
-            key=objects.companion.key,
-            source=BytesSource(content=encode_companion(record)),
-            inline_attributes=origin,
+        source: ContentSource
+        if log.batches is None:
+            source = StreamedLog(log.content, block_bytes=self.block_bytes)
+            divided = source.divided
+        else:
+            planned = divide_log(log.batches(), block_bytes=self.block_bytes)
+            source = BlockedLog(log=log.content, blocks=planned.blocks)
+
+            def divided() -> DividedLog:
+                return planned
+
+        return SegmentEncoding(
+            log_object=ObjectContent(
+                key=_SegmentObjects.of(log).data.key,
+                source=source,
+                attributes=_attributes(log.segment_id, Role.DATA, origin),
+            ),
+            closing=partial(_closing, divided, origin),
         )
 
     def locate(
@@ -137,15 +142,13 @@ class _SegmentObjects:
     companion: StoredObject
 
     @classmethod
-    def of(cls, metadata: RemoteLogSegmentMetadata) -> _SegmentObjects:
+    def of(cls, segment: RemoteLogSegmentMetadata | LogToWrite) -> _SegmentObjects:
         found: dict[LedgerPart, StoredObject] = {}
-        for stored in metadata.objects:
+        for stored in segment.objects:
             part = next(p for p in reversed(LedgerPart) if stored.key.endswith(p.value))
             found[part] = stored
-        if len(metadata.objects) != len(LedgerPart) or found.keys() != set(LedgerPart):
-            raise CorruptError(
-                "a block_v1 segment is three objects", segment_id=metadata.segment_id
-            )
+        if len(segment.objects) != len(LedgerPart) or found.keys() != set(LedgerPart):
+            raise CorruptError("a block_v1 segment is three objects", segment_id=segment.segment_id)
         return cls(
             data=found[LedgerPart.DATA],
             index=found[LedgerPart.INDEX],
@@ -171,10 +174,30 @@ class _Reading:
         return b"".join(taken)
 
 
+def _closing(
+    divided: Callable[[], DividedLog],
+    origin: Mapping[str, str],
+    metadata: RemoteLogSegmentMetadata,
+    companions: SegmentCompanions,
+) -> Generator[ObjectContent, StoredObject, None]:
+    objects = _SegmentObjects.of(metadata)
+    stored = yield ObjectContent(
+        key=objects.index.key,
+        source=BytesSource(content=encode_index(_index(metadata, divided()))),
+        attributes=_attributes(metadata.segment_id, Role.INDEX, origin),
+    )
+    record = Companion(metadata=record_stored(metadata, stored), companions=companions)
+    yield ObjectContent(
+        key=objects.companion.key,
+        source=BytesSource(content=encode_companion(record)),
+        inline_attributes=origin,
+    )
+
+
 def _attributes(
-    metadata: RemoteLogSegmentMetadata, role: Role, origin: Mapping[str, str]
+    segment_id: RemoteLogSegmentId, role: Role, origin: Mapping[str, str]
 ) -> Mapping[str, str]:
-    partition = metadata.topic_id_partition
+    partition = segment_id.topic_id_partition
     name = f"{partition.topic}-{partition.partition}"
     return ledger_attributes(role, {"managedledgername": name, **origin})
 

@@ -6,6 +6,7 @@ import pytest
 
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
+from rsm.layout.segment_layout import LogToWrite, record_stored
 from rsm.manager import SegmentStorageManager
 from rsm.object_reader import ObjectReader
 from rsm.segment.errors import CorruptError, InvalidConfigError
@@ -23,15 +24,17 @@ METADATA = planned(
 )
 
 
-def test_contents_when_taken_in_order_then_log_then_companion_with_the_logs_record() -> None:
+def test_encoding_when_taken_in_order_then_log_then_companion_with_the_logs_record() -> None:
     data = segment_data()
     log, companion = METADATA.objects
     written = replace(log, length_bytes=len(LOG), crc32c=5)
 
-    contents = LAYOUT.contents(METADATA, data)
-    first = next(contents)
-    second = contents.send(written)
-    rest = list(contents)
+    encoding = LAYOUT.encoding(
+        LogToWrite(segment_id=METADATA.segment_id, objects=METADATA.objects, content=data.log)
+    )
+    first = encoding.log_object
+    closing = encoding.closing(record_stored(METADATA, written), data.companions)
+    second, *rest = closing
 
     assert (first.key, first.source) == (log.key, data.log)
     assert second.key == companion.key

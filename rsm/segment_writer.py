@@ -1,0 +1,182 @@
+"""ObjectsWriter: writes a segment's objects, while its log comes or as a whole.
+
+This module alone decides the order of effects:
+
+    write    for each object in the layout's order, the companion last: write -> verify; on any
+             error delete what may have been written, and raise the error
+
+A log that is appended is the content of a request in its own thread
+(rsm.storage.uploads.piece_stream); the caller's thread writes everything else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from rsm.layout.segment_layout import (
+    LogToWrite,
+    ObjectContent,
+    SegmentEncoding,
+    SegmentLayout,
+    record_stored,
+)
+from rsm.object_deletion import delete_objects
+from rsm.segment.errors import AlreadyExistsError, CorruptError
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.local_segment import BatchExtents, ContentSource, SegmentCompanions, SizedSource
+from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
+from rsm.spi import CopiedSegment, CopyAttempt, SegmentWriter
+from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.uploads.piece_stream import PieceStream
+from rsm.transfer import ReadBack, put_verified
+
+_log = logging.getLogger(__name__)
+
+
+class ObjectsWriter(SegmentWriter):
+    """The writer of one segment's objects in a chunk storage."""
+
+    def __init__(
+        self,
+        storage: ChunkStorage,
+        layout: SegmentLayout,
+        *,
+        segment_id: RemoteLogSegmentId,
+        objects: tuple[StoredObject, ...],
+        attempt: CopyAttempt,
+        read_back: ReadBack | None,
+    ) -> None:
+        self._storage = storage
+        self._layout = layout
+        self._segment_id = segment_id
+        self._objects = tuple(StoredObject(key=planned.key) for planned in objects)
+        self._attempt = attempt
+        self._read_back = read_back
+        self._encoding: SegmentEncoding | None = None
+        self._stream: PieceStream[StoredObject] | None = None
+        self._log_object: StoredObject | None = None
+        self._log_bytes = 0
+        self._written: list[str] = []
+        self._error: BaseException | None = None
+        self._is_sealed = False
+
+    def append(self, log: memoryview) -> None:
+        with self._until_failed():
+            stream = self._stream or self._open_stream()
+            stream.append(log)
+            self._log_bytes += len(log)
+
+    def write(self, log: SizedSource, batches: BatchExtents | None = None) -> None:
+        with self._until_failed():
+            self._log_object = self._put(self._begin(log, batches))
+            self._log_bytes = log.length_bytes
+
+    def seal(
+        self, metadata: RemoteLogSegmentMetadata, companions: SegmentCompanions
+    ) -> CopiedSegment:
+        with self._until_failed():
+            self._require_record_of_this(metadata)
+            written = replace(metadata, objects=self._objects)
+            written = record_stored(written, self._end_log())
+            assert self._encoding is not None
+            contents = self._encoding.closing(written, companions)
+            content = next(contents)
+            while True:
+                stored = self._put(content)
+                written = record_stored(written, stored)
+                try:
+                    content = contents.send(stored)
+                except StopIteration:
+                    self._is_sealed = True
+                    return CopiedSegment(objects=written.objects)
+
+    def abort(self, reason: BaseException) -> None:
+        if self._error is None and not self._is_sealed:
+            self._fail(reason)
+
+    @contextmanager
+    def _until_failed(self) -> Iterator[None]:
+        """Abort at an error. Raises the first error again, and ValueError after the seal."""
+        if self._error is not None:
+            raise self._error
+        if self._is_sealed:
+            raise ValueError("the segment is sealed")
+        try:
+            yield
+        except BaseException as error:
+            self._fail(error)
+            raise
+
+    def _fail(self, error: BaseException) -> None:
+        self._error = error
+        if self._stream is not None:
+            self._stream.abort(error)
+        self._discard()
+
+    def _open_stream(self) -> PieceStream[StoredObject]:
+        """Begin to write the log's object from the pieces to come."""
+        stream = PieceStream[StoredObject]()
+        content = self._begin(stream, None)
+        stream.start(lambda: self._put(content), name="segment-writer")
+        self._stream = stream
+        return stream
+
+    def _begin(self, log: ContentSource, batches: BatchExtents | None) -> ObjectContent:
+        if self._encoding is not None:
+            raise ValueError("the log is written already")
+        self._encoding = self._layout.encoding(
+            LogToWrite(
+                segment_id=self._segment_id, objects=self._objects, content=log, batches=batches
+            )
+        )
+        return self._encoding.log_object
+
+    def _end_log(self) -> StoredObject:
+        if self._log_object is not None:
+            return self._log_object
+        stream = self._stream or self._open_stream()
+        return stream.finish()
+
+    def _require_record_of_this(self, metadata: RemoteLogSegmentMetadata) -> None:
+        recorded = (metadata.segment_id, metadata.segment_size_bytes)
+        written = (self._segment_id, self._log_bytes)
+        planned = [planned.key for planned in self._objects]
+        if recorded != written or [each.key for each in metadata.objects] != planned:
+            raise CorruptError(
+                "the segment written is not the one recorded",
+                segment_id=self._segment_id,
+                recorded=recorded,
+                written=written,
+            )
+
+    def _put(self, content: ObjectContent) -> StoredObject:
+        """Write and verify an object; add its key to `_written` if the object may exist."""
+        self._written.append(content.key)
+        attributes = content.attributes
+        if self._storage.capabilities.inline_attributes:
+            attributes = {**content.inline_attributes, **attributes}
+        try:
+            return put_verified(
+                self._storage,
+                content.key,
+                content.source,
+                attempt=self._attempt,
+                read_back=self._read_back,
+                attributes=attributes,
+            )
+        except AlreadyExistsError:
+            self._written.remove(content.key)  # another writer's object, not to be deleted
+            raise
+
+    def _discard(self) -> None:
+        """Delete the objects of a failed copy if possible; log the keys that remain."""
+        left = delete_objects(self._storage, self._written)
+        if left:
+            _log.warning(
+                "objects of a failed copy are left segment_id=%s keys=%s",
+                self._segment_id,
+                ",".join(left),
+            )

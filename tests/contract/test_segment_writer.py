@@ -1,0 +1,265 @@
+"""What holds of writing a segment whose end is not known at its start, over every chunk storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from rsm.layout.block_v1.layout import BlockV1Layout
+from rsm.layout.keys import ObjectKeys
+from rsm.layout.raw import RawLayout
+from rsm.layout.segment_layout import SegmentLayout
+from rsm.manager import SegmentStorageManager
+from rsm.segment.batches.batch import scan_batches
+from rsm.segment.errors import AlreadyExistsError, CorruptError, FencedError, RetriableError
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.ranges import ByteRange
+from rsm.spi import CopyAttempt, PlannedObjects, RemoteStorageManager, SegmentWriter
+from rsm.storage.chunk_storage import ChunkStorage
+from rsm.transfer import ReadBack
+from tests.contract.segments import (
+    COMPANIONS,
+    LOG,
+    CountedAttempt,
+    finished,
+    planned,
+    segment_data,
+)
+from tests.contract.sources import PiecesSource, source_of
+
+WHOLE = ByteRange(start_position=0, end_position=1 << 40)
+LAYOUTS: Mapping[str, SegmentLayout] = {
+    "raw": RawLayout(),
+    "block_v1": BlockV1Layout(),
+    "block_v1 with a block for each batch": BlockV1Layout(block_bytes=220),
+}
+
+
+@pytest.fixture(params=LAYOUTS)
+def layout(request: pytest.FixtureRequest) -> SegmentLayout:
+    return LAYOUTS[request.param]
+
+
+@pytest.fixture
+def manager(storage: ChunkStorage, layout: SegmentLayout) -> RemoteStorageManager:
+    return manager_of(storage, layout)
+
+
+def manager_of(storage: ChunkStorage, layout: SegmentLayout) -> RemoteStorageManager:
+    return SegmentStorageManager(
+        storage=storage,
+        keys=ObjectKeys(),
+        layouts=[layout],
+        read_back=ReadBack(piece_bytes=150),
+    )
+
+
+def opened(
+    manager: RemoteStorageManager,
+    metadata: RemoteLogSegmentMetadata,
+    attempt: CopyAttempt | None = None,
+) -> SegmentWriter:
+    names = PlannedObjects(layout=metadata.layout, objects=metadata.objects)
+    return manager.open_segment_writer(metadata.segment_id, names, attempt or CountedAttempt())
+
+
+def append_all(writer: SegmentWriter, pieces: Sequence[bytes]) -> None:
+    """Append each piece through one buffer, as a reader of files does."""
+    buffer = bytearray(max(map(len, pieces)))
+    for piece in pieces:
+        buffer[: len(piece)] = piece
+        writer.append(memoryview(buffer)[: len(piece)])
+        buffer[:] = bytes(len(buffer))
+
+
+def batches() -> Iterator[tuple[int, int]]:
+    for _, header in scan_batches(memoryview(LOG)):
+        yield header.base_offset, header.length_bytes
+
+
+def stored_objects(
+    storage: ChunkStorage, metadata: RemoteLogSegmentMetadata
+) -> list[tuple[str, bytes, object]]:
+    keys = [stored.key for stored in metadata.objects]
+    return [(key, storage.read_range(key, WHOLE), storage.info(key).attributes) for key in keys]
+
+
+def stored_keys(storage: ChunkStorage) -> list[str]:
+    return [info.name for info in storage.list("")]
+
+
+@pytest.mark.parametrize("cuts", [[], [1], [5, 6, 7, 100, 101], list(range(1, len(LOG), 7))])
+def test_writer_when_appended_in_odd_pieces_then_the_objects_of_the_whole_copy(
+    storage: ChunkStorage, manager: RemoteStorageManager, cuts: list[int]
+) -> None:
+    metadata = planned(manager)
+    data = replace(segment_data(), batches=batches)
+    copied = finished(metadata, manager.copy_log_segment_data(metadata, data, CountedAttempt()))
+    of_copy = stored_objects(storage, copied)
+    manager.delete_log_segment_data(copied)
+
+    writer = opened(manager, metadata)
+    append_all(writer, [LOG[a:b] for a, b in pairwise([0, *cuts, len(LOG)])])
+    sealed = finished(metadata, writer.seal(metadata, COMPANIONS))
+
+    assert sealed == copied
+    assert stored_objects(storage, sealed) == of_copy
+    assert manager.fetch_log_segment(sealed, WHOLE) == LOG
+
+
+def test_writer_when_not_sealed_yet_then_no_companion_and_not_the_whole_log(
+    storage: ChunkStorage, manager: RemoteStorageManager
+) -> None:
+    """A process that dies here leaves nothing that reads as a segment."""
+    metadata = planned(manager)
+    writer = opened(manager, metadata)
+
+    writer.append(memoryview(LOG))
+
+    assert stored_keys(storage) == []
+    writer.abort(RetriableError("the process died"))
+
+
+def test_writer_when_aborted_then_nothing_is_left_and_it_stays_failed(
+    storage: ChunkStorage, manager: RemoteStorageManager
+) -> None:
+    metadata = planned(manager)
+    writer = opened(manager, metadata)
+    writer.append(memoryview(LOG[:100]))
+
+    writer.abort(FencedError("leadership lost"))
+    writer.abort(RetriableError("once more"))
+
+    assert stored_keys(storage) == []
+    with pytest.raises(FencedError, match="leadership lost"):
+        writer.append(memoryview(LOG[100:]))
+    with pytest.raises(FencedError, match="leadership lost"):
+        writer.seal(metadata, COMPANIONS)
+    assert stored_keys(storage) == []
+
+
+def test_writer_when_nothing_was_appended_then_abort_leaves_nothing(
+    storage: ChunkStorage, manager: RemoteStorageManager
+) -> None:
+    opened(manager, planned(manager)).abort(RetriableError("nothing came"))
+
+    assert stored_keys(storage) == []
+
+
+def test_writer_when_the_attempt_fails_at_any_check_then_nothing_is_left(
+    storage: ChunkStorage, manager: RemoteStorageManager
+) -> None:
+    """Scenario 5: leadership lost while a segment is streamed."""
+    metadata = planned(manager)
+    whole = CountedAttempt()
+    manager.delete_log_segment_data(written(manager, metadata, whole))
+
+    for fails_at in range(whole.asked_count):
+        attempt = CountedAttempt(error=FencedError("leadership lost"), fails_at=fails_at)
+        with pytest.raises(FencedError, match="leadership lost"):
+            written(manager, metadata, attempt)
+        assert stored_keys(storage) == []
+
+
+def written(
+    manager: RemoteStorageManager, metadata: RemoteLogSegmentMetadata, attempt: CopyAttempt
+) -> RemoteLogSegmentMetadata:
+    writer = opened(manager, metadata, attempt)
+    append_all(writer, [LOG[:77], LOG[77:300], LOG[300:]])
+    return finished(metadata, writer.seal(metadata, COMPANIONS))
+
+
+def test_seal_when_an_append_failed_then_refused_with_the_same_error(
+    storage: ChunkStorage, manager: RemoteStorageManager
+) -> None:
+    metadata = planned(manager)
+    attempt = CountedAttempt(error=RetriableError("past its deadline"), fails_at=0)
+    writer = opened(manager, metadata, attempt)
+    with pytest.raises(RetriableError, match="past its deadline"):
+        append_all(writer, [LOG])
+
+    with pytest.raises(RetriableError, match="past its deadline"):
+        writer.seal(metadata, COMPANIONS)
+
+    assert stored_keys(storage) == []
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_writer_when_an_object_is_there_already_then_it_is_left_alone(
+    storage: ChunkStorage, manager: RemoteStorageManager, number: int
+) -> None:
+    metadata = planned(manager)
+    taken = metadata.objects[number].key
+    storage.create_with_content(taken, source_of(b"someone else's"))
+
+    with pytest.raises(AlreadyExistsError):
+        written(manager, metadata, CountedAttempt())
+
+    assert stored_keys(storage) == [taken]
+    assert storage.read_range(taken, WHOLE) == b"someone else's"
+
+
+def test_seal_when_the_record_is_of_another_log_then_corrupt_and_nothing_is_left(
+    storage: ChunkStorage, manager: RemoteStorageManager
+) -> None:
+    metadata = planned(manager)
+    for other in (
+        replace(metadata, segment_size_bytes=len(LOG) + 1),
+        replace(metadata, segment_id=planned(manager, 2).segment_id),
+        replace(metadata, objects=planned(manager, 2).objects),
+    ):
+        writer = opened(manager, metadata)
+        append_all(writer, [LOG])
+        with pytest.raises(CorruptError, match="not the one recorded"):
+            writer.seal(other, COMPANIONS)
+        assert stored_keys(storage) == []
+
+
+def test_seal_when_sealed_before_then_refused_and_the_segment_stays(
+    manager: RemoteStorageManager,
+) -> None:
+    metadata = planned(manager)
+    writer = opened(manager, metadata)
+    append_all(writer, [LOG])
+    sealed = finished(metadata, writer.seal(metadata, COMPANIONS))
+
+    with pytest.raises(ValueError, match="sealed"):
+        writer.seal(metadata, COMPANIONS)
+    writer.abort(RetriableError("too late"))
+
+    assert manager.fetch_log_segment(sealed, WHOLE) == LOG
+
+
+@pytest.mark.parametrize("announced_bytes", [len(LOG) - 1, len(LOG) + 1])
+def test_write_when_the_log_has_another_length_then_corrupt_and_it_stays_failed(
+    storage: ChunkStorage, manager: RemoteStorageManager, announced_bytes: int
+) -> None:
+    metadata = planned(manager)
+    writer = opened(manager, metadata)
+    lying = PiecesSource(pieces=(LOG,), announced_bytes=announced_bytes)
+
+    with pytest.raises((CorruptError, RetriableError)):
+        writer.write(lying, cut_batches)
+
+    with pytest.raises((CorruptError, RetriableError)):
+        writer.seal(metadata, COMPANIONS)
+    assert stored_keys(storage) == []
+
+
+def cut_batches() -> Iterator[tuple[int, int]]:
+    yield from [*batches()][:-1]
+
+
+def test_write_when_the_log_is_begun_then_refused_and_nothing_is_left(
+    storage: ChunkStorage, manager: RemoteStorageManager
+) -> None:
+    writer = opened(manager, planned(manager))
+    append_all(writer, [LOG[:10]])
+
+    with pytest.raises(ValueError, match="already"):
+        writer.write(source_of(LOG))
+
+    assert stored_keys(storage) == []
