@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from rlm.source.log_source import LocalLog, LocalSegment, LogSource
+from rlm.source.log_source import LocalLog, LogSource, RolledSegment
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.spi import CopyAttempt, RemoteStorageManager
@@ -27,7 +27,7 @@ class SegmentCopier:
     partition: TopicIdPartition
     log: LocalLog
 
-    def copy(self, segment: LocalSegment) -> RemoteLogSegmentMetadata:
+    def copy(self, segment: RolledSegment) -> RemoteLogSegmentMetadata:
         """Copy a segment; return its metadata with the stored objects."""
         lineage, end_offset = self.log.checkpoint, self.log.active_base_offset
         with self.source.open_segment(self.partition, segment, lineage, end_offset) as opened:
@@ -36,7 +36,7 @@ class SegmentCopier:
             opened.verify_unchanged()
         return replace(metadata, objects=copied.objects)
 
-    def _describe(self, segment: LocalSegment) -> RemoteLogSegmentMetadata:
+    def _describe(self, segment: RolledSegment) -> RemoteLogSegmentMetadata:
         segment_id = RemoteLogSegmentId(topic_id_partition=self.partition, id=uuid4())
         stored_as = self.storage.plan_objects(
             segment_id, segment.offsets.start_offset, size_bytes=segment.size_bytes

@@ -7,11 +7,11 @@ file is copied from there on, so that the parts together are the file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rlm.policy.blocked import Blocked, blocked_by_log
 from rlm.policy.view import PartitionView
-from rlm.source.log_source import LocalSegment
+from rlm.source.log_source import CommittedTail, LocalSegment, RolledSegment
 from rlmm.events.values import CopyLagSince, PausableTask, PolicyState, TopicPolicy
 from rsm.segment.ranges import OffsetRange
 
@@ -36,7 +36,7 @@ class Lag:
     bytes: int
 
 
-def not_stored(view: PartitionView) -> tuple[LocalSegment, ...]:
+def not_stored(view: PartitionView) -> tuple[RolledSegment, ...]:
     """Return rolled segments that reach above the covered end, ascending.
 
     Of a partly stored segment, returns the rest. Its first part was copied while it was active, or
@@ -46,16 +46,15 @@ def not_stored(view: PartitionView) -> tuple[LocalSegment, ...]:
     return tuple(_rest(view, s) for s in view.local.rolled if s.offsets.end_offset > covered)
 
 
-def _rest(view: PartitionView, segment: LocalSegment) -> LocalSegment:
+def _rest(view: PartitionView, segment: RolledSegment) -> RolledSegment:
     """Return the unstored part; the whole segment if no part of it in the log is stored."""
     covered = view.covered_end_offset
     if covered <= max(segment.offsets.start_offset, view.local_start_offset):
         return segment
-    offsets = replace(segment.offsets, start_offset=covered)
-    return replace(segment, offsets=offsets, part_of=segment.offsets.start_offset)
+    return segment.rest(covered)
 
 
-def idle_part(view: PartitionView) -> LocalSegment | None:
+def idle_part(view: PartitionView) -> CommittedTail | None:
     """Return the committed records of an idle active segment that are not stored, if any.
 
     Only if all rolled segments are stored, because copies are made in order.
@@ -68,12 +67,10 @@ def idle_part(view: PartitionView) -> LocalSegment | None:
         return None
     if view.moment.wall_ms - local.active_written_ms < max(idle_ms, _least_age_ms(view)):
         return None
-    return LocalSegment(
+    return CommittedTail(
+        file_base_offset=local.active_base_offset,
         offsets=OffsetRange(start_offset=start_offset, end_offset=view.copy_end_offset),
         size_bytes=local.active_size_bytes,
-        max_timestamp_ms=local.active_written_ms,
-        part_of=local.active_base_offset,
-        is_active=True,
     )
 
 
@@ -146,7 +143,7 @@ def _failing(view: PartitionView, segment: LocalSegment) -> Blocked | None:
     return Blocked(reason="stopped" if failure.final else reason, values=values)
 
 
-def _not_yet(view: PartitionView, segment: LocalSegment) -> Blocked | None:
+def _not_yet(view: PartitionView, segment: RolledSegment) -> Blocked | None:
     end_offset = segment.offsets.end_offset
     if end_offset <= view.copy_end_offset:
         return _delayed(view, segment)
@@ -158,13 +155,12 @@ def _not_yet(view: PartitionView, segment: LocalSegment) -> Blocked | None:
     return Blocked(reason="not_stable_yet", values=values)
 
 
-def _young_since_ms(policy: TopicPolicy, segment: LocalSegment) -> int:
-    if policy.copy_lag_since is CopyLagSince.ROLL and segment.rolled_ms is not None:
-        return segment.rolled_ms
-    return segment.max_timestamp_ms
+def _young_since_ms(policy: TopicPolicy, segment: RolledSegment) -> int:
+    is_since_roll = policy.copy_lag_since is CopyLagSince.ROLL
+    return segment.rolled_ms if is_since_roll else segment.max_timestamp_ms
 
 
-def _delayed(view: PartitionView, segment: LocalSegment) -> Blocked | None:
+def _delayed(view: PartitionView, segment: RolledSegment) -> Blocked | None:
     """Return the copy lag that delays a segment which is young in time and in bytes (KIP-1241).
 
     The age is that of the newest record, or the time since the roll if the policy says so. Offloads

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from rlm.policy.candidates import copying_forbidden
 from rlm.policy.view import PartitionView
-from rlm.source.log_source import LocalSegment
+from rlm.source.log_source import CommittedTail, LocalSegment, RolledSegment
 from rlmm.events.anomaly import AnomalyKind
 from rlmm.spi import SegmentRecord
 from rsm.segment.coverage import StoredRange
@@ -197,19 +197,15 @@ def _on_broker(view: PartitionView, lost: tuple[OffsetRange, ...]) -> Iterator[L
     base_offset = view.local.active_base_offset
     for each in readable:
         if base_offset < each.end_offset <= end_offset:
-            yield LocalSegment(
+            yield CommittedTail(
+                file_base_offset=base_offset,
                 offsets=replace(each, start_offset=max(each.start_offset, base_offset)),
                 size_bytes=view.local.active_size_bytes,
-                max_timestamp_ms=view.local.active_written_ms,
-                part_of=base_offset,
-                is_active=True,
             )
 
 
-def _from(segment: LocalSegment, lost_offset: int, local_start_offset: int) -> LocalSegment:
+def _from(segment: RolledSegment, lost_offset: int, local_start_offset: int) -> RolledSegment:
     """Return the file from the lost offset on; all of it if the local log does not start lower."""
-    base_offset = segment.offsets.start_offset
-    if lost_offset <= max(base_offset, local_start_offset):
+    if lost_offset <= max(segment.offsets.start_offset, local_start_offset):
         return segment
-    offsets = replace(segment.offsets, start_offset=lost_offset)
-    return replace(segment, offsets=offsets, part_of=base_offset)
+    return segment.rest(lost_offset)

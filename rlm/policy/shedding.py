@@ -16,7 +16,7 @@ from rlm.policy.anomalies import blocked_by_anomalies
 from rlm.policy.gaps import with_gaps
 from rlm.policy.trim_gate import segment_blocked, trim_forbidden
 from rlm.policy.view import PartitionView
-from rlm.source.log_source import LocalSegment
+from rlm.source.log_source import RolledSegment
 from rlmm.events.values import GapReason, OutagePolicy, PausableTask, RecordedGap
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange, missing
@@ -27,7 +27,7 @@ class SheddableRange:
     """Represents the segments of a partition to shed, oldest first, with stored ones among them."""
 
     topic_id_partition: TopicIdPartition
-    segments: tuple[LocalSegment, ...]
+    segments: tuple[RolledSegment, ...]
 
 
 def sheddable(view: PartitionView) -> SheddableRange | None:
@@ -92,7 +92,7 @@ def gaps_of_shed(view: PartitionView, offset: int) -> tuple[RecordedGap, ...] | 
     return with_gaps(view.state.gaps, lost, reason=GapReason.SHED, now_ms=view.moment.wall_ms)
 
 
-def _may_go(view: PartitionView, segment: LocalSegment) -> bool:
+def _may_go(view: PartitionView, segment: RolledSegment) -> bool:
     if segment.offsets.end_offset <= view.covered_end_offset:
         return segment_blocked(view, segment) is None
     too_young = view.moment.wall_ms - segment.max_timestamp_ms < view.limits.local_trim_min_age_ms

@@ -25,7 +25,7 @@ from rlm.policy.gaps import gaps_to_record
 from rlm.policy.peers.gateways import gateway_behind
 from rlm.policy.retention import Breach, Limits, LogPiece, breaches
 from rlm.policy.view import PartitionView
-from rlm.source.log_source import LocalSegment
+from rlm.source.log_source import RolledSegment
 from rlmm.events.values import AS_MANAGERS_SETTING, PausableTask, PolicyState
 from rlmm.spi import SegmentRecord
 
@@ -53,7 +53,7 @@ def decide_trim(view: PartitionView) -> TrimDecision:
     return TrimDecision(offset=offset, rule=rule, blocked=blocked)
 
 
-def over_local_retention(view: PartitionView) -> tuple[tuple[LocalSegment, Breach], ...]:
+def over_local_retention(view: PartitionView) -> tuple[tuple[RolledSegment, Breach], ...]:
     """Return the oldest rolled segments that exceed local retention, each with its values."""
     segments = tuple(s for s in view.local.rolled if s.offsets.end_offset > view.local_start_offset)
     policy = view.policy
@@ -130,7 +130,7 @@ def _diverged_values(view: PartitionView) -> Mapping[str, int | str]:
 
 
 def _stored_to(
-    view: PartitionView, over_retention: tuple[tuple[LocalSegment, Breach], ...]
+    view: PartitionView, over_retention: tuple[tuple[RolledSegment, Breach], ...]
 ) -> tuple[int | None, str, Blocked | None]:
     """Return the trim offset for segments over local retention, its rule, and the next block."""
     offset: int | None = None
@@ -144,7 +144,7 @@ def _stored_to(
     return offset, rule, None
 
 
-def segment_blocked(view: PartitionView, segment: LocalSegment) -> Blocked | None:
+def segment_blocked(view: PartitionView, segment: RolledSegment) -> Blocked | None:
     """Return what blocks the trim of one segment, by all rules but the retention; or None."""
     return (
         _blocked(view, segment)
@@ -153,7 +153,7 @@ def segment_blocked(view: PartitionView, segment: LocalSegment) -> Blocked | Non
     )
 
 
-def _blocked(view: PartitionView, segment: LocalSegment) -> Blocked | None:
+def _blocked(view: PartitionView, segment: RolledSegment) -> Blocked | None:
     end_offset = segment.offsets.end_offset
     covered = view.covered_end_offset
     if end_offset > covered:
@@ -183,7 +183,7 @@ def _blocked(view: PartitionView, segment: LocalSegment) -> Blocked | None:
     return None
 
 
-def _blocked_for_lag(view: PartitionView, segment: LocalSegment) -> Blocked | None:
+def _blocked_for_lag(view: PartitionView, segment: RolledSegment) -> Blocked | None:
     """Return the deletion lag if the segment was stored too recently, by the brokers' clock."""
     lag_ms = view.policy.local_deletion_lag_ms
     if lag_ms == AS_MANAGERS_SETTING:
@@ -196,7 +196,7 @@ def _blocked_for_lag(view: PartitionView, segment: LocalSegment) -> Blocked | No
     return None
 
 
-def _blocked_for_gateway(view: PartitionView, segment: LocalSegment) -> Blocked | None:
+def _blocked_for_gateway(view: PartitionView, segment: RolledSegment) -> Blocked | None:
     """Return a live gateway that has not applied the policy or the records of the segment's copies.
 
     Without the policy, a gateway takes the topic for one that is not tiered.
@@ -211,7 +211,7 @@ def _blocked_for_gateway(view: PartitionView, segment: LocalSegment) -> Blocked 
     return None
 
 
-def _copies_of(view: PartitionView, segment: LocalSegment) -> tuple[SegmentRecord, ...]:
+def _copies_of(view: PartitionView, segment: RolledSegment) -> tuple[SegmentRecord, ...]:
     """Return the stored segments that overlap a local segment, from the local start on."""
     stored = {
         part.metadata.segment_id

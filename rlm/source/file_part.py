@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from rlm.source.batch_headers import read_batch_spans
-from rlm.source.log_source import LocalSegment
+from rlm.source.log_source import CommittedTail, LocalSegment
 from rsm.segment.errors import RetriableError
 from rsm.segment.ranges import ByteRange, OffsetRange
 
@@ -31,9 +31,9 @@ def find_part(descriptor: int, size_bytes: int, segment: LocalSegment) -> FilePa
     Raises CorruptError at invalid bytes, RetriableError if the active segment's file has no whole
     batch of the part.
     """
+    if isinstance(segment, CommittedTail):
+        return _whole_batches(descriptor, size_bytes, segment.offsets)
     if not segment.is_whole_file:
-        if segment.is_active:
-            return _whole_batches(descriptor, size_bytes, segment.offsets)
         begin = _begin(descriptor, size_bytes, segment.offsets)
         if begin is not None:
             return _part(begin, segment.offsets.end_offset, size_bytes)

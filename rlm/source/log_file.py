@@ -17,7 +17,7 @@ from typing import Self
 
 from rlm.source.batch_headers import read_batch_extents
 from rlm.source.file_part import FilePart, find_part
-from rlm.source.log_source import LocalSegment
+from rlm.source.log_source import CommittedTail, LocalSegment
 from rlm.source.partition_files import DELETED_SUFFIX
 from rsm.segment.batches.scanner import SegmentScanner
 from rsm.segment.epochs import Lineage
@@ -132,7 +132,7 @@ class LogFile:
 
         For the active segment's file: if the file is shorter than the part that was read.
         """
-        if self._segment.is_active:
+        if isinstance(self._segment, CommittedTail):
             if os.fstat(self._descriptor).st_size < self._part.positions.end_position:
                 raise self._changed("segment was cut while it was read")
         elif not self._is_as_opened():
@@ -182,8 +182,9 @@ class LogFile:
 
     def _require_listed_size(self) -> None:
         size_bytes = self._identity.size_bytes
-        has_grown = self._segment.is_active and size_bytes > self._segment.size_bytes
-        if size_bytes != self._segment.size_bytes and not has_grown:
+        may_have_grown = isinstance(self._segment, CommittedTail)
+        listed_bytes = self._segment.size_bytes
+        if size_bytes < listed_bytes or (size_bytes > listed_bytes and not may_have_grown):
             raise self._changed("segment changed since it was listed")
 
     def _is_as_opened(self) -> bool:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from rlm.source.log_file import FileIdentity
-from rlm.source.log_source import LocalLog, LocalSegment
+from rlm.source.log_source import LocalLog, RolledSegment
 from rlm.source.partition_files import (
     LEADER_EPOCHS_FILE,
     LOG_SUFFIX,
@@ -38,7 +38,7 @@ class ListedLog:
     log: LocalLog
     identities: tuple[FileIdentity, ...]
 
-    def known(self) -> dict[FileIdentity, LocalSegment]:
+    def known(self) -> dict[FileIdentity, RolledSegment]:
         return dict(zip(self.identities, self.log.rolled, strict=True))
 
 
@@ -83,15 +83,16 @@ def _rolled_segment(
     files: PartitionFiles,
     offsets: OffsetRange,
     identity: FileIdentity,
-    known: dict[FileIdentity, LocalSegment],
-) -> LocalSegment:
+    known: dict[FileIdentity, RolledSegment],
+) -> RolledSegment:
     segment = known.get(identity)
     if segment is not None and segment.offsets == offsets:
         return segment
     written_ms = identity.modified_ns // 1_000_000
     time_index = files.path(offsets.start_offset, TIME_INDEX_SUFFIX)
     timestamp_ms = _last_time_entry_ms(time_index)
-    return LocalSegment(
+    return RolledSegment(
+        file_base_offset=offsets.start_offset,
         offsets=offsets,
         size_bytes=identity.size_bytes,
         max_timestamp_ms=written_ms if timestamp_ms < 0 else timestamp_ms,

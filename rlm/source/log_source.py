@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from rsm.segment.epochs import Lineage
@@ -14,31 +14,48 @@ from rsm.segment.ranges import OffsetRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalSegment:
-    """Represents a rolled segment (`offsets` end at the next file's base), or a part of a file.
+class RolledSegment:
+    """Represents a rolled file, or the rest of it from an offset on.
 
-    `max_timestamp_ms` is Kafka's LogSegment.largestTimestamp: the file's time if no record has a
-    timestamp. `rolled_ms` is when the broker rolled the file, by this host's clock, and None for
-    the active segment's file. `part_of` is the base offset of a part's file; size and times are
-    that file's. `offsets` of a part are the wanted ones; opening it finds its whole batches.
-    `is_active`: the broker still writes the file, and the part ends below what may change.
+    `offsets` end at the next file's base. Opening a rest finds its whole batches. Size and times
+    are the file's: `max_timestamp_ms` is Kafka's LogSegment.largestTimestamp, the file's time if no
+    record has a timestamp; `rolled_ms` is when the broker rolled the file, by this host's clock.
     """
 
+    file_base_offset: int
     offsets: OffsetRange
     size_bytes: int
     max_timestamp_ms: int
-    rolled_ms: int | None = None
-    part_of: int | None = None
-    is_active: bool = False
+    rolled_ms: int
 
     @property
     def is_whole_file(self) -> bool:
-        return self.part_of is None
+        return self.offsets.start_offset == self.file_base_offset
+
+    def rest(self, start_offset: int) -> RolledSegment:
+        """Return the segment from an offset on."""
+        return replace(self, offsets=replace(self.offsets, start_offset=start_offset))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommittedTail:
+    """Represents committed records of the active segment's file, which the broker still writes.
+
+    `offsets` are the wanted ones, and end below what may change. Opening the tail finds its whole
+    batches. `size_bytes` is that of the file, which may have grown since.
+    """
+
+    file_base_offset: int
+    offsets: OffsetRange
+    size_bytes: int
 
     @property
-    def file_base_offset(self) -> int:
-        """Return the base offset of the file that contains the segment."""
-        return self.offsets.start_offset if self.part_of is None else self.part_of
+    def is_whole_file(self) -> bool:
+        return False  # the file grows
+
+
+LocalSegment = RolledSegment | CommittedTail
+"""A range of the local log that can be copied as a segment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +67,7 @@ class LocalLog:
     leader-epoch checkpoint; it may contain stale entries but lacks none.
     """
 
-    rolled: tuple[LocalSegment, ...]
+    rolled: tuple[RolledSegment, ...]
     active_base_offset: int
     active_size_bytes: int
     active_written_ms: int
@@ -105,11 +122,11 @@ class LogSource(ABC):
         lineage: Lineage,
         last_stable_offset: int,
     ) -> AbstractContextManager[OpenSegment]:
-        """Open a rolled segment, or a part of a file, for copying.
+        """Open a rolled segment or a committed tail for copying.
 
         Truncates indexes to their true size and checks them against the log; rebuilds wrong ones,
         and those of a part. A missing producer snapshot or transaction index is recorded as absent,
-        and so is the snapshot of the active segment's file. Collects aborted transactions from this
+        and so is the snapshot of a committed tail. Collects aborted transactions from this
         and later transaction indexes. These are complete because the segment must end at or below
         `last_stable_offset`, which the caller fetched before.
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from rlm.source.log_file import CHUNK_BYTES, LogFile
 from rlm.source.log_listing import ListedLog, list_log
-from rlm.source.log_source import LocalLog, LocalSegment, LogSource, OpenSegment
+from rlm.source.log_source import CommittedTail, LocalLog, LocalSegment, LogSource, OpenSegment
 from rlm.source.partition_dirs import PartitionDirs
 from rlm.source.partition_files import LOG_SUFFIX, list_partition_files, segment_path
 from rlm.source.producer_snapshots import read_producer_snapshot
@@ -113,7 +113,9 @@ class _OpenLogDirSegment:
         indexes = read_segment_indexes(log, files, segment)
         transactions = read_segment_transactions(files, segment.file_base_offset, offsets)
         snapshot = (
-            None if segment.is_active else read_producer_snapshot(files, offsets.end_offset, clock)
+            None
+            if isinstance(segment, CommittedTail)
+            else read_producer_snapshot(files, offsets.end_offset, clock)
         )
         if not log.is_in_place():
             raise NotFoundError(
@@ -171,7 +173,7 @@ def _require_end(next_base_offset: int | None, segment: LocalSegment, directory:
     """Require that the file ends as listed; an active one may have rolled after the part."""
     end_offset = segment.offsets.end_offset
     is_behind = next_base_offset is None or next_base_offset >= end_offset
-    if not (is_behind if segment.is_active else next_base_offset == end_offset):
+    if not (is_behind if isinstance(segment, CommittedTail) else next_base_offset == end_offset):
         raise RetriableError(
             "segment does not end where it was listed to end",
             directory=directory,

@@ -13,7 +13,7 @@ from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.blocked import Blocked
 from rlm.policy.trim_gate import over_local_retention, segment_blocked, trim_forbidden
 from rlm.policy.view import PartitionView
-from rlm.source.log_source import LocalSegment
+from rlm.source.log_source import RolledSegment
 from rlm.status.document import Json, gap_from_json, gap_to_json
 from rlm.status.json_object import JsonObject
 from rlmm.events.values import RecordedGap
@@ -225,7 +225,7 @@ def local_copy(view: PartitionView, offset: int, blocked_elsewhere: Blocked | No
 
 
 def _first_blocked(
-    view: PartitionView, over: Sequence[LocalSegment], segment: LocalSegment
+    view: PartitionView, over: Sequence[RolledSegment], segment: RolledSegment
 ) -> Blocked | None:
     """Return what blocks the segment, or the first of the segments trimmed with it."""
     for each in over:

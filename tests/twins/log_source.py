@@ -7,7 +7,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
-from rlm.source.log_source import LocalLog, LocalSegment, LogSource, OpenSegment
+from rlm.source.log_source import (
+    CommittedTail,
+    LocalLog,
+    LocalSegment,
+    LogSource,
+    OpenSegment,
+    RolledSegment,
+)
 from rsm.segment.batches.scanner import SegmentScanner
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import NotFoundError, RetriableError
@@ -56,9 +63,10 @@ class MemoryLogSource(LogSource):
             raise RetriableError("segment reaches above the last stable offset")
         replica = self._replica(tip)
         end_offset = segment.offsets.end_offset
+        is_tail = isinstance(segment, CommittedTail)
         for file, bounds in zip_longest(replica.on_disk, _bounds(replica)):
-            same_end = segment.is_active or (bounds is not None and bounds.end_offset == end_offset)
-            same_size = segment.is_active or file.size_bytes == segment.size_bytes
+            same_end = is_tail or (bounds is not None and bounds.end_offset == end_offset)
+            same_size = is_tail or file.size_bytes == segment.size_bytes
             if file.base_offset == segment.file_base_offset and same_end and same_size:
                 yield _MemoryOpenSegment(file, segment, lineage, replica.producer_snapshot)
                 return
@@ -81,7 +89,8 @@ class _MemoryOpenSegment:
     ) -> None:
         batches, offsets = _batches_of(file, segment)
         built = build_segment(batches, base_offset=offsets.start_offset)
-        self._held = _HeldFile(file=file, writes=None if segment.is_active else file.writes)
+        is_tail = isinstance(segment, CommittedTail)
+        self._held = _HeldFile(file=file, writes=None if is_tail else file.writes)
         self.max_timestamp_ms = file.max_timestamp_ms
         self.data = LogSegmentData(
             offsets=offsets,
@@ -90,7 +99,7 @@ class _MemoryOpenSegment:
                 offset_index=built.offset_index,
                 time_index=built.time_index,
                 transaction_index=built.transaction_index or None,
-                producer_snapshot=None if segment.is_active else snapshot,
+                producer_snapshot=None if is_tail else snapshot,
                 lineage=lineage,
                 aborted_transactions=(),
             ),
@@ -146,7 +155,7 @@ def _batches_of(file: SegmentFile, segment: LocalSegment) -> tuple[list[bytes], 
         for batch, end in zip(file.batches, ends, strict=True)
         if wanted.start_offset < end <= wanted.end_offset
     ]
-    if not segment.is_active:
+    if not isinstance(segment, CommittedTail):
         begin = batch_header(batches[0]).base_offset if batches else wanted.start_offset
         return batches, replace(wanted, start_offset=min(wanted.start_offset, begin))
     if not batches:
@@ -163,10 +172,14 @@ def _bounds(replica: Replica) -> list[OffsetRange]:
     return [OffsetRange(start_offset=base, end_offset=end) for base, end in pairwise(bases)]
 
 
-def _rolled(replica: Replica) -> tuple[LocalSegment, ...]:
+def _rolled(replica: Replica) -> tuple[RolledSegment, ...]:
     return tuple(
-        LocalSegment(
-            offsets=offsets, size_bytes=file.size_bytes, max_timestamp_ms=file.max_timestamp_ms
+        RolledSegment(
+            file_base_offset=offsets.start_offset,
+            offsets=offsets,
+            size_bytes=file.size_bytes,
+            max_timestamp_ms=file.max_timestamp_ms,
+            rolled_ms=file.max_timestamp_ms,
         )
         for file, offsets in zip(replica.on_disk, _bounds(replica), strict=False)
     )

@@ -9,11 +9,10 @@ import pytest
 from rlm.policy.candidates import copy_blocked, copy_candidates, lag
 from rlm.policy.retention import expiry_cut
 from rlm.policy.view import CopyFailure, PolicyLimits
-from rlm.source.log_source import LocalSegment
+from rlm.source.log_source import CommittedTail, RolledSegment
 from rlmm.events.values import PolicyState
 from tests.unit.rlm.policy.views import (
     HOUR_MS,
-    NOW_MS,
     Given,
     local,
     policy,
@@ -35,12 +34,10 @@ def ranges(given: Given) -> list[tuple[int, int]]:
 
 def test_active_segment_when_idle_for_long_then_its_committed_part_is_copied() -> None:
     assert copy_candidates(IDLE.view()) == (
-        LocalSegment(
+        CommittedTail(
+            file_base_offset=1000,
             offsets=replace(local(1000, 1050).offsets),
             size_bytes=500,
-            max_timestamp_ms=NOW_MS - HOUR_MS,
-            part_of=1000,
-            is_active=True,
         ),
     )
 
@@ -98,7 +95,7 @@ def test_rolled_segment_when_its_begin_is_stored_then_the_rest_is_copied() -> No
     given = replace(IDLE, segments=(*stored_up_to(900), remote(900, 930)))
     (rest,) = copy_candidates(given.view())
     assert (rest.offsets.start_offset, rest.offsets.end_offset) == (930, 1000)
-    assert (rest.file_base_offset, rest.is_active) == (900, False)
+    assert (rest.file_base_offset, type(rest)) == (900, RolledSegment)
 
 
 def test_rolled_segment_when_the_log_begins_inside_it_then_copied_whole() -> None:

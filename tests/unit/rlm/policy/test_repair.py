@@ -20,6 +20,7 @@ from rlm.policy.repair import (
     replaced_segments,
 )
 from rlm.policy.view import Damage, PartitionView
+from rlm.source.log_source import CommittedTail
 from rlmm.events.anomaly import Anomaly, AnomalyKind
 from rlmm.events.values import GapReason, PausableTask, RecordedGap
 from rlmm.spi import SegmentRecord
@@ -46,7 +47,11 @@ def view_of(
 
 def pieces(repair: Repair) -> list[tuple[int, int, int | None]]:
     return [
-        (each.offsets.start_offset, each.offsets.end_offset, each.part_of)
+        (
+            each.offsets.start_offset,
+            each.offsets.end_offset,
+            None if each.is_whole_file else each.file_base_offset,
+        )
         for each in repair.segments
     ]
 
@@ -141,7 +146,7 @@ def test_repair_when_the_range_is_in_the_active_file_then_that_part_is_copied() 
     repair = find_repair(view_of(idle, given=Given(segments=(*stored_up_to(1000), idle))))
 
     assert pieces(repair) == [(1000, 1050, 1000)]
-    assert repair.segments[0].is_active
+    assert isinstance(repair.segments[0], CommittedTail)
 
 
 def test_repair_when_every_copy_was_damaged_then_the_next_one_is_made_after_an_hour() -> None:

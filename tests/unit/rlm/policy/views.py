@@ -7,7 +7,7 @@ from uuid import UUID
 
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
-from rlm.source.log_source import LocalLog, LocalSegment
+from rlm.source.log_source import LocalLog, RolledSegment
 from rlmm.events.anomaly import Anomaly
 from rlmm.events.processes import ProcessRegistered
 from rlmm.events.values import PolicyState, TopicPolicy
@@ -35,11 +35,13 @@ SEGMENT_BYTES = 1000
 
 def local(
     start: int, end: int, *, age_ms: int = HOUR_MS, size: int = SEGMENT_BYTES
-) -> LocalSegment:
-    return LocalSegment(
+) -> RolledSegment:
+    return RolledSegment(
+        file_base_offset=start,
         offsets=OffsetRange(start_offset=start, end_offset=end),
         size_bytes=size,
         max_timestamp_ms=NOW_MS - age_ms,
+        rolled_ms=NOW_MS - age_ms,
     )
 
 
@@ -98,7 +100,7 @@ NO_LIMITS = PolicyLimits(local_trim_min_age_ms=0)
 class Given:
     """The numbers of a view; the defaults are ten rolled segments of which nothing is stored."""
 
-    rolled: tuple[LocalSegment, ...] = tuple(local(i * 100, i * 100 + 100) for i in range(10))
+    rolled: tuple[RolledSegment, ...] = tuple(local(i * 100, i * 100 + 100) for i in range(10))
     segments: tuple[SegmentRecord, ...] = ()
     local_start: int = 0
     high_watermark: int = 1050

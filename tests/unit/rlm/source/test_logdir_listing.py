@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm.source.log_source import LocalSegment
+from rlm.source.log_source import RolledSegment
 from rlm.source.logdir import LogDirSource
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, NotFoundError, RetriableError
@@ -54,7 +54,8 @@ def test_local_log_of_three_rolled_and_one_active_then_active_is_apart(
     log = source.local_log(ORDERS)
 
     assert log.rolled == tuple(
-        LocalSegment(
+        RolledSegment(
+            file_base_offset=100 * n,
             offsets=OffsetRange(start_offset=100 * n, end_offset=100 * n + 100),
             size_bytes=len(built[n].log),
             max_timestamp_ms=FIRST_TIMESTAMP_MS + 100 * n + 99,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm.source.log_source import LocalSegment
+from rlm.source.log_source import RolledSegment
 from rlm.source.logdir import LogDirSource
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, NotFoundError, RetriableError
@@ -42,7 +42,7 @@ def log_path(directory: Path) -> Path:
 
 
 @pytest.fixture
-def segment(source: LogDirSource) -> LocalSegment:
+def segment(source: LogDirSource) -> RolledSegment:
     return source.local_log(ORDERS).rolled[0]
 
 
@@ -51,7 +51,7 @@ def content_of(log: ContentSource) -> bytes:
 
 
 def test_chunks_of_a_rolled_segment_then_the_file_each_time(
-    source: LogDirSource, segment: LocalSegment
+    source: LogDirSource, segment: RolledSegment
 ) -> None:
     """Scenario 1: byte for byte, and again from the begin for a retried upload."""
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
@@ -78,7 +78,9 @@ def test_open_when_compaction_took_all_batches_then_empty_and_as_long_as_ever(
     assert (content, opened.data.offsets) == (b"", SEGMENTS[1].offsets)
 
 
-def test_chunks_then_views_of_one_small_buffer(source: LogDirSource, segment: LocalSegment) -> None:
+def test_chunks_then_views_of_one_small_buffer(
+    source: LogDirSource, segment: RolledSegment
+) -> None:
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
         views = list(opened.data.log.chunks())
 
@@ -88,7 +90,7 @@ def test_chunks_then_views_of_one_small_buffer(source: LogDirSource, segment: Lo
 
 
 def test_open_segment_then_descriptor_is_closed_at_the_end(
-    source: LogDirSource, segment: LocalSegment
+    source: LogDirSource, segment: RolledSegment
 ) -> None:
     before = os.listdir("/proc/self/fd")  # noqa: PTH208
 
@@ -102,7 +104,7 @@ def test_open_segment_then_descriptor_is_closed_at_the_end(
 
 
 def test_open_when_put_aside_while_reading_then_whole_and_unchanged(
-    directory: Path, source: LogDirSource, segment: LocalSegment
+    directory: Path, source: LogDirSource, segment: RolledSegment
 ) -> None:
     """Scenario 18, D9: the descriptor holds the content whatever the name becomes."""
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
@@ -116,7 +118,7 @@ def test_open_when_put_aside_while_reading_then_whole_and_unchanged(
 
 
 def test_verify_when_removed_altogether_then_retriable(
-    log_path: Path, source: LogDirSource, segment: LocalSegment
+    log_path: Path, source: LogDirSource, segment: RolledSegment
 ) -> None:
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
         log_path.unlink()
@@ -126,7 +128,7 @@ def test_verify_when_removed_altogether_then_retriable(
 
 
 def test_verify_when_partition_directory_moved_then_retriable(
-    directory: Path, source: LogDirSource, segment: LocalSegment
+    directory: Path, source: LogDirSource, segment: RolledSegment
 ) -> None:
     """Scenario 90: after a move between log dirs the copy begins again from the new place."""
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
@@ -137,7 +139,7 @@ def test_verify_when_partition_directory_moved_then_retriable(
 
 
 def test_verify_when_another_file_has_the_name_then_retriable(
-    log_path: Path, source: LogDirSource, segment: LocalSegment
+    log_path: Path, source: LogDirSource, segment: RolledSegment
 ) -> None:
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
         log_path.rename(log_path.with_suffix(".kept"))
@@ -148,7 +150,7 @@ def test_verify_when_another_file_has_the_name_then_retriable(
 
 
 def test_verify_when_truncated_and_regrown_to_the_same_size_then_retriable(
-    log_path: Path, source: LogDirSource, segment: LocalSegment
+    log_path: Path, source: LogDirSource, segment: RolledSegment
 ) -> None:
     """R21, scenario 9: same inode, same size, even the same bytes: it was written to."""
     os.utime(log_path, ns=(0, 1_600_000_000_000_000_000))
@@ -163,7 +165,7 @@ def test_verify_when_truncated_and_regrown_to_the_same_size_then_retriable(
 
 
 def test_verify_when_no_longer_rolled_then_retriable(
-    directory: Path, source: LogDirSource, segment: LocalSegment
+    directory: Path, source: LogDirSource, segment: RolledSegment
 ) -> None:
     """R21: a truncation that made it the active segment again left its file as it was."""
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
@@ -175,7 +177,7 @@ def test_verify_when_no_longer_rolled_then_retriable(
 
 
 def test_chunks_when_cut_while_reading_then_retriable(
-    log_path: Path, source: LogDirSource, segment: LocalSegment
+    log_path: Path, source: LogDirSource, segment: RolledSegment
 ) -> None:
     """Scenario 9: nothing of such a pass is kept."""
     with source.open_segment(ORDERS, segment, EPOCH_ZERO, LSO) as opened:
@@ -188,7 +190,7 @@ def test_chunks_when_cut_while_reading_then_retriable(
 
 
 def test_chunks_when_written_to_while_reading_then_last_chunk_is_withheld(
-    log_path: Path, source: LogDirSource, segment: LocalSegment
+    log_path: Path, source: LogDirSource, segment: RolledSegment
 ) -> None:
     os.utime(log_path, ns=(0, 1_600_000_000_000_000_000))
     received: list[int] = []
@@ -204,7 +206,7 @@ def test_chunks_when_written_to_while_reading_then_last_chunk_is_withheld(
 
 
 def test_chunks_when_other_content_comes_while_reading_then_retriable_not_corrupt(
-    log_path: Path, source: LogDirSource, segment: LocalSegment
+    log_path: Path, source: LogDirSource, segment: RolledSegment
 ) -> None:
     """Scenario 9: a truncation under the reader is no broken disk."""
     os.utime(log_path, ns=(0, 1_600_000_000_000_000_000))
@@ -219,7 +221,7 @@ def test_chunks_when_other_content_comes_while_reading_then_retriable_not_corrup
 
 @pytest.mark.parametrize("position", [100, 5000, -1])
 def test_chunks_when_a_bit_flipped_then_corrupt_before_the_last_chunk(
-    log_path: Path, source: LogDirSource, segment: LocalSegment, position: int
+    log_path: Path, source: LogDirSource, segment: RolledSegment, position: int
 ) -> None:
     """R21: nothing of a pass over a bad batch may count as read."""
     content = bytearray(SEGMENTS[0].log)
@@ -237,7 +239,7 @@ def test_chunks_when_a_bit_flipped_then_corrupt_before_the_last_chunk(
 
 @pytest.mark.parametrize("lineage", [Lineage.of((1, 0)), Lineage.of((0, 0), (1, 50))])
 def test_chunks_when_epoch_is_not_the_lineages_then_corrupt(
-    source: LogDirSource, segment: LocalSegment, lineage: Lineage
+    source: LogDirSource, segment: RolledSegment, lineage: Lineage
 ) -> None:
     """R21, scenario 9: batches of another history don't pass for this one's."""
     with (
@@ -276,7 +278,7 @@ def test_open_when_batches_run_into_the_next_segment_then_corrupt(
 
 
 def test_open_when_segment_is_put_aside_before_then_not_found(
-    directory: Path, source: LogDirSource, segment: LocalSegment
+    directory: Path, source: LogDirSource, segment: RolledSegment
 ) -> None:
     put_aside(directory, 0)
 
@@ -288,7 +290,7 @@ def test_open_when_segment_is_put_aside_before_then_not_found(
 
 
 def test_open_when_size_changed_since_listed_then_retriable(
-    log_path: Path, source: LogDirSource, segment: LocalSegment
+    log_path: Path, source: LogDirSource, segment: RolledSegment
 ) -> None:
     log_path.write_bytes(SEGMENTS[0].log[:1000])
 
@@ -317,7 +319,7 @@ def test_open_when_a_segment_begins_inside_then_retriable(
 
 
 def test_open_when_last_stable_offset_is_inside_then_retriable(
-    source: LogDirSource, segment: LocalSegment
+    source: LogDirSource, segment: RolledSegment
 ) -> None:
     """Scenario 2: an open transaction holds the segment back."""
     with (

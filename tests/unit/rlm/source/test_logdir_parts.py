@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm.source.log_source import LocalSegment
+from rlm.source.log_source import CommittedTail, LocalSegment, RolledSegment
 from rlm.source.logdir import LogDirSource
 from rsm.segment.errors import CorruptError, RetriableError
 from rsm.segment.ranges import OffsetRange
@@ -34,18 +34,20 @@ def source(directory: Path) -> LogDirSource:
     return LogDirSource([directory.parent], clock=ManualClock(), chunk_bytes=1000)
 
 
-def part(
-    source: LogDirSource, start: int, end: int, *, file: int = 200, is_active: bool = True
-) -> LocalSegment:
+def part(source: LogDirSource, start: int, end: int, *, file: int = 200) -> CommittedTail:
     log = source.local_log(ORDERS)
     sizes = {s.offsets.start_offset: s.size_bytes for s in log.rolled}
-    return LocalSegment(
+    return CommittedTail(
+        file_base_offset=file,
         offsets=OffsetRange(start_offset=start, end_offset=end),
         size_bytes=sizes.get(file, log.active_size_bytes),
-        max_timestamp_ms=0,
-        part_of=file,
-        is_active=is_active,
     )
+
+
+def rest(source: LogDirSource, start: int, *, file: int) -> RolledSegment:
+    rolled = source.local_log(ORDERS).rolled
+    (found,) = [each for each in rolled if each.file_base_offset == file]
+    return found.rest(start)
 
 
 def bytes_of(number: int, start: int, end: int) -> bytes:
@@ -89,7 +91,7 @@ def test_active_part_then_whole_batches_below_its_end(
 def test_rest_of_a_rolled_file_then_from_the_batch_that_holds_its_start(
     source: LogDirSource, start: int, found: tuple[int, int]
 ) -> None:
-    offsets, held = content(source, part(source, start, 200, file=100, is_active=False))
+    offsets, held = content(source, rest(source, start, file=100))
 
     assert offsets == found
     assert held == bytes_of(1, *found)
