@@ -40,8 +40,8 @@ class CopyAttempt(ABC):
     def check(self) -> None:
         """Return if the attempt may continue.
 
-        Raises RetriableError past its deadline, FencedError if its leadership was lost.
-        Thread-safe.
+        Raises RetriableError past its deadline, FencedError if its leadership was lost,
+        StoppedError if the process stops. Thread-safe.
         """
 
 
@@ -163,8 +163,9 @@ class RemoteStorageManager(ABC):
         does the store's checksum if it keeps one. With read-back enabled, they were also read
         again. On any error the written objects are deleted if possible; the names in
         `metadata.objects` identify the rest. Not idempotent: a second attempt has a new id.
-        Raises CorruptError (local bytes are bad, or the store returned others), RetriableError,
-        FencedError. A caller with a limit for custom metadata deletes a segment that exceeds it.
+        Raises CorruptError (local bytes are bad, or the store returned others), RetriableError, and
+        the errors of `attempt`. A caller with a limit for custom metadata deletes a segment that
+        exceeds it.
         """
 
     @abstractmethod

@@ -44,6 +44,14 @@ class FencedError(TieredStorageError):
     """The caller lost ownership of the partition: stop, decide nothing, do not retry."""
 
 
+class StoppedError(TieredStorageError):
+    """The work is given up on purpose: end it now, report no failure, do not retry it as it is.
+
+    The process stops, or what the work was decided by has changed. The next cycle or the next
+    process decides anew.
+    """
+
+
 class CorruptError(TieredStorageError):
     """Bytes violate their format or checksum: never serve or store them."""
 

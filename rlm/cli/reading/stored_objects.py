@@ -14,7 +14,7 @@ from rlm.status.document import Json, anomaly_to_json
 from rlm.tasks.copying.copier import BoundedAttempt
 from rlm.worker.external import open_chunk_storage, storage_manager
 from rlmm.events.anomaly import Anomaly
-from rsm.segment.errors import FencedError, RetriableError
+from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.spi import CopyAttempt, RemoteStorageManager
@@ -73,6 +73,6 @@ def _asked(
     with closing(storage_manager(settings, open_chunk_storage(settings))) as storage:
         try:
             return states_of(storage, segments, attempt)
-        except (FencedError, RetriableError) as error:
+        except RetriableError as error:
             typer.echo(f"rlm: cannot check the objects in the store: {error}", err=True)
             return None

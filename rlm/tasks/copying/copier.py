@@ -31,6 +31,7 @@ from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.errors import (
     FencedError,
     RetriableError,
+    StoppedError,
     TieredStorageError,
     UnsupportedError,
 )
@@ -47,16 +48,29 @@ DEFAULT_CUSTOM_METADATA_MAX_BYTES = 128
 
 
 class BoundedAttempt(CopyAttempt):
-    """Represents a copy attempt with a monotonic deadline, ended by `stopped`. Thread-safe."""
+    """Represents a copy attempt with a monotonic deadline. Thread-safe.
 
-    def __init__(self, clock: Clock, deadline_ms: int, stopped: Callable[[], bool]) -> None:
+    It ends when the process is `stopping`, or no longer `leads` the partition if it has to.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        deadline_ms: int,
+        stopping: Callable[[], bool],
+        *,
+        leads: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._clock = clock
         self._deadline_ms = deadline_ms
-        self._stopped = stopped
+        self._stopping = stopping
+        self._leads = leads
 
     def check(self) -> None:
-        if self._stopped():
-            raise FencedError("copy given up: the process stops or no longer leads")
+        if self._stopping():
+            raise StoppedError("copy given up: the process stops")
+        if not self._leads():
+            raise FencedError("copy given up: the process no longer leads")
         if self._clock.monotonic_ms() > self._deadline_ms:
             raise RetriableError("copy given up: past its deadline")
 
@@ -65,9 +79,9 @@ class BoundedAttempt(CopyAttempt):
 class CopyOrder:
     """Represents one segment to copy, with its lead, its lineage and its time limit.
 
-    `segment_id` is new for each attempt. `stopped` returns True once the attempt has lost its right
-    to continue. `replaces` are the finished segments with the same offsets that were known when the
-    copy was decided; some of them are damaged.
+    `segment_id` is new for each attempt. The attempt ends once the process is `stopping`, or no
+    longer `leads`. `replaces` are the finished segments with the same offsets that were known when
+    the copy was decided; some of them are damaged.
     """
 
     lead: PartitionLead
@@ -75,7 +89,8 @@ class CopyOrder:
     segment: LocalSegment
     lineage: Lineage
     timeout_ms: int
-    stopped: Callable[[], bool]
+    stopping: Callable[[], bool]
+    leads: Callable[[], bool]
     replaces: frozenset[UUID] = frozenset()
 
 
@@ -105,12 +120,13 @@ class Copier:
         """Copy one segment and return its finished metadata.
 
         Raises FencedError if the lead is lost, or the segment was deleted or stored in the
-        meantime. Raises CorruptError for bad bytes in the log or the store, UnsupportedError if
-        every attempt would fail, and RetriableError otherwise. After an error, the metadata lists
-        the attempt as unfinished if its start was recorded.
+        meantime. Raises StoppedError if the process stops. Raises CorruptError for bad bytes in the
+        log or the store, UnsupportedError if every attempt would fail, and RetriableError
+        otherwise. After an error, the metadata lists the attempt as unfinished if its start was
+        recorded.
         """
         deadline_ms = self._clock.monotonic_ms() + order.timeout_ms
-        attempt = BoundedAttempt(self._clock, deadline_ms, order.stopped)
+        attempt = BoundedAttempt(self._clock, deadline_ms, order.stopping, leads=order.leads)
         tip = order.lead.topic_id_partition
         offsets = confirm_lead(self._broker, order.lead)
         end_offset = order.segment.offsets.end_offset

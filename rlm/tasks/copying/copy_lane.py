@@ -29,6 +29,7 @@ from rsm.segment.errors import (
     CorruptError,
     FencedError,
     RetriableError,
+    StoppedError,
     TieredStorageError,
 )
 from rsm.segment.ids import TopicIdPartition
@@ -230,14 +231,15 @@ class CopyLanes:
             segment=segment,
             lineage=job.lineage,
             timeout_ms=self._timeout_ms(segment),
-            stopped=lambda: self._stopped(task),
+            stopping=self._stopping.is_set,
+            leads=lambda: task.leads,
             replaces=job.replaces,
         )
         self._metrics.remote_copy_requests.labels(tip.topic).inc()
         self._begin(job, order)
         try:
             finished = self._copier.copy(order)
-        except FencedError as error:
+        except (FencedError, StoppedError) as error:
             _log.info("copy given up", extra={"topic_partition": tip, "error": error})
             return False
         except TieredStorageError as error:

@@ -25,7 +25,7 @@ from rlm.tasks.leadership.partition_lead import PartitionLead
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.events.values import LogStartAdvanced, PausableTask, TopicPolicy
 from rlmm.spi import SegmentRecord
-from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
+from rsm.segment.errors import FencedError, RetriableError, StoppedError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 
@@ -115,7 +115,7 @@ class ExpiryLanes:
             for record in plan.purges:
                 self._require_unchanged(job)
                 self._purge(task, record)
-        except FencedError as error:
+        except (FencedError, StoppedError) as error:
             _log.info("expiry given up", extra={"topic_partition": tip, "error": error})
         except TieredStorageError as error:
             if task.log.changed(_EXPIRY, error.message):
@@ -141,7 +141,7 @@ class ExpiryLanes:
             return False
         try:
             require()
-        except (FencedError, RetriableError) as error:
+        except (FencedError, RetriableError, StoppedError) as error:
             attempts = self._proof_pauses.failed(segment_id).count
             if attempts == 1:
                 extra = {"segment_id": segment_id, "error": error}
@@ -164,14 +164,19 @@ class ExpiryLanes:
         self._metadata.write_tombstones(segment_id)
 
     def _require_unchanged(self, job: _ExpiryJob) -> None:
-        """Raise FencedError if the process stops, the lead is lost, or policy or pauses change."""
+        """Raise FencedError if the lead is lost.
+
+        Raises StoppedError if the process stops, or policy or pauses change.
+        """
         topic_id = job.policy.topic_id
-        if self._stopping.is_set() or not job.task.leads:
-            raise FencedError("the process stops or no longer leads")
+        if self._stopping.is_set():
+            raise StoppedError("the process stops")
+        if not job.task.leads:
+            raise FencedError("the process no longer leads")
         if self._metadata.topic_policy(topic_id) != job.policy:
-            raise FencedError("the policy has changed")
+            raise StoppedError("the policy has changed")
         if self._metadata.paused_tasks(topic_id) != job.paused:
-            raise FencedError("what is paused has changed")
+            raise StoppedError("what is paused has changed")
 
     def _advance(self, lead: PartitionLead, action: AdvanceLogStart) -> None:
         result = self._metadata.publish(

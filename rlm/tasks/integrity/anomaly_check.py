@@ -23,7 +23,7 @@ from rlmm.events.anomaly import Anomaly, AnomalyKind, AnomalyReported
 from rlmm.partition_room import NoAnomalyRoomError
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
-from rsm.segment.errors import FencedError, RetriableError
+from rsm.segment.errors import RetriableError, StoppedError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.spi import ObjectFault
@@ -239,7 +239,7 @@ class AnomalyCheck:
         """Return the damaged objects; None if the store cannot answer now."""
         try:
             return self._check.faults(metadata, read=read)
-        except (FencedError, RetriableError) as error:
+        except (RetriableError, StoppedError) as error:
             extra = {"segment_id": metadata.segment_id, "error": error}
             _log.info("stored objects not checked", extra=extra)
             return None

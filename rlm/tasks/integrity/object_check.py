@@ -32,7 +32,7 @@ class SegmentObjectCheck:
     def faults(self, metadata: RemoteLogSegmentMetadata, *, read: bool) -> tuple[ObjectFault, ...]:
         """Return the damaged objects, by their bytes if `read`, else by length and checksum.
 
-        Raises RetriableError if the store cannot answer, FencedError if the process stops.
+        Raises RetriableError if the store cannot answer, StoppedError if the process stops.
         """
         throttle = self._throttle if read else None
         timeout_ms = self._timeout_ms

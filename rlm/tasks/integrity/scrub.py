@@ -24,7 +24,7 @@ from rlm.tasks.integrity.anomaly_check import report_fault
 from rlm.tasks.integrity.object_check import SegmentObjectCheck, objects_bytes
 from rlmm.partition_room import NoAnomalyRoomError
 from rlmm.spi import SegmentRecord
-from rsm.segment.errors import FencedError, RetriableError, TieredStorageError
+from rsm.segment.errors import RetriableError, StoppedError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import SegmentState
 from rsm.spi import ObjectFault
@@ -146,7 +146,7 @@ class Scrub:
             return False
         try:
             self._check(segment_id)
-        except FencedError:  # the process stops
+        except StoppedError:
             self._segments.appendleft(segment_id)
             return False
         except TieredStorageError as error:

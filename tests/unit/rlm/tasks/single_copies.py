@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rlm.tasks.copying.copier import Copier, CopyOrder
 from tests.twins.process import Process
 from tests.twins.world import TIP, World
 
 
-def copy_only(world: World, process: Process, index: int) -> None:
+def copy_only(
+    world: World, process: Process, index: int, *, stopping: Callable[[], bool] = lambda: False
+) -> None:
     """Copy that one of the rolled segments of `TIP`, which the process leads."""
     order = CopyOrder(
         lead=process.leadership.led()[0].lead,
@@ -15,6 +19,7 @@ def copy_only(world: World, process: Process, index: int) -> None:
         segment=process.ports.source.local_log(TIP).rolled[index],
         lineage=world.leader().checkpoint,
         timeout_ms=600_000,
-        stopped=lambda: False,
+        stopping=stopping,
+        leads=lambda: True,
     )
     Copier(process.ports).copy(order)

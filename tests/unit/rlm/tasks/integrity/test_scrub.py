@@ -72,6 +72,7 @@ class ScrubbedWorld(RemoteWorld):
         bytes_per_second: int = NO_LIMIT,
         *,
         first_partition: int = 0,
+        stopping: Event | None = None,
     ) -> None:
         self.store_of_objects = RefusingStorage(lambda: 0)
         super().__init__(self.store_of_objects)
@@ -88,7 +89,7 @@ class ScrubbedWorld(RemoteWorld):
             led=lambda: self.led,
             limits=limits,
             metrics=self.metrics,
-            stopping=Event(),
+            stopping=stopping or Event(),
             throttle=CopyThrottle(
                 self.clock,
                 bytes_per_second=bytes_per_second,
@@ -326,3 +327,28 @@ def test_scrub_when_steps_are_shorter_than_a_segment_takes_then_loses_nothing_of
         world.pass_ms(800)
 
     assert world.checked() == 5
+
+
+class SetLater(Event):
+    """Is set when it is asked the `asked`-th time."""
+
+    def __init__(self, *, asked: int) -> None:
+        super().__init__()
+        self._left = asked
+
+    def is_set(self) -> bool:
+        self._left -= 1
+        return self._left <= 0
+
+
+def test_scrub_when_the_process_stops_during_a_check_then_no_failure_and_nothing_more(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = ScrubbedWorld(stopping=SetLater(asked=3))
+
+    with caplog.at_level(logging.INFO, "rlm.tasks.integrity.scrub"):
+        world.pass_ms(FIRST_WAIT_MS)
+
+    assert world.checked() == 0
+    assert world.found() == []
+    assert not caplog.records
