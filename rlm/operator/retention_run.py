@@ -44,8 +44,8 @@ def run_retention(
             return due
         if clock.monotonic_ms() >= deadline_ms:
             raise RetriableError(
-                "retention continues in the managers: run the command again, with a longer --wait, "
-                "to see its end",
+                "the managers continue with retention: run the command again, with a longer "
+                "--wait, to see its end",
                 partitions_left=",".join(str(preview.partition) for preview in left),
             )
         managers.run_cycles()
