@@ -180,7 +180,7 @@ class ChunkChangeContract:
         assert paged == whole
         assert len(whole) == 30
 
-    def test_list_when_chunks_go_meanwhile_then_goes_on(self, storage: ChunkStorage) -> None:
+    def test_list_when_chunks_go_meanwhile_then_continues(self, storage: ChunkStorage) -> None:
         put(storage, "a/1", "a/2", "b/1", "c/1")
         listing = storage.list("")
         assert next(listing).name == "a/1"

@@ -203,7 +203,7 @@ class ChunkCreationContract:
 
         assert everything(storage) == []
 
-    def test_info_when_chunk_is_there_then_tells_length_age_and_what_the_store_keeps(
+    def test_info_when_chunk_is_there_then_returns_length_age_and_what_the_store_keeps(
         self,
         storage: ChunkStorage,
     ) -> None:

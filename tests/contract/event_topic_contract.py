@@ -34,7 +34,7 @@ class EventTopicContract:
         assert first.cluster_id
         assert first.topic_id
 
-    def test_ensure_when_the_topic_is_missing_then_is_not_created_unless_told(
+    def test_ensure_when_the_topic_is_missing_then_is_not_created_unless_asked(
         self, missing_topic: EventTopic
     ) -> None:
         """Scenario 37: a topic that is gone is never silently made again."""
@@ -89,7 +89,7 @@ class EventTopicContract:
 
         assert read(topic, {0: START}, 1) == first
 
-    def test_reader_when_it_was_told_the_leader_epoch_then_goes_on(
+    def test_reader_when_it_was_given_the_leader_epoch_then_continues(
         self, open_topic: OpenTopic
     ) -> None:
         topic = open_topic()
@@ -148,7 +148,7 @@ class EventTopicContract:
 
         assert len(batch) <= 4
 
-    def test_reader_when_its_position_is_beyond_the_end_then_is_told(
+    def test_reader_when_its_position_is_beyond_the_end_then_is_reported(
         self, open_topic: OpenTopic
     ) -> None:
         """Scenario 37: never a silent jump to the beginning or the end."""

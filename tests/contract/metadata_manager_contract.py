@@ -89,7 +89,7 @@ class MetadataManagerContract:
 
         assert other.segment(SEGMENT.segment_id) == one.segment(SEGMENT.segment_id)
 
-    def test_record_when_listed_then_tells_times_and_place(self, open_manager: OpenManager) -> None:
+    def test_record_when_listed_then_shows_times_and_place(self, open_manager: OpenManager) -> None:
         """R22: a dead letter needs the place of the accepted deletion."""
         manager = open_manager()
         result = manager.publish(step(SEGMENT, STARTED, copy_timeout_ms=500))
@@ -124,7 +124,7 @@ class MetadataManagerContract:
 
         assert found == [59, 99, None]
 
-    def test_partition_when_claimed_and_trimmed_then_its_state_tells(
+    def test_partition_when_claimed_and_trimmed_then_its_state_has_both(
         self, open_manager: OpenManager
     ) -> None:
         manager = open_manager()

@@ -116,7 +116,7 @@ def test_range_when_walked_either_way_then_is_in_key_order(
     assert descending == expected[::-1]
 
 
-def test_store_when_told_what_comes_then_holds_what_is_written_before_and_after(
+def test_store_when_it_knows_what_comes_then_has_what_is_written_before_and_after(
     store: OrderedStore,
 ) -> None:
     put(store, {b"a": b"1"})

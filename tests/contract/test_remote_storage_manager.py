@@ -277,7 +277,7 @@ def test_fetch_index_when_broker_had_none_then_not_found_and_the_rest_is_there(
     assert manager.fetch_index(metadata, IndexType.OFFSET) == b"offset index"
 
 
-def test_fetch_aborted_transactions_when_marker_lies_in_a_later_segment_then_told(
+def test_fetch_aborted_transactions_when_marker_lies_in_a_later_segment_then_returned(
     manager: RemoteStorageManager,
 ) -> None:
     """R19: what was aborted after the segment's end travels with it."""

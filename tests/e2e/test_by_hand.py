@@ -59,7 +59,7 @@ def test_segments_when_a_lag_lets_them_wait_then_offload_stores_them_now(
     assert throttled_ms > 300
 
 
-def test_offload_when_interrupted_then_ends_at_once_and_the_copying_goes_on(
+def test_offload_when_interrupted_then_ends_at_once_and_the_copying_continues(
     host: BrokerHost, log: TieredLog
 ) -> None:
     """A user's Ctrl-C ends the waiting only: what was asked for is stored, and nothing is half so.

@@ -131,7 +131,7 @@ def test_objects_when_taken_away_then_copied_again_given_back_or_given_up(
     assert reader.offsets == [o for o in range(reader.offsets[-1] + 1) if o not in lost]
 
 
-def test_object_when_a_bit_is_flipped_then_told_and_the_reader_goes_on_when_it_is_mended(
+def test_object_when_a_bit_is_flipped_then_reported_and_the_reader_continues_when_it_is_repaired(
     host: BrokerHost, log: TieredLog
 ) -> None:
     """The reader gets nothing that is not what was written, and no error that it cannot retry."""

@@ -73,7 +73,7 @@ def _checkpoint(log: TieredLog) -> list[str]:
     return (log.directory / "leader-epoch-checkpoint").read_text().splitlines()[2:]
 
 
-def test_copying_when_broker_restarts_then_goes_on(
+def test_copying_when_broker_restarts_then_continues(
     kafka: KafkaCluster, host: BrokerHost, log: TieredLog
 ) -> None:
     """Scenario 11: the broker stops while segments are being copied, and comes back."""

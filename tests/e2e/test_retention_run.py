@@ -12,7 +12,7 @@ from tests.e2e.tiered_log import TieredLog
 RETENTION_MS = 3_600_000
 
 
-def test_retention_when_run_then_goes_to_its_end_and_each_record_is_explained(
+def test_retention_when_run_then_reaches_its_end_and_each_record_is_explained(
     host: BrokerHost, log: TieredLog, topic_name: str
 ) -> None:
     """Scenarios 67, 86: where a record is before and after; a share a cycle expires in a run."""

@@ -58,7 +58,7 @@ def test_run_when_killed_then_its_processes_end_by_themselves(host: BrokerHost) 
         wait_until(lambda: not any(_runs(child) for child in children), 60.0, "children ended")
 
 
-def test_run_when_its_manager_is_killed_then_starts_it_again_and_goes_on(
+def test_run_when_its_manager_is_killed_then_starts_it_again_and_continues(
     host: BrokerHost, log: TieredLog
 ) -> None:
     """Scenario 10: also under its supervisor."""
@@ -130,7 +130,7 @@ def test_run_when_metadata_topic_has_too_few_replicas_then_is_not_ready(host: Br
     assert REPLICATION_FACTOR in reason
 
 
-def test_run_when_metadata_topic_is_mended_then_gets_ready_by_itself(host: BrokerHost) -> None:
+def test_run_when_metadata_topic_is_repaired_then_gets_ready_by_itself(host: BrokerHost) -> None:
     """Scenarios 33 and 40: a metadata topic that would lose what nobody repeats."""
     _create_metadata_topic(host, **{"cleanup.policy": "delete"})
 

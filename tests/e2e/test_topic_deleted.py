@@ -10,7 +10,7 @@ from tests.services.waiting import wait_until
 _DEADLINE_S = 60.0
 
 
-def test_topic_when_deleted_and_made_anew_then_the_old_data_goes_and_the_new_stays(
+def test_topic_when_deleted_and_created_again_then_the_old_data_is_deleted_and_the_new_stays(
     kafka: KafkaCluster, host: BrokerHost, log: TieredLog, topic_name: str
 ) -> None:
     """Scenarios 38, 76: objects, records and the policy of the old id; nothing of the new one.

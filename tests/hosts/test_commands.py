@@ -51,7 +51,7 @@ def test_offload_when_asked_from_any_host_then_ends_with_all_stored(
     assert ends == [operated.base_offsets(tiered, n, node_id=n + 1)[-1] for n in range(3)]
 
 
-def test_retention_when_run_on_one_host_then_every_leader_lets_go(
+def test_retention_when_run_on_one_host_then_every_leader_expires(
     operated: OperatedCluster, topic_name: str
 ) -> None:
     operated.create_topic(topic_name)

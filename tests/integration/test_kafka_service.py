@@ -81,7 +81,7 @@ def test_cluster_when_it_did_without_a_broker_then_the_first_replicas_lead_again
     assert _leader(kafka_of_three, topic_name) == leader
 
 
-def test_broker_when_its_configuration_is_wrong_then_start_tells_the_log(tmp_path: Path) -> None:
+def test_broker_when_its_configuration_is_wrong_then_start_shows_the_log(tmp_path: Path) -> None:
     cluster = KafkaCluster(tmp_path, properties={"num.io.threads": "none"})
 
     with pytest.raises(BrokerFailedError, match=r"num\.io\.threads"):

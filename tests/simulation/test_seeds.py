@@ -25,7 +25,7 @@ def processes() -> Iterator[Executor]:
 
 
 @pytest.mark.parametrize("window", ["first", "drawn", "drawn too"])  # `make sim` has more
-def test_story_when_told_by_any_seed_then_reader_sees_the_truth_after_every_step(
+def test_run_when_made_from_any_seed_then_reader_sees_the_truth_after_every_step(
     processes: Executor, window: str
 ) -> None:
     """Scenarios 3, 5-14, 35, 67-72, 75, 76, 79, 80, 82, 83, 92, 100, 103-106, 113, 114.
@@ -55,7 +55,7 @@ def test_story_when_a_lagging_broker_is_elected_before_a_cut_then_the_cut_is_ref
     assert failure is None, failure
 
 
-def test_story_when_elections_go_to_and_fro_then_what_cannot_be_told_is_a_conflict() -> None:
+def test_run_when_elections_alternate_then_what_cannot_be_known_is_a_conflict() -> None:
     """R5: a leader comes back that has trimmed an epoch which the next one never heard of."""
     often: dict[Action, float] = {pass_time: 12, produce: 14, work: 25}
     favoured = {**often, elect_unclean: 10, cut_off: 10}

@@ -56,7 +56,7 @@ def test_readers_when_a_brokers_gateway_is_away_then_are_held_at_others_until_it
             assert each.reads() == written.expected(), each.reader
 
 
-def test_readers_when_all_gateways_have_moved_then_begin_anew_at_their_bootstrap_servers(
+def test_readers_when_all_gateways_have_moved_then_begin_again_at_their_bootstrap_servers(
     hosts: ThreeHosts, written: WrittenTopic, tmp_path: Path
 ) -> None:
     """KIP-899: none of the addresses that a reader was given is served any more."""

@@ -56,7 +56,7 @@ def test_reader_when_it_starts_at_a_time_in_the_store_then_reads_from_its_first_
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_reader_when_its_group_stands_in_the_store_then_goes_on_from_there(
+def test_reader_when_its_group_is_in_the_store_then_continues_from_there(
     hosts: ThreeHosts, written: WrittenTopic, reader: str, tmp_path: Path
 ) -> None:
     """Scenario 66: without a reset, in every partition."""

@@ -139,7 +139,7 @@ def test_cache_when_the_topic_is_recreated_under_it_then_is_rebuilt(
     assert len(list(tmp_path.glob("one.*"))) == 1
 
 
-def test_topic_when_deleted_under_a_manager_then_is_not_made_anew_and_the_cache_stays(
+def test_topic_when_deleted_under_a_manager_then_is_not_created_again_and_the_cache_stays(
     open_manager: OpenManager, kafka: KafkaCluster, topic_settings: TopicSettings
 ) -> None:
     """Scenario 37: an empty topic in its place would be taken for the truth by everyone."""
@@ -162,7 +162,7 @@ def test_topic_when_deleted_under_a_manager_then_is_not_made_anew_and_the_cache_
     assert len(list(manager.list_remote_log_segments(ORDERS))) == 1
 
 
-def test_topic_when_its_shape_is_bent_under_a_manager_then_nothing_is_written_until_mended(
+def test_topic_when_its_shape_is_changed_under_a_manager_then_nothing_is_written_until_restored(
     open_manager: OpenManager, kafka: KafkaCluster, topic_settings: TopicSettings
 ) -> None:
     """Scenario 40, while running: what was expected and what was found; the cache still answers."""

@@ -159,7 +159,7 @@ def test_audit_when_a_record_can_not_be_read_then_exit_3_and_nothing_is_said(
     assert world.received(world.dead_letters) == []
 
 
-def test_audit_when_its_findings_can_not_be_written_then_told_before_any_work(
+def test_audit_when_its_findings_can_not_be_written_then_reported_before_any_work(
     host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with host.metadata() as metadata:

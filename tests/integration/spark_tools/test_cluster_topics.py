@@ -44,7 +44,7 @@ def known_to_all(cluster: KafkaCluster, topic: str) -> bool:
     return all(topic in answer.topics for answer in answers)
 
 
-def test_find_when_there_is_no_such_topic_then_it_is_told_as_missing(
+def test_find_when_there_is_no_such_topic_then_it_is_reported_as_missing(
     kafka_of_three: KafkaCluster, topic_name: str
 ) -> None:
     client = {"bootstrap.servers": kafka_of_three.bootstrap_servers}

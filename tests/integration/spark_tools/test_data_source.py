@@ -132,7 +132,7 @@ def test_read_when_of_what_is_stored_then_a_plain_consumers_records(
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 @pytest.mark.parametrize("topic", _TOPICS)
-def test_read_when_it_goes_on_at_the_broker_then_all_of_a_plain_consumers_records(
+def test_read_when_it_continues_at_the_broker_then_all_of_a_plain_consumers_records(
     spark: SparkSession, twins: TwinTopics, topic: str, isolation: str
 ) -> None:
     """No gap and nothing twice where the store ends, aborted transactions left out or not."""
@@ -203,7 +203,7 @@ def test_read_when_a_frame_is_used_twice_then_each_use_has_its_own_filter(
     assert rows_by_offset(frame.where("partition = 1")) == []
 
 
-def test_read_when_an_object_is_gone_then_its_task_tells_segment_object_and_offset(
+def test_read_when_an_object_is_gone_then_its_task_names_segment_object_and_offset(
     spark: SparkSession, twins: TwinTopics, unreadable_object: str
 ) -> None:
     frame = loaded(spark, twins, "older", columns="offset")
@@ -243,7 +243,7 @@ def test_read_when_permissive_then_what_is_unreadable_is_listed(
         ({"startingOffsets": '{"every":{"0":100000}}'}, "not within what is stored"),
     ],
 )
-def test_read_when_the_user_is_wrong_then_told_in_a_sentence_before_any_work(
+def test_read_when_the_user_is_wrong_then_reported_in_a_sentence_before_any_work(
     spark: SparkSession, twins: TwinTopics, options: dict[str, str], message: str
 ) -> None:
     with pytest.raises(PySparkException, match=re.escape(message)) as raised:
@@ -252,7 +252,7 @@ def test_read_when_the_user_is_wrong_then_told_in_a_sentence_before_any_work(
     assert "Traceback" not in str(raised.value)
 
 
-def test_load_when_a_setting_is_wrong_then_told_at_once(
+def test_load_when_a_setting_is_wrong_then_reported_at_once(
     spark: SparkSession, twins: TwinTopics
 ) -> None:
     with pytest.raises(PySparkException, match="the topic cannot be found"):

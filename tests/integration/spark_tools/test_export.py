@@ -85,7 +85,7 @@ def test_export_when_killed_before_its_files_were_in_place_then_the_next_puts_th
 @pytest.mark.parametrize(
     "sent", ["This packs all of it, and sends it to the executors:", "sent, as a zip:"]
 )
-def test_export_when_submitted_to_a_cluster_as_the_docs_tell_then_the_same(
+def test_export_when_submitted_to_a_cluster_as_the_docs_show_then_the_same(
     twins: TwinTopics, tmp_path: Path, worker_directories: Path, sent: str
 ) -> None:
     """Executors are processes of their own here, too."""

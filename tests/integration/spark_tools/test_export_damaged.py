@@ -179,7 +179,7 @@ def test_export_when_dry_then_what_would_be_is_said_and_nothing_is_changed(
     )
 
 
-def test_export_when_interrupted_then_exit_130_and_the_next_one_goes_on(
+def test_export_when_interrupted_then_exit_130_and_the_next_one_continues(
     spark: SparkSession, twins: TwinTopics, tmp_path: Path
 ) -> None:
     output = tmp_path / "out"

@@ -127,7 +127,7 @@ def test_repair_when_a_record_is_as_large_as_a_broker_takes_then_parked_cut_off(
     assert b"cut off" in headers["reason"]
 
 
-def test_repair_when_told_an_interval_then_letters_that_come_later_too_until_stopped(
+def test_repair_when_given_an_interval_then_later_dead_letters_too_until_stopped(
     host: BrokerHost,
     world: RepairWorld,
     spark: SparkSession,
@@ -194,7 +194,7 @@ def test_repair_when_the_store_is_out_of_reach_then_letters_wait_as_they_were(
     assert world.names() == set()
 
 
-def test_repair_when_parked_letters_are_mended_then_a_new_checkpoint_brings_them_back(
+def test_repair_when_parked_dead_letters_are_repaired_then_a_new_checkpoint_brings_them_back(
     host: BrokerHost, world: RepairWorld, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The way that docs/spark.md describes."""
@@ -319,7 +319,7 @@ def test_repair_when_a_letter_is_of_a_newer_version_then_it_waits_and_is_seldom_
     assert world.names() == {stored.key for stored in dead_letter.metadata.objects}
 
 
-def test_repair_when_the_user_is_wrong_then_told_before_any_work(
+def test_repair_when_the_user_is_wrong_then_reported_before_any_work(
     host: BrokerHost, world: RepairWorld, tmp_path: Path
 ) -> None:
     with host.metadata():
@@ -337,7 +337,7 @@ def test_repair_when_the_user_is_wrong_then_told_before_any_work(
         repair(arguments(world, "--dry-run", "--option", missing))
 
 
-def test_repair_when_the_letter_topic_was_made_anew_then_its_checkpoint_is_refused(
+def test_repair_when_the_dead_letter_topic_was_created_again_then_its_checkpoint_is_refused(
     host: BrokerHost, world: RepairWorld, tmp_path: Path
 ) -> None:
     """Its first letters would be taken for done. A checkpoint without an id is given one."""

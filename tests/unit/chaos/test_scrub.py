@@ -69,7 +69,7 @@ def test_scrub_when_originals_of_a_topic_are_there_then_are_no_orphans() -> None
 
 
 @pytest.mark.parametrize(("incarnation", "is_told"), [(None, True), (9, False)])
-def test_scrub_when_offsets_are_stored_twice_then_tells_it_of_one_claim(
+def test_scrub_when_offsets_are_stored_twice_then_reports_it_of_one_claim(
     incarnation: int | None, *, is_told: bool
 ) -> None:
     """Scenarios 6, 104: two leaders may finish the same range, one leader must not."""
@@ -91,7 +91,7 @@ def test_scrub_when_offsets_are_stored_twice_then_tells_it_of_one_claim(
     assert (told in found.problems) is is_told
 
 
-def test_scrub_when_first_segment_is_not_stored_then_tells_the_hole() -> None:
+def test_scrub_when_first_segment_is_not_stored_then_reports_the_hole() -> None:
     """Scenario 80, 104."""
     world = stored_world()
     log = world.topic

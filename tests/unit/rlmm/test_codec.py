@@ -321,7 +321,7 @@ def test_record_when_its_key_is_another_segments_then_is_corrupt() -> None:
     ],
     ids=lambda event: type(event).__name__,
 )
-def test_tombstone_when_read_then_its_key_tells_the_subject(event: Event) -> None:
+def test_tombstone_when_read_then_its_key_has_the_subject(event: Event) -> None:
     key = encode(event).key
 
     assert read_step(key, None) == Tombstone(key=parse_record_key(key))

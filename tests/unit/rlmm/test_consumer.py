@@ -84,7 +84,7 @@ def test_consumer_when_from_now_then_hands_over_what_comes_later() -> None:
     assert [record.event for record in records] == [later]
 
 
-def test_consumer_when_given_positions_then_goes_on_where_another_ended() -> None:
+def test_consumer_when_given_positions_then_continues_where_another_ended() -> None:
     events = [_claim(), _started(1), _started(2)]
     log = _log(*events)
     first = MetadataConsumer(_Reader(log))
@@ -116,7 +116,7 @@ def test_consumer_when_of_one_topic_then_hands_over_its_records_and_tombstones()
     assert [record.position.offset for record in records] == [1, 4]
 
 
-def test_consumer_when_a_record_cannot_be_read_then_counts_it_and_goes_on() -> None:
+def test_consumer_when_a_record_cannot_be_read_then_counts_it_and_continues() -> None:
     """Scenario 102: what a newer version wrote is skipped and counted."""
     log = _log(_claim())
     log.append(0, b"\x7fnewer", b"value")

@@ -50,7 +50,7 @@ def test_locate_when_nothing_was_claimed_then_beyond_stored(world: RemoteWorld) 
     assert locate(world.metadata, TIP, 5) == not_stored(Absence.BEYOND_STORED, 5, None)
 
 
-def test_locate_when_below_recorded_log_start_then_told_where_it_is(world: RemoteWorld) -> None:
+def test_locate_when_below_recorded_log_start_then_returns_where_it_is(world: RemoteWorld) -> None:
     """Scenario 47: what lies below the log start is out of range, also inside a kept segment."""
     world.claim()
     world.store(segment_of(0))
@@ -155,7 +155,7 @@ def test_readable_ranges_when_below_log_start_then_left_out(world: RemoteWorld) 
 @pytest.mark.parametrize(
     ("offset", "until_offset"), [(100, 150), (149, 150), (170, 300), (299, 300)]
 )
-def test_locate_when_in_a_recorded_gap_then_told_where_to_look_next(
+def test_locate_when_in_a_recorded_gap_then_returns_where_to_look_next(
     world: RemoteWorld, offset: int, until_offset: int
 ) -> None:
     """R6, scenario 83: up to what is stored in it all the same, else to its end."""
@@ -169,7 +169,9 @@ def test_locate_when_in_a_recorded_gap_then_told_where_to_look_next(
     assert found == not_stored(Absence.RECORDED_GAP, offset, until_offset)
 
 
-def test_locate_when_gaps_touch_then_told_where_the_last_of_them_ends(world: RemoteWorld) -> None:
+def test_locate_when_gaps_touch_then_returns_where_the_last_of_them_ends(
+    world: RemoteWorld,
+) -> None:
     """R6: what the policy gave up, and in addition what somebody else took."""
     world.claim()
     world.store(segment_of(0))

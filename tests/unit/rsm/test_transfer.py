@@ -61,12 +61,12 @@ def put(storage: MemoryChunkStorage, *, read_back: bool = False) -> None:
     )
 
 
-def test_put_when_store_tells_another_length_then_corrupt() -> None:
+def test_put_when_store_returns_another_length_then_corrupt() -> None:
     with pytest.raises(CorruptError, match="differs=length_bytes"):
         put(LyingStorage(told=lambda info: replace(info, length_bytes=5)))
 
 
-def test_put_when_store_tells_another_checksum_then_corrupt() -> None:
+def test_put_when_store_returns_another_checksum_then_corrupt() -> None:
     with pytest.raises(CorruptError, match="differs=crc32c"):
         put(LyingStorage(told=lambda info: replace(info, crc32c=1)))
 
@@ -120,7 +120,7 @@ class PartsStorage(MemoryChunkStorage):
         return super().create_with_content(name, source, attributes=attributes)
 
 
-def test_put_when_a_source_has_parts_then_the_store_is_told_them() -> None:
+def test_put_when_a_source_has_parts_then_the_store_gets_them() -> None:
     storage = PartsStorage()
     blocks = BlockPlanner(block_bytes=300)
     batches = [pack_batch(bytes(100)), pack_batch(bytes(50))]

@@ -75,7 +75,7 @@ def test_run_job_when_it_fails_then_one_line_and_its_exit_code(
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_run_job_when_a_signal_comes_then_it_is_cleared_away_and_the_exit_code_tells_which(
+def test_run_job_when_a_signal_comes_then_it_is_cleared_away_and_the_exit_code_shows_which(
     number: int, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cleared_away = []
@@ -127,7 +127,7 @@ def test_run_job_when_an_error_was_foreseen_by_nobody_then_it_is_raised() -> Non
         (["--fail-on", "failed-work,nothing-to-do"], [0, 3, 0, 5, 6]),
     ],
 )
-def test_job_when_it_ends_then_the_exit_code_tells_what_is_asked_for(
+def test_job_when_it_ends_then_the_exit_code_shows_what_is_asked_for(
     fail_on: list[str], codes: list[int], tmp_path: Path
 ) -> None:
     summary = tmp_path / "summary.json"
@@ -175,7 +175,7 @@ def test_job_when_it_is_interrupted_then_the_summary_says_so(number: int, tmp_pa
     assert json.loads(summary.read_text())["error"] == "interrupted"
 
 
-def test_job_when_the_summary_can_not_be_written_then_told_before_any_work(
+def test_job_when_the_summary_can_not_be_written_then_reported_before_any_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
@@ -185,7 +185,7 @@ def test_job_when_the_summary_can_not_be_written_then_told_before_any_work(
     assert "option=--summary" in capsys.readouterr().err
 
 
-def test_arguments_when_an_outcome_is_not_known_then_told(
+def test_arguments_when_an_outcome_is_not_known_then_reported(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit):
@@ -219,7 +219,7 @@ def test_run_job_when_it_ends_then_its_exit_code() -> None:
         (audit_parser, "--price", "cheap"),
     ],
 )
-def test_arguments_when_a_number_makes_no_sense_then_told_and_exit_code_2(
+def test_arguments_when_a_number_makes_no_sense_then_reported_and_exit_code_2(
     parser: Callable[[], ArgumentParser],
     option: str,
     wrong: str,
@@ -245,7 +245,7 @@ def test_arguments_when_no_grace_is_wanted_then_none() -> None:
         ("RSM.config.key.prefix", "rsm.config.key.prefix"),
     ],
 )
-def test_options_when_no_job_reads_one_then_it_and_the_nearest_are_told(
+def test_options_when_no_job_reads_one_then_it_and_the_nearest_are_reported(
     option: str, nearest: str
 ) -> None:
     with pytest.raises(InvalidConfigError) as raised:

@@ -120,7 +120,7 @@ def test_connection_when_something_is_missing_or_wrong_then_named(
         ),
     ],
 )
-def test_store_when_it_does_not_answer_then_told_why(store: dict[str, str], reason: str) -> None:
+def test_store_when_it_does_not_answer_then_says_why(store: dict[str, str], reason: str) -> None:
     connection = ClusterConnection.of({"bootstrap.servers": "a:1", **store})
 
     with pytest.raises(InvalidConfigError, match=reason):

@@ -34,7 +34,7 @@ def test_options_when_logging_in_by_password_then_javas_names(mechanism: str) ->
     assert options == {**JAVAS, "kafka.fetch.min.bytes": "1"}
 
 
-def test_options_when_only_the_user_can_tell_how_to_log_in_then_asked() -> None:
+def test_options_when_only_the_user_knows_how_to_log_in_then_asked() -> None:
     client = {"bootstrap.servers": "broker:9092", "sasl.mechanism": "GSSAPI"}
 
     with pytest.raises(InvalidConfigError, match=r"kafka\.sasl\.jaas\.config"):

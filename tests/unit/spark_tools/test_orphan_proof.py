@@ -66,7 +66,7 @@ def test_proof_when_the_partition_is_unknown_then_alive() -> None:
     assert "another cluster" in why(5, state=PartitionState())
 
 
-def test_proof_when_all_of_the_partition_goes_then_dead() -> None:
+def test_proof_when_all_of_the_partition_is_deleted_then_dead() -> None:
     """R22."""
     assert why(5, state=PartitionState(deletion=MARKED)) == ""
     assert why(5, state=PartitionState(deletion=DELETED)) == ""

@@ -8,7 +8,9 @@ from tests.metadata_builder import segment_id
 
 
 @pytest.mark.parametrize("prefix", ["", "cold/store"])
-def test_quarantine_when_an_object_goes_there_then_its_name_tells_where_it_was(prefix: str) -> None:
+def test_quarantine_when_an_object_is_moved_there_then_its_name_shows_where_it_was(
+    prefix: str,
+) -> None:
     """Scenario 84."""
     keys = ObjectKeys(prefix=prefix)
     key = ObjectKey(segment_id=segment_id(9), base_offset=17, suffix="log")

@@ -44,7 +44,7 @@ class ReadingManager:
         ([0], False),
     ],
 )
-def test_wait_when_what_is_waited_for_comes_then_goes_on_else_ends(
+def test_wait_when_what_is_waited_for_comes_then_continues_else_ends(
     missing: list[int | None], *, ready: bool
 ) -> None:
     """Also where one partition has no leader, and others are written to."""

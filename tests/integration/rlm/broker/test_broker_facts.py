@@ -253,7 +253,7 @@ def test_topic_configs_when_value_is_invalid_then_invalid_config(
         alter_topic_configs(broker, topic_name, {RETENTION_MS: "soon"})
 
 
-def test_topic_configs_when_one_topic_is_unknown_then_the_others_are_told(
+def test_topic_configs_when_one_topic_is_unknown_then_the_others_are_returned(
     kafka: KafkaCluster, topic_name: str
 ) -> None:
     kafka.create_topic(topic_name)

@@ -162,7 +162,7 @@ def test_metadata_dump_when_native_then_reads_the_topic_of_kafka_itself(config: 
 
 @pytest.mark.usefixtures("native_records")
 @pytest.mark.parametrize(("topic", "count"), [("orders", 1), ("payments", 0)])
-def test_metadata_audit_native_when_a_deletion_never_ended_then_tells_of_it(
+def test_metadata_audit_native_when_a_deletion_never_ended_then_reports_it(
     topic: str, count: int, config: Path
 ) -> None:
     done = _rlm(

@@ -175,7 +175,7 @@ def test_fetch_when_the_leader_epoch_is_not_the_leaders_then_the_same_error(
 
 
 @pytest.mark.parametrize("version", [12, 13, 18])
-def test_fetch_when_the_reader_says_what_it_fetched_last_then_divergence_is_told_alike(
+def test_fetch_when_the_reader_says_what_it_fetched_last_then_divergence_is_reported_alike(
     pair: Pair, version: int
 ) -> None:
     """Scenario 49, KIP-595: compared with the lineage of the whole log."""

@@ -90,7 +90,7 @@ def test_times_when_of_many_partitions_then_the_store_is_read_for_several_at_onc
     assert _told(rows) == {(ErrorCode.NONE, 0)}
 
 
-def test_times_when_the_store_is_too_slow_for_the_client_then_it_is_told_in_time_and_asks_again(
+def test_times_when_the_store_is_too_slow_for_the_client_then_it_is_answered_in_time_and_asks_again(
     module_host: BrokerHost, topic: TieredTopic
 ) -> None:
     """KIP-1075: in the time that the client gives, not when the store has answered for all."""
@@ -106,7 +106,7 @@ def test_times_when_the_store_is_too_slow_for_the_client_then_it_is_told_in_time
     assert _told(again) == {(ErrorCode.NONE, 0)}
 
 
-def test_fetch_when_look_ups_wait_for_the_store_then_does_not_wait_behind_them(
+def test_fetch_when_look_ups_wait_for_the_store_then_does_not_wait_for_them(
     module_host: BrokerHost, topic: TieredTopic
 ) -> None:
     """What is in memory is given however many look-ups are under way."""
@@ -128,7 +128,7 @@ def test_fetch_when_look_ups_wait_for_the_store_then_does_not_wait_behind_them(
     assert found.records
 
 
-def test_start_when_look_ups_by_time_wait_for_the_store_then_does_not_wait_behind_them(
+def test_start_when_look_ups_by_time_wait_for_the_store_then_does_not_wait_for_them(
     module_host: BrokerHost, topic: TieredTopic
 ) -> None:
     """More of them than there are threads for rewrites; what needs no store finds one."""

@@ -80,7 +80,7 @@ def test_share_consumer_when_it_reads_through_a_gateway_then_gets_every_record(
     assert [line for line in printed.splitlines() if line.endswith("x")] == values
 
 
-def test_admin_when_it_goes_through_a_gateway_then_it_sees_the_gateway_as_the_broker(
+def test_admin_when_it_uses_a_gateway_then_it_sees_the_gateway_as_the_broker(
     gateway: RunningGateway, topic_name: str
 ) -> None:
     admin = admin_client(gateway.bootstrap_servers)

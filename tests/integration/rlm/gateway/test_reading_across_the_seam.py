@@ -69,7 +69,7 @@ def test_consumer_when_its_offset_is_above_the_end_then_it_is_out_of_range(
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_group_when_its_committed_offset_is_remote_then_it_goes_on_there(
+def test_group_when_its_committed_offset_is_remote_then_it_continues_there(
     gateway: RunningGateway, tiered: TieredTopic, protocol: str
 ) -> None:
     """Scenario 66, KIP-848; the group's own requests pass through the gateway too."""

@@ -59,7 +59,7 @@ def _flip(path: Path) -> None:
         pytest.param(lambda path: path.unlink(), AnomalyKind.MISSING, id="missing"),
     ],
 )
-def test_consumer_when_an_object_is_damaged_then_only_its_partition_stands_still(
+def test_consumer_when_an_object_is_damaged_then_only_its_partition_does_not_advance(
     kafka: KafkaCluster,
     host: BrokerHost,
     topic_name: str,
@@ -103,7 +103,7 @@ def test_consumer_when_the_store_fails_now_and_then_then_reads_all_of_it_and_not
     assert gateway.counts.remote[RemoteCount.OUT_OF_RANGE] == 0
 
 
-def test_consumer_when_the_store_is_slower_than_it_waits_then_the_read_goes_on(
+def test_consumer_when_the_store_is_slower_than_it_waits_then_the_read_continues(
     kafka: KafkaCluster, host: BrokerHost, topic_name: str
 ) -> None:
     """Scenario 58: empty answers in time, one read of the store, and then the records."""

@@ -169,7 +169,7 @@ def test_read_when_the_store_is_silent_then_it_ends_at_its_deadline(
         GcsChunkStorage(hasty).read_range("a", WHOLE)
 
 
-def test_check_access_when_the_key_is_mended_then_it_recovers_without_restart(
+def test_check_access_when_the_key_is_valid_again_then_it_recovers_without_restart(
     gcs_settings: GcsSettings, proxy: FaultyProxy, tmp_path: Path
 ) -> None:
     """Scenario 97: no key, then one that nobody takes, then one that is taken."""

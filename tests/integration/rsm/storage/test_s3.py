@@ -187,7 +187,7 @@ def test_any_request_when_the_store_is_not_there_then_one_clear_error_and_never_
 
 
 @pytest.mark.parametrize("before", ["", "aws_access_key_id = me\naws_secret_access_key = wrong\n"])
-def test_credentials_when_missing_or_wrong_then_it_recovers_as_soon_as_they_are_mended(
+def test_credentials_when_missing_or_wrong_then_it_recovers_as_soon_as_they_are_valid(
     s3_settings: S3Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, before: str
 ) -> None:
     """Scenario 97: without a restart."""

@@ -62,7 +62,7 @@ def test_creation_when_the_store_is_busy_then_it_is_repeated(
     assert storage.read_range(name, WHOLE) == b"abc"
 
 
-def test_read_when_the_store_is_busy_for_long_then_so_many_attempts_and_one_clear_error(
+def test_read_when_the_store_is_busy_for_long_then_bounded_attempts_and_one_clear_error(
     storage: S3ChunkStorage, proxy: FaultyProxy, name: str
 ) -> None:
     """Scenario 94: a bounded number of requests, however many ask on top."""
@@ -92,7 +92,7 @@ _TOLD = "x-amz-checksum-crc32c"
 
 
 @pytest.mark.parametrize(("told", "looks"), [(None, 1), ("AAAAAA==", 0)])
-def test_creation_when_the_answer_tells_no_checksum_then_looked_at_and_a_wrong_one_is_corrupt(
+def test_creation_when_the_answer_has_no_checksum_then_looked_at_and_a_wrong_one_is_corrupt(
     storage: S3ChunkStorage, proxy: FaultyProxy, name: str, told: str | None, looks: int
 ) -> None:
     proxy.expect(Fault(method="PUT", answer_header=(_TOLD, told)))
@@ -239,7 +239,7 @@ def test_check_access_when_the_clocks_differ_then_that_is_what_it_says(
         storage.check_access()
 
 
-def test_exists_when_the_store_answers_a_bare_404_then_it_is_asked_in_a_way_that_tells_more(
+def test_exists_when_the_store_answers_a_bare_404_then_a_second_request_shows_more(
     storage: S3ChunkStorage, proxy: FaultyProxy, name: str
 ) -> None:
     """A HEAD request's 404 may mean the bucket; nothing may be taken for gone because of it."""

@@ -26,7 +26,7 @@ def test_ratio_when_runs_differ_then_each_is_held_against_the_peer_of_its_round(
     )
 
 
-def test_readings_when_told_then_throughput_comes_before_its_processor_time() -> None:
+def test_readings_when_shown_then_throughput_comes_before_its_processor_time() -> None:
     speed, cpu = _readings("ours", 50.0, 100.0).measurements()
 
     assert (speed.metric, speed.unit, speed.value) == ("ours, large fetches", "MB/s", 75.0)

@@ -242,7 +242,7 @@ def test_connection_when_it_works_then_kept() -> None:
     assert world.dialler.dialled == [9000, 9001]
 
 
-def test_connection_when_it_expires_then_made_anew() -> None:
+def test_connection_when_it_expires_then_opened_again() -> None:
     world = _World()
     world.own.leadership()
 

@@ -95,7 +95,7 @@ def test_offsets_when_asked_during_a_question_then_all_share_the_next() -> None:
     assert found == [{tip: offsets(tip, 1)} for tip in TIPS[:4]]
 
 
-def test_offsets_when_the_same_is_asked_during_a_question_then_asked_anew() -> None:
+def test_offsets_when_the_same_is_asked_during_a_question_then_asked_again() -> None:
     """R21: who asks after the last byte must not get what was true before it."""
     line = Line()
 
@@ -104,7 +104,7 @@ def test_offsets_when_the_same_is_asked_during_a_question_then_asked_anew() -> N
     assert line.asked == [{FIRST: 1}, {FIRST: 1}]
 
 
-def test_offsets_when_one_believes_in_another_epoch_then_each_is_told_of_its_own() -> None:
+def test_offsets_when_one_believes_in_another_epoch_then_each_gets_its_own() -> None:
     """R1: the broker judges the epoch of each asker."""
     line = Line()
 
@@ -115,7 +115,7 @@ def test_offsets_when_one_believes_in_another_epoch_then_each_is_told_of_its_own
     assert new.result().succeeded == {FIRST: offsets(FIRST, 1)}
 
 
-def test_offsets_when_the_question_fails_then_all_who_share_it_are_told() -> None:
+def test_offsets_when_the_request_fails_then_all_who_share_it_get_the_error() -> None:
     line = Line()
     line.error = RetriableError("broker away")
 

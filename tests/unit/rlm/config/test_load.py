@@ -86,7 +86,7 @@ def test_load_gateway_config_when_required_key_missing_then_names_it(
         load_gateway_config(path)
 
 
-def test_load_gateway_config_when_beside_a_broker_then_there_is_no_map_of_doors(
+def test_load_gateway_config_when_next_to_a_broker_then_there_is_no_map_of_endpoints(
     tmp_path: Path,
 ) -> None:
     path = _file(tmp_path, **{"gateway.node.listeners": "1=[::]:9101"})
@@ -117,7 +117,7 @@ def test_load_gateway_config_when_beside_a_broker_then_there_is_no_map_of_doors(
         ("logging.level", "LOUD"),
     ],
 )
-def test_load_config_when_value_is_wrong_then_tells_line_key_found_and_expected(
+def test_load_config_when_value_is_wrong_then_names_line_key_found_and_expected(
     tmp_path: Path, key: str, value: str
 ) -> None:
     path = _file(tmp_path, **{key: value})

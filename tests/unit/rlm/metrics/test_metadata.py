@@ -42,7 +42,7 @@ def test_metadata_when_not_ready_then_the_reason_is_the_only_one_shown() -> None
     assert scraped("rlm_metadata_not_ready", reason="catching_up") == 0
 
 
-def test_metadata_when_scraped_then_tells_what_was_counted() -> None:
+def test_metadata_when_scraped_then_shows_what_was_counted() -> None:
     assert scraped("rlm_metadata_events_refused_total", reason="step_back") == 2
     assert scraped("rlm_metadata_position", metadata_partition="7") == 9
     assert scraped("rlm_metadata_lag_events") == 4

@@ -44,7 +44,7 @@ def accept(world: DamagedWorld, number: int = 1) -> None:
 
 
 @pytest.mark.parametrize("asks_store", [True, False])
-def test_loss_when_accepted_then_a_gap_is_recorded_before_the_segment_goes(
+def test_loss_when_accepted_then_a_gap_is_recorded_before_the_segment_is_deleted(
     *, asks_store: bool
 ) -> None:
     world = DamagedWorld(is_local=False)

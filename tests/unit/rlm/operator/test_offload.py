@@ -130,9 +130,7 @@ class _SilentWords:
         return f"the manager of broker 1 does not answer of {tip.partition}"
 
 
-def test_offload_when_a_manager_does_not_answer_then_says_so_at_once_and_goes_on_when_it_does() -> (
-    None
-):
+def test_offload_when_a_manager_does_not_answer_then_says_so_and_continues_when_it_does() -> None:
     """It printed nothing for up to an hour."""
     world = World(policy=LATER)
     world.segments(2)

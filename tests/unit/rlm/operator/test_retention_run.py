@@ -39,7 +39,7 @@ class Managers:
         self.start = min(self.start + 10, self._end)
 
 
-def test_run_when_each_cycle_lets_a_share_go_then_goes_on_to_the_end() -> None:
+def test_run_when_each_cycle_expires_a_share_then_continues_to_the_end() -> None:
     managers = Managers(end=35)
 
     left = run_retention(managers, FakeClock(), timeout_ms=60_000)
@@ -57,7 +57,7 @@ def test_run_when_the_rest_is_held_then_ends_and_says_so() -> None:
     assert left[0].expiry_blocked == Blocked(reason="read_lease")
 
 
-def test_run_when_it_takes_too_long_then_says_that_it_goes_on() -> None:
+def test_run_when_it_takes_too_long_then_says_that_it_continues() -> None:
     with pytest.raises(
         RetriableError, match="the managers continue with retention: run the command again"
     ):

@@ -38,7 +38,7 @@ def test_candidates_when_some_are_stored_then_only_the_rest() -> None:
     assert _bases(Given(segments=stored_up_to(700))) == [700, 800, 900]
 
 
-def test_candidates_when_a_hole_is_in_the_store_then_copying_goes_on_from_the_hole() -> None:
+def test_candidates_when_a_hole_is_in_the_store_then_copying_continues_from_the_hole() -> None:
     """D11: what lies beyond a hole does not count as stored."""
     segments = (remote(0, 100), remote(200, 300))
     assert _bases(Given(segments=segments))[:2] == [100, 200]
@@ -80,7 +80,7 @@ def test_candidates_when_disabled_then_none() -> None:
     assert _bases(Given(policy=policy(state=PolicyState.DISABLED))) == []
 
 
-def test_candidates_when_disabling_then_copying_goes_on() -> None:
+def test_candidates_when_disabling_then_copying_continues() -> None:
     """R9: a topic is copied to its end before its retention is given back."""
     assert _bases(Given(policy=policy(state=PolicyState.DISABLING)))[0] == 0
 

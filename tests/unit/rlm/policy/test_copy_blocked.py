@@ -45,7 +45,7 @@ def reason(view: PartitionView) -> str | None:
         (replace(Given().view(), state=DELETED), "partition_deleted"),
     ],
 )
-def test_copies_when_held_then_the_reason_is_told(
+def test_copies_when_blocked_then_the_reason_is_reported(
     view: PartitionView, expected: str | None
 ) -> None:
     """Scenario 93: lag and its reason come from local state, so an outage hides neither."""

@@ -77,7 +77,7 @@ def test_candidates_when_a_timestamp_lies_in_the_future_then_copied_all_the_same
 
 
 @pytest.mark.parametrize(("lag_ms", "count"), [(0, 1), (1, 0)])
-def test_candidates_when_a_timestamp_is_of_now_then_only_no_lag_copies_it(
+def test_candidates_when_a_timestamp_is_current_then_only_no_lag_copies_it(
     lag_ms: int, count: int
 ) -> None:
     given = policy(copy_lag_ms=lag_ms, copy_lag_bytes=-1, local_retention_ms=-1)

@@ -110,7 +110,7 @@ def test_lag_when_only_an_idle_part_is_left_then_zero() -> None:
     assert (found.segments, found.bytes) == (0, 0)
 
 
-def test_held_when_the_idle_part_can_not_be_copied_then_told() -> None:
+def test_blocked_when_the_idle_part_can_not_be_copied_then_reported() -> None:
     failure = CopyFailure(error="broken", cause="broken", corrupt=True, attempts=2)
     blocked = copy_blocked(replace(IDLE.view(), copy_failure=failure))
     assert blocked is not None
@@ -128,7 +128,7 @@ def test_expiry_by_size_when_the_active_segment_is_stored_then_its_bytes_count_o
     assert expiry_cut(view) is None
 
 
-def test_expiry_by_time_when_the_stored_part_is_too_old_then_the_log_starts_behind_it() -> None:
+def test_expiry_by_time_when_the_stored_part_is_too_old_then_the_log_starts_after_it() -> None:
     """R10: what is stored of the active segment expires as any other segment does."""
     old = remote(1000, 1050, age_ms=10 * HOUR_MS)
     given = replace(

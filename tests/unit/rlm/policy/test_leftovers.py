@@ -119,7 +119,7 @@ def test_disabling_when_all_is_local_again_then_finished_segments_go() -> None:
         pytest.param(DELETING_REMOTE, None, 0, id="where the log begins is not on record"),
     ],
 )
-def test_disabling_when_something_may_still_be_read_from_the_store_then_nothing_goes(
+def test_disabling_when_something_may_still_be_read_from_the_store_then_nothing_is_deleted(
     topic_policy: TopicPolicy, log_start: int | None, local_start: int
 ) -> None:
     given = Given(
@@ -140,7 +140,7 @@ def test_below_log_start_when_the_local_log_begins_there_then_finished_ones_go()
 
 
 @pytest.mark.parametrize(("log_start", "local_start"), [(300, 299), (None, 300)])
-def test_below_log_start_when_the_local_log_begins_lower_then_nothing_goes(
+def test_below_log_start_when_the_local_log_begins_lower_then_nothing_is_deleted(
     log_start: int | None, local_start: int
 ) -> None:
     given = Given(segments=STORED, log_start=log_start, local_start=local_start)
@@ -184,7 +184,7 @@ def test_below_log_start_when_cut_off_then_kept_for_the_grace(
         pytest.param(policy(delete_remote=True), False, id="still tiered"),
     ],
 )
-def test_below_log_start_when_cut_off_and_done_with_then_goes_before_the_grace_ends(
+def test_below_log_start_when_cut_off_and_done_with_then_deleted_before_the_grace_ends(
     topic_policy: TopicPolicy, *, goes: bool
 ) -> None:
     """Their records are an hour old, and were stored just now."""
@@ -231,7 +231,7 @@ def test_unreferenced_when_only_its_own_epoch_is_referred_to_then_kept() -> None
     assert out_of_lineage(own, log=Lineage.of((0, 0), (1, 100), (3, 200))) == []
 
 
-def test_unreferenced_when_the_lineage_begins_where_it_does_then_goes() -> None:
+def test_unreferenced_when_the_lineage_begins_where_it_does_then_deleted() -> None:
     log = Lineage.of((3, 200))
 
     assert out_of_lineage(successor(9 * GRACE_MS, log=log), log=log) == [200]

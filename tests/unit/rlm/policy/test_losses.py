@@ -70,7 +70,7 @@ def test_log_when_the_loss_is_accepted_then_things_go_on(epoch: int, *, diverged
     assert (plan(view).trim.offset is None) is diverged
 
 
-def test_log_when_the_loss_is_accepted_then_what_was_cut_off_goes_after_the_grace() -> None:
+def test_log_when_the_loss_is_accepted_then_what_was_cut_off_is_deleted_after_the_grace() -> None:
     """R5: segments wholly out of the log; not the one of which some is still read."""
     successor = remote(350, 500, epochs=LOG, changed_ms=NOW_MS - 25 * HOUR_MS, number=7)
     given = replace(AFTER, segments=(*STORED, successor))
@@ -90,7 +90,7 @@ def test_log_when_what_was_cut_off_has_expired_then_it_is_over() -> None:
     assert replace(AFTER, log_start=400).view().cut_off is None
 
 
-def test_log_when_told_not_to_hold_then_goes_on_with_what_is_its_own() -> None:
+def test_log_when_set_not_to_hold_then_continues_with_what_is_its_own() -> None:
     """Scenario 8: readers are served the common part, whatever is held."""
     view = replace(AFTER, limits=replace(HOLDING, holds_after_loss=False)).view()
     assert not view.diverged

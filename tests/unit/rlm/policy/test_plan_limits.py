@@ -57,13 +57,13 @@ def test_log_start_when_retention_reaches_the_requested_one_then_it_is_the_reaso
     assert (decided.offset, decided.reason) == (requested, reason)
 
 
-def test_expiry_when_all_goes_in_one_cycle_then_nothing_is_held() -> None:
+def test_expiry_when_all_expires_in_one_cycle_then_nothing_is_blocked() -> None:
     given = replace(EXPIRING, limits=PolicyLimits(expiry_max_percent=100))
     assert plan(given.view()).expiry_blocked is None
 
 
 @pytest.mark.parametrize(("high_watermark", "offset"), [(240, None), (250, None), (251, 251)])
-def test_log_start_when_less_is_committed_than_requested_then_never_goes_back(
+def test_log_start_when_less_is_committed_than_requested_then_never_moves_back(
     high_watermark: int, offset: int | None
 ) -> None:
     """After an unclean election the log may end at, or below, where it starts."""

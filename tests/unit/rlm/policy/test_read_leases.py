@@ -44,7 +44,7 @@ def deleted(found: Plan) -> list[int]:
     return [action.record.metadata.offsets.start_offset for action in found.deletions]
 
 
-def test_expiry_when_a_lease_is_ahead_then_goes_up_to_it() -> None:
+def test_expiry_when_a_lease_is_ahead_then_expires_up_to_it() -> None:
     """R13: an unexpired lease holds what it covers, and nothing below it."""
     found = planned(EXPIRED, lease(450, 460), lease(700, 800, number=2))
 
@@ -69,7 +69,7 @@ def test_expiry_when_a_lease_expired_or_is_elsewhere_then_is_as_without(blocked:
     assert planned(EXPIRED, blocked) == planned(EXPIRED)
 
 
-def test_expiry_when_a_lease_is_below_the_log_start_then_goes_on() -> None:
+def test_expiry_when_a_lease_is_below_the_log_start_then_continues() -> None:
     """What is read there has expired before; its segments stay, the log start need not."""
     view = replace(BELOW_START, read_leases=(lease(100, 300),)).view()
 

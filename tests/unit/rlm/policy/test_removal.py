@@ -120,7 +120,7 @@ def test_removal_when_nothing_is_marked_yet_then_marks() -> None:
 
 
 @pytest.mark.parametrize(("owner", "claims"), [(US, False), (THEM, True)])
-def test_removal_when_another_owns_the_partition_then_claims_before_it_goes_on(
+def test_removal_when_another_owns_the_partition_then_claims_before_it_continues(
     owner: Writer, *, claims: bool
 ) -> None:
     marked = plan_removal(remains(remote(0, 100), deletion=MARKED, owner=owner))
@@ -149,7 +149,7 @@ def test_removal_when_a_repair_job_has_a_segment_then_it_stays_and_holds_the_end
 
 
 @pytest.mark.parametrize(("broker_ms", "deleted_starts"), [(9, [100]), (10, [0, 100])])
-def test_removal_when_somebody_reads_a_segment_then_it_goes_when_the_lease_ends(
+def test_removal_when_somebody_reads_a_segment_then_it_is_deleted_when_the_lease_ends(
     broker_ms: int, deleted_starts: list[int]
 ) -> None:
     lease = ReadLease(

@@ -206,7 +206,7 @@ def test_plan_when_a_segment_is_damaged_then_new_ones_are_copied_as_before() -> 
     assert planned.deletions == ()
 
 
-def test_deletion_when_the_copy_was_found_whole_then_the_damaged_one_goes() -> None:
+def test_deletion_when_the_copy_was_found_whole_then_the_damaged_one_is_deleted() -> None:
     """Named with it are those that hold its records, and no others."""
     given = Given(segments=(*STORED, AGAIN))
 
@@ -224,7 +224,7 @@ def test_deletion_when_the_copy_was_found_whole_then_the_damaged_one_goes() -> N
         pytest.param(((), (AGAIN,)), id="nothing is damaged"),
     ],
 )
-def test_deletion_when_not_proven_then_nothing_goes(
+def test_deletion_when_not_proven_then_nothing_is_deleted(
     damaged_and_whole: tuple[tuple[SegmentRecord, ...], tuple[SegmentRecord, ...]],
 ) -> None:
     damaged, whole = damaged_and_whole
@@ -233,14 +233,14 @@ def test_deletion_when_not_proven_then_nothing_goes(
     assert replaced_segments(view) == ()
 
 
-def test_deletion_when_the_other_one_holds_only_a_part_then_nothing_goes() -> None:
+def test_deletion_when_the_other_one_has_only_a_part_then_nothing_is_deleted() -> None:
     half = remote(200, 299, number=1)
     view = view_of(LOST, given=Given(segments=(*STORED, half)), whole=(half,))
 
     assert replaced_segments(view) == ()
 
 
-def test_deletion_when_the_other_one_was_cut_off_by_an_election_then_nothing_goes() -> None:
+def test_deletion_when_the_other_one_was_cut_off_by_an_election_then_nothing_is_deleted() -> None:
     """Only what is of the log's lineage holds records of the log."""
     elsewhere = remote(200, 300, number=1, epochs=Lineage.of((3, 0)))
     view = view_of(LOST, given=Given(segments=(*STORED, elsewhere)), whole=(elsewhere,))
@@ -258,7 +258,7 @@ def test_deletion_when_wholly_below_the_log_start_then_planned_once() -> None:
     assert not any(each.is_damaged for each in planned.deletions)
 
 
-def test_deletion_when_the_partition_has_diverged_then_nothing_goes() -> None:
+def test_deletion_when_the_partition_has_diverged_then_nothing_is_deleted() -> None:
     given = Given(segments=(*STORED, AGAIN), high_watermark=450)
 
     assert replaced_segments(view_of(LOST, given=given, whole=(AGAIN,))) == ()
@@ -380,14 +380,14 @@ def _parted(view: PartitionView) -> PartitionView:
     return parted
 
 
-def test_plan_when_the_gap_is_on_record_then_the_segment_goes() -> None:
+def test_plan_when_the_gap_is_on_record_then_the_segment_is_deleted() -> None:
     planned = plan(given_up(gaps=(gap(200, 300, reason=GapReason.ACCEPTED_LOSS),)))
 
     assert planned.losses == ()
     assert [(each.record, each.is_damaged) for each in planned.deletions] == [(LOST, True)]
 
 
-def test_plan_when_a_given_up_segment_was_replaced_after_all_then_it_goes_once() -> None:
+def test_plan_when_a_given_up_segment_was_replaced_after_all_then_it_is_deleted_once() -> None:
     view = given_up(gaps=(gap(200, 300, reason=GapReason.ACCEPTED_LOSS),))
     damage = Damage(damaged=ids(LOST), whole=ids(AGAIN))
 

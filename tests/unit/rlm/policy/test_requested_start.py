@@ -27,7 +27,7 @@ def test_log_start_when_requested_then_moves_there_but_not_above_what_is_committ
     assert (None if decided is None else decided.offset) == offset
 
 
-def test_log_start_when_retention_reaches_further_then_goes_there() -> None:
+def test_log_start_when_retention_reaches_further_then_moves_there() -> None:
     old = tuple(remote(s, s + 100, age_ms=3 * HOUR_MS) for s in range(0, 500, 100))
     given = Given(
         segments=old,

@@ -131,7 +131,7 @@ def test_expiry_when_above_high_watermark_then_cut_at_it() -> None:
     assert _cut(given) == 60
 
 
-def test_expiry_when_disabled_and_remote_is_kept_then_retention_goes_on_below_local_start() -> None:
+def test_expiry_when_disabled_and_remote_is_kept_then_continues_below_local_start() -> None:
     """Scenario 77: the local log is the broker's own again."""
     disabled = policy(state=PolicyState.DISABLED, retention_ms=0)
     assert _cut(replace(AGEING, policy=disabled)) == 900
@@ -242,7 +242,7 @@ EXPIRED = replace(AGEING, policy=policy(retention_ms=HOUR_MS // 2))
 
 
 @pytest.mark.parametrize(("percent", "expected"), [(1, 100), (25, 200), (50, 500), (100, 1000)])
-def test_expiry_when_much_is_over_then_a_share_of_the_segments_goes_in_one_cycle(
+def test_expiry_when_much_is_over_then_a_share_of_the_segments_expires_in_one_cycle(
     percent: int, expected: int
 ) -> None:
     """Ten segments are too old; one at least expires, or it would never end."""

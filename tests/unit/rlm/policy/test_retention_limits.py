@@ -32,7 +32,7 @@ def _cut(given: Given) -> int | None:
     ("retention_bytes", "expected"),
     [(9_501, None), (9_500, 100), (501, 900), (500, 1000), (0, 1000)],
 )
-def test_expiry_when_exactly_the_limit_would_be_left_then_the_oldest_goes(
+def test_expiry_when_exactly_the_limit_would_be_left_then_the_oldest_expires(
     retention_bytes: int, expected: int | None
 ) -> None:
     assert _cut(replace(STORED, policy=policy(retention_bytes=retention_bytes))) == expected
@@ -57,7 +57,7 @@ def test_pieces_when_a_stored_segment_is_one_offset_long_then_it_counts() -> Non
     assert [piece.offsets.end_offset for piece in log_pieces(view)] == [1, 100]
 
 
-def test_pieces_when_one_lies_inside_another_then_those_behind_it_count() -> None:
+def test_pieces_when_one_lies_inside_another_then_those_after_it_count() -> None:
     stored = (remote(0, 100), remote(20, 80), remote(100, 200))
     pieces = log_pieces(Given(segments=stored, rolled=()).view())
     assert [piece.offsets.start_offset for piece in pieces] == [0, 100]
@@ -139,7 +139,7 @@ def test_expiry_when_remote_data_is_to_stay_then_disabling_moves_nothing(
         ),
     ],
 )
-def test_expiry_when_no_record_is_younger_then_what_is_written_goes_with_the_last_share(
+def test_expiry_when_no_record_is_younger_then_what_is_written_expires_with_the_last_share(
     percent: int, expected: ExpiryCut
 ) -> None:
     given = replace(OLD, limits=PolicyLimits(expiry_max_percent=percent))
@@ -147,7 +147,7 @@ def test_expiry_when_no_record_is_younger_then_what_is_written_goes_with_the_las
     assert expiry_cut(replace(given.view(), is_past_retention=True)) == expected
 
 
-def test_expiry_when_no_record_is_younger_but_a_segment_is_kept_then_nothing_written_goes() -> None:
+def test_expiry_when_no_record_is_younger_but_a_segment_is_kept_then_nothing_expires() -> None:
     younger = (*stored_up_to(900), remote(900, 1000, age_ms=0))
     view = replace(OLD, segments=younger).view()
 

@@ -42,7 +42,7 @@ def test_trim_when_a_group_starts_inside_a_segment_then_that_segment_stays() -> 
     assert decision.blocked.values == {"group": "sharers", "group_start_offset": 550}
 
 
-def test_trim_when_a_group_starts_at_a_base_then_all_below_it_goes() -> None:
+def test_trim_when_a_group_starts_at_a_base_then_all_below_it_is_trimmed() -> None:
     assert _decide(500).offset == 500
 
 
@@ -60,7 +60,7 @@ def test_trim_when_all_of_it_has_expired_then_as_decided() -> None:
     assert _decide(120, expired) == free
 
 
-def test_trim_when_a_group_starts_right_above_what_has_expired_then_only_that_goes() -> None:
+def test_trim_when_a_group_starts_right_above_what_has_expired_then_only_that_is_trimmed() -> None:
     decision = _decide(350, Given(segments=stored_up_to(1000), log_start=300))
     assert (decision.offset, decision.rule) == (300, "below log start 300")
 
@@ -97,7 +97,7 @@ def test_trim_when_groups_may_be_hidden_then_nothing_and_a_reason_of_its_own() -
     assert (decision.offset, _reason(decision)) == (None, "share_groups_hidden")
 
 
-def test_trim_when_data_has_expired_then_it_goes_whoever_reads() -> None:
+def test_trim_when_data_has_expired_then_it_is_trimmed_despite_readers() -> None:
     """R8: expiry is no trim."""
     expired = Given(segments=stored_up_to(1000), log_start=350)
     decision = _decide(120, expired)

@@ -173,7 +173,7 @@ def candidate(partition: int, *ages_ms: int) -> SheddableRange:
         pytest.param(9 * SEGMENT_BYTES, {1: 200, 2: 200}, id="all there is, if that is too little"),
     ],
 )
-def test_shed_when_disks_are_full_then_the_oldest_data_of_all_partitions_goes_first(
+def test_shed_when_disks_are_full_then_the_oldest_data_of_all_partitions_is_shed_first(
     excess_bytes: int, ends: dict[int, int]
 ) -> None:
     candidates = iter((candidate(2, 90, 70), candidate(1, 100, 80)))

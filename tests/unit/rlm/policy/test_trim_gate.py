@@ -202,7 +202,7 @@ def test_trim_when_the_topic_has_a_deletion_lag_then_that_and_not_the_managers(
     assert offsets == [None if lag_ms else 900, 900]
 
 
-def test_trim_when_decided_then_rule_and_values_are_told() -> None:
+def test_trim_when_decided_then_rule_and_values_are_reported() -> None:
     decided = decide_trim(ALL_STORED.view())
     assert decided.rule == f"local.retention.ms=0 measured={HOUR_MS} stored_end=1000"
 
@@ -246,7 +246,7 @@ def test_trim_when_the_manager_found_the_damage_then_a_reader_cannot_open_the_ga
     assert (decided.offset, decided.blocked and decided.blocked.reason) == (300, "anomaly")
 
 
-def test_trim_when_no_anomaly_can_be_added_then_nothing_goes() -> None:
+def test_trim_when_no_anomaly_can_be_added_then_nothing_is_trimmed() -> None:
     """Of the segments that are damaged now any may be one that nobody could report."""
     found = tuple(anomaly(number) for number in range(1, ANOMALIES_MAX_COUNT + 1))
     given = Given(segments=stored_up_to(1000), anomalies=found)
@@ -259,7 +259,7 @@ def test_trim_when_no_anomaly_can_be_added_then_nothing_goes() -> None:
     assert _offset(replace(given, anomalies=found[1:])) == _offset(ALL_STORED)
 
 
-def test_trim_when_no_anomaly_can_be_added_then_expired_data_still_goes() -> None:
+def test_trim_when_no_anomaly_can_be_added_then_expired_data_is_still_trimmed() -> None:
     """Else their segments would never be deleted, and the limit never left."""
     found = tuple(anomaly(number) for number in range(1, ANOMALIES_MAX_COUNT + 1))
 

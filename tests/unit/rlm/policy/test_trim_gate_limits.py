@@ -35,7 +35,7 @@ def test_trim_when_nothing_is_over_retention_then_no_rule_is_asked() -> None:
 
 
 @pytest.mark.parametrize(("min_age_ms", "expected"), [(HOUR_MS, 900), (HOUR_MS + 1, None)])
-def test_trim_when_segment_is_exactly_of_the_min_age_then_goes(
+def test_trim_when_segment_is_exactly_of_the_min_age_then_trimmed(
     min_age_ms: int, expected: int | None
 ) -> None:
     limits = PolicyLimits(local_trim_min_age_ms=min_age_ms)
@@ -44,7 +44,7 @@ def test_trim_when_segment_is_exactly_of_the_min_age_then_goes(
 
 
 @pytest.mark.parametrize(("margin_bytes", "expected"), [(2000, 800), (2001, 700)])
-def test_trim_when_exactly_the_margin_stays_behind_then_goes(
+def test_trim_when_exactly_the_margin_is_left_then_trimmed(
     margin_bytes: int, expected: int
 ) -> None:
     limits = PolicyLimits(local_trim_min_age_ms=0, local_trim_margin_bytes=margin_bytes)
@@ -64,7 +64,7 @@ def test_trim_when_a_segment_ends_at_the_local_start_then_its_age_counts_no_long
     assert _decided(given) == (900, "newest_rolled_segment")
 
 
-def test_trim_when_only_the_first_offset_is_expired_then_it_goes() -> None:
+def test_trim_when_only_the_first_offset_is_expired_then_it_is_trimmed() -> None:
     kept = policy(local_retention_ms=-1)
     assert _decided(replace(ALL_STORED, policy=kept, log_start=1)) == (1, None)
 

@@ -32,7 +32,7 @@ def _config(tmp_path: Path, log_dirs: list[Path], **changes: Path) -> Config:
     return load_config(path)
 
 
-def test_check_host_when_all_is_there_then_tells_the_broker(tmp_path: Path) -> None:
+def test_check_host_when_all_is_there_then_returns_the_broker(tmp_path: Path) -> None:
     config = _config(tmp_path, [_log_dir(tmp_path / "a"), _log_dir(tmp_path / "b")])
 
     identity = check_host(config)

@@ -21,7 +21,7 @@ def test_pass_when_it_has_ended_then_the_next_number_over_restarts(tmp_path: Pat
     assert (before, _restarted(tmp_path, 7).begin()) == (70, 71)
 
 
-def test_pass_when_it_was_interrupted_then_the_same_number_again_but_not_forever(
+def test_pass_when_it_was_interrupted_then_the_same_number_again_but_not_always(
     tmp_path: Path,
 ) -> None:
     numbers = [_restarted(tmp_path).begin() for _ in range(7)]
@@ -37,7 +37,7 @@ def test_pass_when_the_file_holds_anything_else_then_any_number(tmp_path: Path, 
     assert _restarted(tmp_path, 5).begin() == 5
 
 
-def test_pass_when_the_directory_cannot_be_used_then_goes_on_counting(tmp_path: Path) -> None:
+def test_pass_when_the_directory_cannot_be_used_then_continues_counting(tmp_path: Path) -> None:
     (tmp_path / "manager").write_text("a file where the directory should be")
     number = _restarted(tmp_path)
     before = number.begin()

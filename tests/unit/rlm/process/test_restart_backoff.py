@@ -23,7 +23,7 @@ def test_pause_when_failing_on_then_doubles_with_jitter_up_to_the_longest(
         assert 0.8 * nominal_ms - 1 <= pause_ms <= min(30_000, 1.2 * nominal_ms + 1)
 
 
-def test_pause_when_it_was_up_long_enough_then_begins_anew() -> None:
+def test_pause_when_it_was_up_long_enough_then_begins_again() -> None:
     backoff = RestartBackoff(SETTINGS, Random(1))
     for _ in range(10):
         backoff.next_pause_ms(0)

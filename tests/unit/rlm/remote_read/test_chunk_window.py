@@ -77,7 +77,7 @@ def test_cut_when_started_earlier_than_before_then_joined_to_what_was_checked() 
     assert [batch.position for batch in map(chunks[0].run.__getitem__, range(8))] == BOUNDS[2:10]
 
 
-def test_cut_when_prefix_of_a_batch_is_split_then_told_how_much_is_needed() -> None:
+def test_cut_when_prefix_of_a_batch_is_split_then_reported_how_much_is_needed() -> None:
     first, second = chunks_at(BOUNDS[3] + 5)
 
     found = cut([first], offset=30)
@@ -100,7 +100,7 @@ def test_cut_when_index_leads_into_a_batch_that_was_checked_then_corrupt() -> No
         cut(chunks, BatchStart(position=BOUNDS[3] + 1), 30)
 
 
-def test_cut_when_index_leads_behind_what_it_names_then_corrupt() -> None:
+def test_cut_when_index_leads_past_what_it_names_then_corrupt() -> None:
     """Scenario 17: an index that is wrong cannot make a reader skip a batch."""
     entry = OffsetIndexEntry(offset=15, position=BOUNDS[2])
 

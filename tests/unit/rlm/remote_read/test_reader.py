@@ -60,7 +60,7 @@ def test_scan_when_compaction_left_a_gap_at_segments_end_then_next_segments_batc
     assert scan.next_offset == 250
 
 
-def test_scan_when_gap_is_at_the_end_of_all_then_goes_on_behind_it(world: RemoteWorld) -> None:
+def test_scan_when_gap_is_at_the_end_of_all_then_continues_after_it(world: RemoteWorld) -> None:
     """Scenario 56: the local tier is read from the gap's end, not always from its start."""
     world.claim()
     world.store(segment_of(0), end_offset=150)

@@ -99,7 +99,7 @@ def test_read_when_bounds_are_inside_batches_then_exactly_those(world: RemoteWor
     assert [offset for offset, _ in found] == list(range(13, 37))
 
 
-def test_read_when_broker_trims_meanwhile_then_goes_on_in_the_store(world: RemoteWorld) -> None:
+def test_read_when_broker_trims_meanwhile_then_continues_in_the_store(world: RemoteWorld) -> None:
     """Scenario 111: what the broker no longer has is looked up again, never skipped."""
     world.claim()
     world.store(segment_of(0))
@@ -199,7 +199,7 @@ def store_transactions(world: RemoteWorld) -> None:
     world.store(build_segment(batches), aborted=[ABORTED])
 
 
-def test_read_when_committed_and_abort_lies_behind_the_segment_then_left_out(
+def test_read_when_committed_and_abort_lies_after_the_segment_then_left_out(
     world: RemoteWorld,
 ) -> None:
     """Scenarios 50 and 51, R19: aborted records are left out, wherever their marker lies."""
@@ -322,7 +322,7 @@ def test_read_when_a_gap_is_recorded_then_stepped_over_with_a_warning(
     assert "offset=100 until_offset=200" in caplog.text
 
 
-def test_read_when_a_gap_ends_where_the_broker_begins_then_goes_on_there(
+def test_read_when_a_gap_ends_where_the_broker_begins_then_continues_there(
     world: RemoteWorld,
 ) -> None:
     """R6, scenario 83."""

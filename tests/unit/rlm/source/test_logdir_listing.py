@@ -111,7 +111,7 @@ def test_local_log_when_asked_again_then_time_index_is_not_read_again(
     assert after == before
 
 
-def test_local_log_when_file_was_replaced_then_read_anew(
+def test_local_log_when_file_was_replaced_then_read_again(
     directory: Path, source: LogDirSource
 ) -> None:
     write_segments(directory, segments_of(2))
@@ -126,7 +126,7 @@ def test_local_log_when_file_was_replaced_then_read_anew(
     assert log.rolled[0].max_timestamp_ms == FIRST_TIMESTAMP_MS + 98
 
 
-def test_local_log_when_leader_epoch_is_new_then_checkpoint_as_it_stands(
+def test_local_log_when_leader_epoch_is_new_then_checkpoint_as_it_is(
     directory: Path, source: LogDirSource
 ) -> None:
     write_segments(directory, segments_of(2))
@@ -144,7 +144,7 @@ def test_local_log_when_nobody_led_it_yet_then_empty_lineage(
     assert source.local_log(ORDERS).checkpoint == Lineage()
 
 
-def test_local_log_when_checkpoint_is_missing_behind_rolled_segments_then_retriable(
+def test_local_log_when_checkpoint_is_missing_after_rolled_segments_then_retriable(
     directory: Path, source: LogDirSource
 ) -> None:
     write_segments(directory, segments_of(2))

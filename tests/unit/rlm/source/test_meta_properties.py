@@ -39,7 +39,7 @@ def test_read_broker_identity_of_zookeeper_broker_then_broker_id(tmp_path: Path)
     assert read_broker_identity([directory]) == BrokerIdentity(node_id=7, cluster_id="abc")
 
 
-def test_read_broker_identity_when_one_dir_is_not_formatted_then_the_other_tells(
+def test_read_broker_identity_when_one_dir_is_not_formatted_then_the_other_has_it(
     tmp_path: Path,
 ) -> None:
     dirs = [log_dir(tmp_path, "new", None), log_dir(tmp_path, "old", kraft(node_id=5))]
@@ -72,7 +72,7 @@ def test_read_broker_identity_when_dirs_differ_then_error_names_both(
         "version=1\nnode.id=1\ncluster.id=\\u00zz\n",
     ],
 )
-def test_read_broker_identity_when_nothing_tells_then_invalid(
+def test_read_broker_identity_when_nothing_has_it_then_invalid(
     tmp_path: Path, text: str | None
 ) -> None:
     directory = log_dir(tmp_path, "a", text)

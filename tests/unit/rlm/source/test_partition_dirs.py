@@ -104,7 +104,7 @@ def test_find_when_topic_was_recreated_then_only_the_asked_incarnation(tmp_path:
         PartitionDirs([log_dir]).find(topic_id_partition(topic_id=UUID(int=2)))
 
 
-def test_find_when_topic_id_is_not_written_yet_then_told_to_ask_again(tmp_path: Path) -> None:
+def test_find_when_topic_id_is_not_written_yet_then_retriable(tmp_path: Path) -> None:
     """Kafka 2.8 writes it with the second request about leaders since its start."""
     log_dir = make_log_dir(tmp_path / "a")
     (log_dir / "orders-0").mkdir()

@@ -113,7 +113,7 @@ def test_step_when_the_metadata_is_lost_then_what_is_kept_stays() -> None:
     assert world.kept() == settings(BEFORE)
 
 
-def test_step_when_tiered_anew_without_the_old_policy_then_minus_one_replaces_nothing() -> None:
+def test_step_when_tiered_again_without_the_old_policy_then_minus_one_replaces_nothing() -> None:
     """The -1 that a new policy then finds is that of the tiering before."""
     world = MirroredWorld()
     world.mirror().step()

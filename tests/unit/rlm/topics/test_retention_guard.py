@@ -38,7 +38,7 @@ def test_step_when_retention_was_changed_then_alarms_and_puts_it_back_at_once() 
     assert report.limited == {TOPIC_ID: "retention.ms=60000 retention.bytes=-1"}
 
 
-def test_step_when_told_not_to_reassert_then_only_alarms() -> None:
+def test_step_when_set_not_to_reassert_then_only_alarms() -> None:
     world = tiered_world()
     world.topics.set({"retention.ms": None})
     process = world.process()
@@ -79,9 +79,7 @@ def test_step_when_topic_became_compacted_then_every_host_reports_it_untierable(
     assert report.untierable == {TOPIC_ID: "cleanup.policy=compact,delete, must be delete"}
 
 
-def test_step_when_the_broker_does_not_tell_a_topics_settings_then_that_topic_alone_is_held() -> (
-    None
-):
+def test_step_when_the_broker_does_not_return_settings_then_only_that_topic_is_blocked() -> None:
     """R9: DescribeConfigs is denied on it, or a broker has not heard of it yet."""
     world = tiered_world()
     world.topics.untold = RetriableError("missing rights on the topic", topic=TOPIC)
@@ -126,7 +124,7 @@ def test_step_when_topic_is_disabling_then_its_retention_is_the_commands_matter(
     assert process.alarms == []
 
 
-def test_step_when_the_topic_was_created_anew_then_the_old_policy_touches_nothing() -> None:
+def test_step_when_the_topic_was_created_again_then_the_old_policy_touches_nothing() -> None:
     world = tiered_world()
     process = world.process()
     process.overwrite(replace(process.policy(), topic="gone"))

@@ -60,7 +60,7 @@ class Steps:
             raise self.error
 
 
-def test_failure_when_others_start_beside_it_then_no_warning_before_ten_seconds(
+def test_failure_when_others_start_next_to_it_then_no_warning_before_ten_seconds(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     steps = Steps(caplog)

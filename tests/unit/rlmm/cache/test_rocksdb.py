@@ -46,7 +46,7 @@ def test_store_when_opened_again_then_holds_what_was_written(tmp_path: Path, flu
     assert rows_after_opening(directory) == (b"value", "")
 
 
-def test_store_when_its_directory_is_lost_then_is_made_anew(tmp_path: Path) -> None:
+def test_store_when_its_directory_is_lost_then_is_created_again(tmp_path: Path) -> None:
     """Scenario 36."""
     assert rows_after_opening(tmp_path / "a" / "cache") == (None, "")
 
@@ -77,7 +77,7 @@ def _break_tables(directory: Path) -> None:
 @pytest.mark.parametrize(
     "damage", [_break_current, _cut_manifest, _lose_manifest, _lose_tables, _break_tables]
 )
-def test_store_when_its_directory_is_damaged_then_is_started_anew(
+def test_store_when_its_directory_is_damaged_then_is_started_again(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     directory = written(tmp_path / "cache")
@@ -89,7 +89,7 @@ def test_store_when_its_directory_is_damaged_then_is_started_anew(
     assert reason
 
 
-def test_store_when_found_damaged_while_running_then_the_next_start_begins_anew(
+def test_store_when_found_damaged_while_running_then_the_next_start_begins_again(
     tmp_path: Path,
 ) -> None:
     directory = with_a_damaged_block(tmp_path / "cache")
@@ -102,7 +102,9 @@ def test_store_when_found_damaged_while_running_then_the_next_start_begins_anew(
     assert rows_after_opening(directory) == (None, "found damaged while it was in use")
 
 
-def test_store_when_a_read_finds_damage_then_fails_until_it_is_started_anew(tmp_path: Path) -> None:
+def test_store_when_a_read_finds_damage_then_fails_until_it_is_started_again(
+    tmp_path: Path,
+) -> None:
     """Every answering process is notified before anybody can read that it is empty."""
     store = RocksDbStore(with_a_damaged_block(tmp_path / "cache"))
     with pytest.raises(CorruptError):
@@ -132,7 +134,7 @@ def with_a_damaged_block(directory: Path) -> Path:
     return directory
 
 
-def test_store_when_of_a_version_with_other_tables_then_is_started_anew(tmp_path: Path) -> None:
+def test_store_when_of_a_version_with_other_tables_then_is_started_again(tmp_path: Path) -> None:
     """Scenario 36: the topic holds all that was in it, so an upgrade needs no migration."""
     directory = written(tmp_path / "cache")
     families = {name: Options(raw_mode=True) for name in (*(t.value for t in Table), "by_name")}
@@ -205,7 +207,7 @@ def put(store: RocksDbStore, key: bytes, value: bytes) -> None:
     store.write(batch)
 
 
-def test_store_when_the_disk_refuses_then_can_be_written_again_once_opened_anew(
+def test_store_when_the_disk_refuses_then_can_be_written_again_once_opened_again(
     tmp_path: Path,
 ) -> None:
     """RocksDB still refuses when there is space again; nothing written before is lost."""
@@ -240,7 +242,7 @@ def test_store_when_the_disk_is_full_at_the_start_then_opens_once_there_is_space
     store.close()
 
 
-def test_store_when_rows_are_read_then_tells_disk_and_memory_within_its_bounds(
+def test_store_when_rows_are_read_then_shows_disk_and_memory_within_its_bounds(
     tmp_path: Path,
 ) -> None:
     settings = RocksDbSettings(block_cache_bytes=1 << 20, write_buffer_bytes=1 << 20)
@@ -258,7 +260,7 @@ def test_store_when_rows_are_read_then_tells_disk_and_memory_within_its_bounds(
     store.close()
 
 
-def test_store_when_a_view_was_used_before_then_can_be_opened_anew(tmp_path: Path) -> None:
+def test_store_when_a_view_was_used_before_then_can_be_opened_again(tmp_path: Path) -> None:
     """A thread that still names an ended view doesn't hold RocksDB's lock."""
     store = RocksDbStore(written(tmp_path / "cache"))
     with store.read(Table.SEGMENTS) as reader:
@@ -328,7 +330,7 @@ def test_store_when_it_ended_while_much_was_written_then_merges_once_opened_agai
     store.close()
 
 
-def test_store_when_told_what_comes_while_it_cannot_be_used_then_fails_until_opened(
+def test_store_when_it_learns_what_comes_while_it_cannot_be_used_then_fails_until_opened(
     tmp_path: Path,
 ) -> None:
     holder = RocksDbStore(tmp_path / "cache")

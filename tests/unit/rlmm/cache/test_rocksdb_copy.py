@@ -67,6 +67,6 @@ def test_copy_when_the_cache_is_damaged_then_an_error_of_ours(tmp_path: Path, da
         copy_cache(tmp_path / "cache", MemoryStore(), tmp_path / "scratch")
 
 
-def test_copy_when_it_is_no_cache_then_told(tmp_path: Path) -> None:
+def test_copy_when_it_is_no_cache_then_reported(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfigError, match="not a directory of a metadata cache"):
         copy_cache(tmp_path, MemoryStore(), tmp_path / "scratch")

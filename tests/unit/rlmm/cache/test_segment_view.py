@@ -175,7 +175,7 @@ def test_lookup_when_epochs_begin_above_the_base_then_answers_from_there() -> No
 
 
 @pytest.mark.parametrize("max_records", [1, 7])
-def test_segment_when_a_later_record_begins_elsewhere_then_stands_there_only(
+def test_segment_when_a_later_record_begins_elsewhere_then_is_there_only(
     max_records: int,
 ) -> None:
     """Scenario 30: the newest accepted record is what counts, whichever batches they came in."""

@@ -27,7 +27,7 @@ def stored(change: str) -> MetadataCache:
     return MetadataCache(store)
 
 
-def test_cache_when_of_this_version_then_tells_its_topic() -> None:
+def test_cache_when_of_this_version_then_shows_its_topic() -> None:
     assert stored("").identity() == TOPIC
 
 

@@ -60,7 +60,7 @@ def test_partition_when_its_deletion_steps_forward_then_is_accepted(length: int)
     assert deletion_of(*map(partition_delete, states)) is states[-1]
 
 
-def test_partition_when_its_deletion_skips_or_goes_back_then_is_refused() -> None:
+def test_partition_when_its_deletion_skips_or_moves_back_then_is_refused() -> None:
     """KIP-405: no other transition is valid."""
     log = log_of(*map(partition_delete, (DELETING, MARKED, DELETED, DELETING, MARKED, DELETING)))
 
@@ -225,7 +225,7 @@ def test_accepted_loss_when_there_are_as_many_anomalies_as_are_kept_then_is_kept
     assert list(kept) == sorted(kept, key=lambda each: each.id)
 
 
-def test_gaps_when_recorded_anew_then_the_owners_last_ones_hold() -> None:
+def test_gaps_when_recorded_again_then_the_owners_last_ones_hold() -> None:
     """R6: the whole set each time, so nothing that was superseded is needed any more."""
     log = log_of(
         claim(),

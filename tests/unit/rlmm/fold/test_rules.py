@@ -165,7 +165,7 @@ def test_copy_when_started_then_its_deadline_counts_from_the_brokers_time() -> N
     assert (record.changed_ms, record.copy_deadline_ms) == (1_000, 1_500)
 
 
-def test_copy_when_it_may_take_for_ever_then_what_follows_is_folded_still() -> None:
+def test_copy_when_it_has_no_deadline_then_what_follows_is_folded_still() -> None:
     """What a faulty writer says must stop nobody."""
     log = log_of(step(SEGMENT, STARTED, copy_timeout_ms=(1 << 63) - 1), claim())
 
@@ -221,7 +221,7 @@ def test_trim_when_by_the_owner_then_moves_offset_and_lineage() -> None:
 
 
 @pytest.mark.parametrize("maker", [trim, log_start])
-def test_offset_when_it_goes_back_then_is_refused(maker: type) -> None:
+def test_offset_when_it_moves_back_then_is_refused(maker: type) -> None:
     """Both are maxima."""
     log = log_of(claim(), maker(100), maker(99))
 

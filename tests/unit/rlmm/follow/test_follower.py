@@ -69,7 +69,7 @@ def test_follower_when_the_topic_is_unreachable_at_start_then_recovers_by_itself
     assert world.ready
 
 
-def test_follower_when_the_topic_has_a_wrong_shape_then_says_so_until_mended() -> None:
+def test_follower_when_the_topic_has_a_wrong_shape_then_says_so_until_repaired() -> None:
     """Scenario 40."""
     world = World()
     world.topic.ensure_error = InvalidConfigError("wrong shape", setting="replication.factor")
@@ -191,7 +191,7 @@ def test_follower_when_its_own_clock_is_wrong_then_the_brokers_time_counts() -> 
     assert world.counts["rebuilds"] == 1
 
 
-def test_follower_when_a_record_is_bad_then_counts_it_and_goes_on() -> None:
+def test_follower_when_a_record_is_bad_then_counts_it_and_continues() -> None:
     world = World()
     world.log.append(0, b"\x01short", b"value")
     world.log.append(0, b"\x7fof a newer version", b"value")
@@ -218,7 +218,7 @@ def test_follower_when_much_is_missing_at_first_then_the_cache_knows_until_it_is
     assert world.store.expected == expected
 
 
-def test_follower_when_the_cache_fails_meanwhile_then_it_is_told_again() -> None:
+def test_follower_when_the_cache_fails_meanwhile_then_it_is_notified_again() -> None:
     """A store that was opened again has forgotten its notices."""
     world = World()
     world.write(*[registration() for _ in range(3)])

@@ -134,7 +134,7 @@ def test_partition_when_hosted_again_then_is_read_from_its_beginning() -> None:
     assert world.counts == {"applied": 3, "rebuilds": 0}
 
 
-def test_follower_when_restarted_then_goes_on_with_what_it_held_until_it_is_told() -> None:
+def test_follower_when_restarted_then_continues_with_its_partitions_until_assigned_others() -> None:
     world = new_world()
     world.assignment.add([ONE, TWO])
     write(world, stored(ONE), stored(TWO))
@@ -171,7 +171,7 @@ def test_partition_when_its_end_cannot_be_asked_then_the_others_are_followed_on(
     assert len(world.cache.segments(TWO)) == 1
 
 
-def test_partition_when_the_cache_is_started_anew_then_does_not_answer_meanwhile() -> None:
+def test_partition_when_the_cache_is_started_again_then_does_not_answer_meanwhile() -> None:
     """Scenario 37: an empty cache must not look like an empty store."""
     world = new_world()
     world.assignment.add([ONE])

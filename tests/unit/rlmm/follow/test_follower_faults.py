@@ -29,7 +29,7 @@ def following() -> World:
     return world
 
 
-def test_topic_when_deleted_under_the_follower_then_is_not_made_anew() -> None:
+def test_topic_when_deleted_under_the_follower_then_is_not_created_again() -> None:
     """Scenario 37: an empty topic would be taken for the truth by everyone."""
     world = following()
     world.log.delete()
@@ -41,7 +41,7 @@ def test_topic_when_deleted_under_the_follower_then_is_not_made_anew() -> None:
     assert world.cache.segment(SEGMENT.segment_id) is not None
 
 
-def test_topic_when_deleted_before_the_start_then_is_not_made_anew() -> None:
+def test_topic_when_deleted_before_the_start_then_is_not_created_again() -> None:
     """Scenario 37."""
     world = following()
     world.log.delete()
@@ -89,7 +89,7 @@ def test_cache_when_of_another_cluster_then_is_set_aside() -> None:
     assert world.store.kept == ["theirs"]
 
 
-def test_cache_when_it_cannot_be_written_then_is_not_ready_and_tells_how_far_behind() -> None:
+def test_cache_when_it_cannot_be_written_then_is_not_ready_and_shows_its_lag() -> None:
     world = following()
     world.store.disk_full = True
     world.write(registration(), step(segment_metadata(2), FINISHED))
@@ -147,7 +147,7 @@ def test_cache_when_damaged_then_answers_nothing_until_it_was_caught_up_with_aga
     assert len(world.cache.segments(ORDERS)) == 1
 
 
-def test_cache_when_unwritable_but_not_damaged_then_goes_on_answering() -> None:
+def test_cache_when_unwritable_but_not_damaged_then_continues_answering() -> None:
     world = following()
     world.store.disk_full = True
     world.write(registration())
@@ -205,9 +205,7 @@ def _delete_and_forget(world: World) -> None:
     world.log.compact(0, world.log.end_offset(0), drop_tombstones=True)
 
 
-def test_topic_when_cut_and_written_anew_under_the_follower_then_is_read_from_its_beginning() -> (
-    None
-):
+def test_topic_when_cut_and_written_again_under_the_follower_then_read_from_its_start() -> None:
     """Scenario 37, R12: as long as before, but other records; the epoch's end shows it."""
     world = following()
     world.log.cut(0, 0)
@@ -222,7 +220,7 @@ def test_topic_when_cut_and_written_anew_under_the_follower_then_is_read_from_it
     assert [r.metadata.segment_id for r in world.cache.segments(ORDERS)] == [other.segment_id]
 
 
-def test_topic_when_cut_and_written_anew_meanwhile_then_is_read_from_its_beginning() -> None:
+def test_topic_when_cut_and_written_again_meanwhile_then_is_read_from_its_beginning() -> None:
     """Scenario 37, R12: found when reading on from the checkpoint."""
     world = following()
     world.log.cut(0, 0)

@@ -49,7 +49,7 @@ def test_ends_when_asked_while_a_question_is_under_way_then_the_next_one_is_for_
     ends.close()
 
 
-def test_ends_when_one_partition_is_not_told_then_others_do_not_wait_behind_it() -> None:
+def test_ends_when_one_partition_is_not_answered_then_others_do_not_wait_for_it() -> None:
     away = Event()
 
     def ask(partitions: Sequence[int]) -> Mapping[int, int]:
@@ -66,7 +66,7 @@ def test_ends_when_one_partition_is_not_told_then_others_do_not_wait_behind_it()
     ends.close()
 
 
-def test_ends_when_not_told_in_time_then_is_retriable() -> None:
+def test_ends_when_not_answered_in_time_then_is_retriable() -> None:
     topic = _Topic()
     ends = SharedEnds(topic.end_offsets)
 
@@ -77,7 +77,7 @@ def test_ends_when_not_told_in_time_then_is_retriable() -> None:
     ends.close()
 
 
-def test_ends_when_the_question_fails_then_all_are_told_and_the_next_is_put_anew() -> None:
+def test_ends_when_the_request_fails_then_all_get_the_error_and_the_next_is_sent_again() -> None:
     topic = _Topic()
     ends = SharedEnds(topic.end_offsets)
     topic.answers.put(RetriableError("cut"))

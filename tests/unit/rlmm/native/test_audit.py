@@ -145,7 +145,7 @@ def test_update_when_its_segment_was_never_started_then_found_without_offsets() 
     assert finding == of_segment(NativeFindingKind.UNKNOWN_SEGMENT, 1, 0, None)
 
 
-def test_stored_segments_when_apart_then_the_gap_is_found_at_the_one_behind_it() -> None:
+def test_stored_segments_when_apart_then_the_gap_is_found_at_the_one_after_it() -> None:
     (finding,) = found(*stored(1, 0, 9), *stored(2, 15, 19))
 
     assert finding == NativeFinding(

@@ -84,7 +84,7 @@ def test_buffer_when_somebody_has_a_part_of_it_then_not_used_again_before() -> N
     assert address_of(buffers.take(2 * MIB)) == address
 
 
-def test_buffers_when_more_is_let_go_than_is_kept_then_the_rest_goes_to_the_system() -> None:
+def test_buffers_when_more_is_released_than_is_kept_then_the_rest_returns_to_the_system() -> None:
     buffers = ChunkBuffers(budget_bytes=36 * MIB)
     taken = [fill(buffers.take(4 * MIB)) for _ in range(4)]
     before = _resident_bytes()
@@ -95,7 +95,7 @@ def test_buffers_when_more_is_let_go_than_is_kept_then_the_rest_goes_to_the_syst
     assert before - _resident_bytes() > 6 * MIB
 
 
-def test_buffers_when_all_is_let_go_then_no_addresses_are_kept_without_memory() -> None:
+def test_buffers_when_all_is_released_then_no_addresses_are_kept_without_memory() -> None:
     buffers = ChunkBuffers(budget_bytes=32 * MIB)
     for _ in range(5):
         taken = [buffers.take(16 * MIB) for _ in range(6)]
@@ -212,7 +212,7 @@ def test_buffer_when_very_large_then_of_its_own() -> None:
     assert buffers.free_bytes == 0
 
 
-def test_buffer_when_let_go_within_take_then_taken_back_later_and_nobody_waits() -> None:
+def test_buffer_when_released_within_take_then_taken_back_later_and_nobody_waits() -> None:
     """The garbage collector runs anywhere."""
     buffers = ChunkBuffers(budget_bytes=32 * MIB)
     buffer = buffers.take(2 * MIB)
@@ -225,7 +225,7 @@ def test_buffer_when_let_go_within_take_then_taken_back_later_and_nobody_waits()
     assert address_of(buffers.take(2 * MIB)) == address
 
 
-def test_buffer_of_a_small_cache_when_let_go_then_not_used_again() -> None:
+def test_buffer_of_a_small_cache_when_released_then_not_used_again() -> None:
     buffers = ChunkBuffers(budget_bytes=8 * MIB)
 
     buffers.take(4 * MIB)

@@ -39,7 +39,7 @@ def test_read_when_in_memory_then_at_once() -> None:
     assert world.cache.state().counts.hit_count == 1
 
 
-def test_read_when_the_store_fails_then_all_who_wait_are_told_and_it_is_not_remembered() -> None:
+def test_read_when_the_store_fails_then_all_waiters_get_the_error_and_it_is_not_cached() -> None:
     world = World()
     world.errors[1] = RetriableError("busy")
     first, second = world.read(1), world.read(1, reader="b")
@@ -67,7 +67,7 @@ def test_read_when_one_of_several_fails_then_the_others_are_not_kept_in_use() ->
     assert world.cache.state().buffered_bytes == 20
 
 
-def test_read_when_one_waiter_gives_up_then_the_read_goes_on_for_the_others() -> None:
+def test_read_when_one_waiter_gives_up_then_the_read_continues_for_the_others() -> None:
     """Scenario 59: a client that leaves takes nothing from others."""
     world = World()
     leaving, staying = world.read(1), world.read(1, reader="b")
@@ -308,7 +308,7 @@ def test_forget_when_chunks_are_in_memory_then_they_go_and_others_stay() -> None
     assert (before, world.cache.state().buffered_bytes, world.cache.names()) == (20, 0, frozenset())
 
 
-def test_forget_when_a_chunk_is_used_then_it_goes_with_its_last_user() -> None:
+def test_forget_when_a_chunk_is_used_then_it_is_dropped_with_its_last_user() -> None:
     """Reads in flight keep their bytes."""
     world = World()
     readings = [world.read(1, reader=reader) for reader in "ab"]

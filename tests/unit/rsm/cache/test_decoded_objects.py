@@ -21,7 +21,7 @@ class Loads:
         return key.upper(), self.length_bytes
 
 
-def test_get_when_budget_is_full_then_the_least_recently_used_goes() -> None:
+def test_get_when_budget_is_full_then_the_least_recently_used_is_dropped() -> None:
     loads = Loads(length_bytes=10)
     cache = DecodedObjects[str](budget_bytes=20)
 

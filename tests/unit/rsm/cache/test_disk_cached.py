@@ -286,7 +286,7 @@ def test_read_when_kept_then_other_users_of_the_host_can_not_read_it(
     assert [each.stat().st_mode & 0o777 for each in (directory, path)] == [0o750, 0o640]
 
 
-def test_remove_when_a_cache_left_files_then_the_directory_goes_with_them(
+def test_remove_when_a_cache_left_files_then_the_directory_is_removed_with_them(
     storage: DiskCachedChunkStorage, directory: Path
 ) -> None:
     storage.read_range("a", span(0, 50))

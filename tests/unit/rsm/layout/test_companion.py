@@ -78,7 +78,7 @@ def test_decode_when_encoded_then_equal_and_absence_is_not_emptiness(
     assert encode_companion(companion) == content
 
 
-def test_encode_when_read_as_the_format_page_says_then_protobuf_stands_behind_six_bytes() -> None:
+def test_encode_when_read_as_the_format_page_says_then_protobuf_is_after_six_bytes() -> None:
     content = encode_companion(COMPANION)
 
     message = pb.Companion.FromString(content[6:])

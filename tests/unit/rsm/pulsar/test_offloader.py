@@ -245,7 +245,7 @@ def test_offload_when_blocks_are_complete_then_the_store_has_taken_them_before_t
     assert taken[:4] == [2, 4, 6, 8]
 
 
-def test_offload_when_the_index_cannot_be_written_then_the_data_goes_too() -> None:
+def test_offload_when_the_index_cannot_be_written_then_the_data_is_deleted_too() -> None:
     store = WatchedStorage()
     store.create_with_content(f"{UUID_A1}-ledger-3-index", BytesSource(content=b"other"))
 

@@ -115,7 +115,7 @@ def test_covered_end_when_gaps_are_recorded_then_they_are_no_holes(
     assert covered_end((), from_offset, gaps=gaps) == expected
 
 
-def test_covered_end_when_stored_and_gaps_alternate_then_behind_the_last() -> None:
+def test_covered_end_when_stored_and_gaps_alternate_then_after_the_last() -> None:
     ranges = stored_ranges(Lineage.of((0, 0)), [remote(0, 10).metadata, remote(20, 30).metadata])
     gap = OffsetRange(start_offset=10, end_offset=20)
 

@@ -208,7 +208,7 @@ def test_cut_preallocated_when_zeros_follow_then_entries_remain(
 
 
 @pytest.mark.parametrize("base_offset", [0, 1_000])
-def test_offset_index_when_asked_where_a_batch_ends_then_behind_its_own_entry(
+def test_offset_index_when_asked_where_a_batch_ends_then_after_its_own_entry(
     base_offset: int,
 ) -> None:
     """Entries name the last offset of their batch; here there is one for each but the first."""

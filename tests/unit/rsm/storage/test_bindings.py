@@ -17,6 +17,6 @@ def test_open_when_backend_is_filesystem_then_in_its_root(tmp_path: Path) -> Non
     assert (tmp_path / "a").exists()
 
 
-def test_open_when_root_is_not_there_then_told_so(tmp_path: Path) -> None:
+def test_open_when_root_is_not_there_then_an_error_says_so(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfigError, match="must exist"):
         open_storage(FilesystemSettings(root=tmp_path / "absent"))

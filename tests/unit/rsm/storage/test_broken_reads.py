@@ -83,7 +83,7 @@ def test_read_on_when_it_breaks_too_often_then_retriable(loud: bool) -> None:
     assert len(store.asked) == 3
 
 
-def test_read_on_when_no_length_is_told_then_the_end_is_where_it_ends() -> None:
+def test_read_on_when_no_length_is_known_then_the_end_is_where_it_ends() -> None:
     store = BreakingStore(50, tells_length=False)
 
     assert read_on(store.open, wanted(0, 200), PATIENT) == CONTENT

@@ -7,7 +7,7 @@ from rsm.storage.changes import delete_joined
 from rsm.storage.memory import MemoryChunkStorage
 
 
-def test_delete_joined_when_one_cannot_be_deleted_then_told_and_the_others_are_gone() -> None:
+def test_delete_joined_when_one_cannot_be_deleted_then_reported_and_the_others_are_gone() -> None:
     storage = MemoryChunkStorage(wall_ms=lambda: 0)
     storage.create("a")
 

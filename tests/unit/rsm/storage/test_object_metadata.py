@@ -61,7 +61,7 @@ def test_attributes_when_version_0_1_wrote_all_of_them_in_base64_then_read() -> 
     assert decode_attributes(metadata, name="a", names=IDENTIFIER_NAMES) == {VERSION: "1"}
 
 
-def test_attributes_when_they_fit_headers_then_stand_there_as_they_are() -> None:
+def test_attributes_when_they_fit_headers_then_are_there_as_they_are() -> None:
     metadata = encode_metadata({"format-version": "1", "UUID": "x"}, creation="mark")
 
     assert metadata["format-version"] == "1"

@@ -98,7 +98,7 @@ def test_probe_when_bits_flip_then_reading_fails() -> None:
     assert verbs(steps, ProbeResult.FAILED) == ["read a range", "read past its end"]
 
 
-def test_probe_when_the_store_is_slow_then_its_times_are_told() -> None:
+def test_probe_when_the_store_is_slow_then_its_times_are_reported() -> None:
     clock = FakeClock()
     storage = SlowChunkStorage(memory(), clock, delay_ms=30)
 

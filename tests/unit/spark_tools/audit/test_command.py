@@ -19,14 +19,14 @@ def arguments(root: Path, *more: str) -> Namespace:
 
 
 @pytest.mark.parametrize("page", ["away/audit.html", ".", "/proc/audit.html"])
-def test_audit_when_its_page_can_not_be_written_then_told_before_any_work(
+def test_audit_when_its_page_can_not_be_written_then_reported_before_any_work(
     page: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InvalidConfigError, match="no file can be written there"):
         audit(arguments(tmp_path, "--page", str(tmp_path / page)))
 
 
-def test_audit_when_its_store_is_not_there_then_told_before_any_work(tmp_path: Path) -> None:
+def test_audit_when_its_store_is_not_there_then_reported_before_any_work(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfigError, match="the store's root must exist"):
         audit(arguments(tmp_path / "away"))
 
@@ -41,7 +41,7 @@ def test_audit_when_its_store_is_not_there_then_told_before_any_work(tmp_path: P
         (["--option", "timeoutMs=1"], "option=timeoutMs"),
     ],
 )
-def test_audit_when_what_is_given_would_say_nothing_then_told_before_any_work(
+def test_audit_when_what_is_given_would_say_nothing_then_reported_before_any_work(
     more: list[str], named: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InvalidConfigError, match=named):

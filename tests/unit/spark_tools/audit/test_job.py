@@ -59,7 +59,7 @@ def test_audit_when_spark_fails_in_any_way_then_nothing_is_decided(
         audit(error, {}, tmp_path).run()
 
 
-def test_audit_when_an_executor_fails_then_its_error_is_told_and_not_its_stack(
+def test_audit_when_an_executor_fails_then_its_error_is_reported_and_not_its_stack(
     tmp_path: Path,
 ) -> None:
     stack = "Job aborted: Traceback (most recent call last):\n  File worker.py\n"

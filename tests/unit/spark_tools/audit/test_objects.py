@@ -93,7 +93,7 @@ def test_compare_when_in_quarantine_then_found_by_the_age_it_has_there() -> None
 
 
 @pytest.mark.parametrize("kind", ["orphan", "quarantined", "foreign"])
-def test_confirmed_when_an_orphan_was_told_of_or_is_gone_then_none(kind: str) -> None:
+def test_confirmed_when_an_orphan_was_recorded_or_is_gone_then_none(kind: str) -> None:
     """Scenario 108, R22: two sightings, and metadata that was read after them."""
     suspicion = Finding(kind=kind, object_key=OURS)
 

@@ -22,14 +22,14 @@ from spark_tools.export.command import command_parser, export
         ("columns", "partition,topic"),
     ],
 )
-def test_export_when_records_would_be_left_out_for_ever_then_told_before_any_work(
+def test_export_when_records_would_never_be_exported_then_reported_before_any_work(
     option: str, value: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InvalidConfigError, match=f"export.*option={option}"):
         export(arguments(tmp_path, option, value))
 
 
-def test_export_when_a_key_is_misspelt_then_told(tmp_path: Path) -> None:
+def test_export_when_a_key_is_misspelt_then_reported(tmp_path: Path) -> None:
     with pytest.raises(
         InvalidConfigError, match=r"unknown option.*nearest=rsm\.config\.key\.prefix"
     ):

@@ -47,7 +47,7 @@ def test_write_when_timestamps_are_scattered_then_a_file_for_each_date(tmp_path:
     assert len(files.names) == dates
 
 
-def test_write_when_rows_are_written_several_times_then_a_date_goes_on_in_its_file(
+def test_write_when_rows_are_written_several_times_then_a_date_continues_in_its_file(
     tmp_path: Path,
 ) -> None:
     """With more dates than files may be open at once, some have two."""

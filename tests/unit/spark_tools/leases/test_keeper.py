@@ -68,7 +68,7 @@ def test_leases_when_another_query_is_being_planned_then_none_is_released() -> N
         wait_until(lambda: None in written.leases(), describe="the lease's end")
 
 
-def test_leases_when_the_keeper_is_gone_then_a_plan_goes_on_without() -> None:
+def test_leases_when_the_keeper_is_gone_then_a_plan_continues_without() -> None:
     written = Written()
     with keeper(written, Application(), idle_s=60) as made:
         address = made.address

@@ -362,7 +362,7 @@ def test_carry_out_when_a_letter_names_fewer_objects_than_the_metadata_then_kept
 
 
 @pytest.mark.parametrize("state", [DELETE_STARTED, DELETE_FINISHED])
-def test_carry_out_when_a_name_says_nothing_then_it_goes_only_if_the_metadata_lists_it(
+def test_carry_out_when_a_name_says_nothing_then_deleted_only_if_the_metadata_lists_it(
     world: World, state: SegmentState
 ) -> None:
     """R22: below another prefix than the job was given, a name is no proof of whose it is."""
@@ -433,7 +433,7 @@ def test_judgement_when_the_metadata_needs_newer_rules_then_it_waits() -> None:
     assert (judgement.decision, "version 9" in judgement.reason) == (Decision.WAIT, True)
 
 
-def test_judgement_when_gone_behind_its_own_deletion_then_swept() -> None:
+def test_judgement_when_gone_after_its_own_deletion_then_swept() -> None:
     """R22: of the dead letter's own topic, and read past what the dead letter names."""
     proved = replace(
         dead_letter(1),

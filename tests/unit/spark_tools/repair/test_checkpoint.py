@@ -52,7 +52,7 @@ def test_checkpoint_when_the_id_was_cut_off_by_a_crash_then_it_is_noted_again(
     assert noted(tmp_path).read_text() == id_to_text(_OURS)
 
 
-def test_checkpoint_when_the_topic_was_made_anew_then_refused_with_both_ids(
+def test_checkpoint_when_the_topic_was_created_again_then_refused_with_both_ids(
     tmp_path: Path,
 ) -> None:
     noted(tmp_path).write_text(id_to_text(_ANOTHER))

@@ -16,7 +16,7 @@ def asked(store: Path, *more: str) -> None:
     repair(command_parser().parse_args([*words, *more]))
 
 
-def test_repair_when_the_producer_is_configured_wrong_then_told_before_any_work(
+def test_repair_when_the_producer_is_configured_wrong_then_reported_before_any_work(
     tmp_path: Path,
 ) -> None:
     """Executors would find out in the middle of a batch."""

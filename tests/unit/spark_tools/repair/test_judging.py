@@ -105,7 +105,7 @@ def subject(segment: RemoteLogSegmentMetadata) -> bytes:
     return segment_subject(segment.segment_id)
 
 
-def test_rule_when_told_keys_then_the_states_that_the_metadata_has(
+def test_rule_when_given_keys_then_the_states_that_the_metadata_has(
     metadata: MetadataSnapshot,
 ) -> None:
     """R22: what a letter says of its segment's state is no matter."""
@@ -178,7 +178,7 @@ def test_rule_when_somebody_reads_a_segment_then_its_letter_waits(
     assert out_of_range_cache == [Decision.DELETE, Decision.WAIT]
 
 
-def test_rule_when_the_key_is_not_a_segments_then_the_letter_tells(
+def test_rule_when_the_key_is_not_a_segments_then_the_dead_letter_decides(
     metadata: MetadataSnapshot,
 ) -> None:
     """Letters that somebody wrote without a key, and what is no letter."""
@@ -248,7 +248,7 @@ def test_rule_when_several_segments_have_several_letters_then_each_ones_last_has
     assert set(found.judged) == {(0, 0), (0, 1), (0, 2), (0, 3)}
 
 
-def test_rule_when_a_segment_is_not_deleted_then_its_objects_are_not_told(
+def test_rule_when_a_segment_is_not_deleted_then_its_objects_are_not_passed_on(
     metadata: MetadataSnapshot,
 ) -> None:
     found = ruled(metadata, {(0, 0): (subject(ALIVE), None), (0, 1): (subject(DYING), None)})

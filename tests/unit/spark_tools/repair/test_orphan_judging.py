@@ -94,7 +94,7 @@ def world() -> Iterator[World]:
         yield world
 
 
-def test_judge_when_all_is_proved_then_the_orphan_goes(world: World) -> None:
+def test_judge_when_all_is_proved_then_the_orphan_is_deleted(world: World) -> None:
     """R22: an orphan's own proof."""
     assert world.judged(world.dead_letter()) == [(Decision.SWEEP, "")]
 
@@ -156,7 +156,9 @@ def test_judge_when_the_metadata_is_not_whole_then_it_waits(world: World) -> Non
     assert (decision, "read whole" in reason) == (Decision.WAIT, True)
 
 
-def test_judge_when_the_metadata_topic_is_made_anew_then_nothing_is_judged(world: World) -> None:
+def test_judge_when_the_metadata_topic_is_created_again_then_nothing_is_judged(
+    world: World,
+) -> None:
     """R22: the same topic."""
     dead_letter = world.dead_letter()
     world.log.recreate("topic-2")

@@ -55,7 +55,7 @@ def test_judge_when_the_metadata_knows_the_segment_then_its_state_decides(
     assert judged(state, delete_started=None, letter_of="", position=0, unread=unread) is decision
 
 
-def test_judge_when_the_segment_is_gone_then_proof_only_from_behind_its_deletion() -> None:
+def test_judge_when_the_segment_is_gone_then_proof_only_after_its_deletion() -> None:
     """R22: complete, of the same topic, and read past the dead letter's own deletion."""
     assert judged(None) is Decision.SWEEP
     assert judged(None, position=17) is Decision.REFUSE

@@ -48,7 +48,7 @@ class FailingSpark:
         (Py4JError(DO_NOT_FIT), "java.lang.NoSuchMethodError: 'scala.X'"),
     ],
 )
-def test_connector_when_absent_or_of_another_version_then_told_with_sparks(
+def test_connector_when_absent_or_of_another_version_then_reported_with_sparks(
     error: Exception, reason: str
 ) -> None:
     spark = cast("SparkSession", FailingSpark(error))
@@ -61,7 +61,7 @@ def test_connector_when_absent_or_of_another_version_then_told_with_sparks(
 
 
 @pytest.mark.parametrize("names", [(), ("spark-sql-kafka-0-10_2.13-1.0.0.jar",)])
-def test_connector_when_its_jar_is_not_there_then_told_before_spark_starts(
+def test_connector_when_its_jar_is_not_there_then_reported_before_spark_starts(
     names: tuple[str, ...], tmp_path: Path
 ) -> None:
     for name in names:
@@ -87,7 +87,7 @@ class SparkOf:
         self.conf = {"spark.master": master}
 
 
-def test_store_when_executors_can_not_reach_a_directory_then_told_which(tmp_path: Path) -> None:
+def test_store_when_executors_can_not_reach_a_directory_then_names_it(tmp_path: Path) -> None:
     spark = cast("SparkSession", SparkOf("spark://cluster:7077"))
 
     with pytest.raises(InvalidConfigError, match="cannot reach a directory") as raised:
@@ -105,7 +105,7 @@ def test_store_when_executors_can_reach_it_then_nothing_is_said(tmp_path: Path) 
     require_reachable(cast("SparkSession", SparkOf("yarn")), bucket)
 
 
-def test_session_when_there_are_no_jars_then_told_before_spark_starts(tmp_path: Path) -> None:
+def test_session_when_there_are_no_jars_then_reported_before_spark_starts(tmp_path: Path) -> None:
     with (
         pytest.raises(InvalidConfigError, match="no jars in that directory"),
         job_session("rlm-repair", jars=str(tmp_path)),

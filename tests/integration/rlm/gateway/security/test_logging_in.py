@@ -89,7 +89,7 @@ def test_fetch_when_others_log_in_and_its_client_did_not_then_the_gateway_does_n
         wait_until(lambda: gateway.counts.closed[DisconnectCause.NOT_LOGGED_IN] == 1)
 
 
-def test_consumer_when_its_session_ends_again_and_again_then_it_reads_on_by_logging_in_anew(
+def test_consumer_when_its_session_ends_again_and_again_then_it_reads_on_by_logging_in_again(
     gateway: RunningGateway, secured_topic: TieredTopic
 ) -> None:
     """No request of the gateway's own comes between the messages of a login (KIP-368).

@@ -107,7 +107,7 @@ def test_consumer_when_both_sides_speak_tls_then_it_logs_in_and_reads_what_is_st
     assert [message.value() for message in read] == secured_topic.values[0]
 
 
-def test_consumer_when_certificates_tell_principals_then_the_broker_sees_the_gateways(
+def test_consumer_when_certificates_are_principals_then_the_broker_sees_the_gateways(
     secured: SecuredBroker,
     secured_host: BrokerHost,
     secured_topic: TieredTopic,

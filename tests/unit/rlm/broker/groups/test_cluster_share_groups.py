@@ -200,7 +200,7 @@ def test_starts_when_a_group_or_its_topic_is_gone_then_left_out() -> None:
     assert (found.succeeded, found.failed) == ({}, {})
 
 
-def test_starts_when_a_partition_of_a_group_can_not_be_told_then_that_one_fails() -> None:
+def test_starts_when_a_partition_of_a_group_can_not_be_known_then_that_one_fails() -> None:
     """R8: though another group's start in it is known."""
     late = _row(0, error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     groups, _ = _share_groups({"a": (late, _row(5, number=1))}, {"b": (_row(30),)})

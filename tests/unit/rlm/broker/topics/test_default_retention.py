@@ -38,7 +38,7 @@ def broker(told: dict[str, str | None], error_code: int = 0) -> ScriptedBroker:
         ({"log.retention.hours": "-1"}, -1),
     ],
 )
-def test_default_retention_when_told_in_units_then_the_finest_wins_in_ms(
+def test_default_retention_when_returned_in_units_then_the_finest_wins_in_ms(
     told: dict[str, str | None], expected_ms: int
 ) -> None:
     found = read_default_retention(broker({**KAFKA, **told}), 1)
@@ -51,6 +51,6 @@ def test_default_retention_when_rights_are_missing_then_worth_asking_again() -> 
         read_default_retention(broker({}, ErrorCode.CLUSTER_AUTHORIZATION_FAILED), 1)
 
 
-def test_default_retention_when_nothing_is_told_then_not_guessed() -> None:
+def test_default_retention_when_nothing_is_returned_then_not_guessed() -> None:
     with pytest.raises(CorruptError):
         read_default_retention(broker({"log.retention.bytes": "-1"}), 1)

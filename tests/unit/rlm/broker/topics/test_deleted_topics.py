@@ -50,7 +50,7 @@ def test_topic_when_every_broker_lacks_it_then_deleted() -> None:
     assert deleted(lacks_it(), lacks_it()) == {TOPIC_ID}
 
 
-def test_topic_when_created_anew_then_the_old_one_is_deleted() -> None:
+def test_topic_when_created_again_then_the_old_one_is_deleted() -> None:
     """Scenarios 38, 76."""
     (topic,) = HAS_IT.topics
     again = replace(HAS_IT, topics=(replace(topic, topic_id=UUID(int=8)),))

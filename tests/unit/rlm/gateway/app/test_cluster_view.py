@@ -119,7 +119,7 @@ def test_facts_when_the_cluster_can_not_be_asked_for_a_while_then_stay() -> None
     assert given.routing.upstreams() == (BROKER,)
 
 
-def test_facts_when_the_cluster_can_not_be_asked_for_long_then_one_warning_tells(
+def test_facts_when_the_cluster_can_not_be_asked_for_long_then_one_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     given = Given()

@@ -69,7 +69,7 @@ def _stand(
 
 
 @pytest.mark.parametrize("identity", [BrokerIdentity(node_id=1, cluster_id="c"), None])
-def test_stand_when_it_listens_on_a_wildcard_then_advertises_the_address_towards_the_broker(
+def test_mode_when_it_listens_on_a_wildcard_then_advertises_the_address_towards_the_broker(
     tmp_path: Path, identity: BrokerIdentity | None
 ) -> None:
     with closing(socket.create_server(("0.0.0.0", 0))) as listener:  # noqa: S104
@@ -94,7 +94,7 @@ def test_stand_when_it_listens_on_a_wildcard_then_advertises_the_address_towards
         ),
     ],
 )
-def test_stand_when_set_or_by_tls_then_advertises_a_name_before_the_cluster_is_heard(
+def test_mode_when_set_or_by_tls_then_advertises_a_name_before_the_cluster_is_heard(
     tmp_path: Path, settings: Mapping[str, str], host: str
 ) -> None:
     identity = BrokerIdentity(node_id=1, cluster_id="c")
@@ -104,7 +104,7 @@ def test_stand_when_set_or_by_tls_then_advertises_a_name_before_the_cluster_is_h
         assert mode.address.get().host == host
 
 
-def test_stand_when_a_fixed_address_is_loopback_then_says_which(tmp_path: Path) -> None:
+def test_mode_when_a_fixed_address_is_loopback_then_says_which(tmp_path: Path) -> None:
     settings = {"gateway.node.addresses": "1=10.0.0.1:1,2=localhost:2"}
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         mode = _stand(

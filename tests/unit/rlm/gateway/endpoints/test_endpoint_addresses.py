@@ -36,7 +36,7 @@ def test_door_when_no_port_is_left_then_says_how_to_map_one(node_id: int) -> Non
         plan.listener_of(node_id)
 
 
-def test_door_when_mapped_then_is_where_the_map_says_and_told_on_the_advertised_host() -> None:
+def test_endpoint_when_mapped_then_bound_as_mapped_and_advertised_on_the_advertised_host() -> None:
     """R16: an explicit map."""
     mapped = {7: HostPort(host="10.0.0.1", port=9107)}
     plan = EndpointAddresses(bootstrap=BOUND, advertised=TOLD, listeners=mapped)

@@ -136,7 +136,7 @@ def test_merge_when_the_broker_leaves_a_partition_out_then_the_others_are_merged
     assert [(row.partition_index, size_of(row.records)) for row in rows] == [(1, 100)]
 
 
-def test_merge_when_the_broker_refuses_a_partition_then_its_answer_stands() -> None:
+def test_merge_when_the_broker_refuses_a_partition_then_its_answer_holds() -> None:
     plan = plan_of(asked(LOCAL), max_bytes=5_000)
     assert merged(plan, answer_of(NOT_LEADER), {}) == (NOT_LEADER,)
 
@@ -180,7 +180,7 @@ def test_merge_when_the_log_is_empty_then_it_ends_at_its_first_offset() -> None:
     assert (row.high_watermark, row.last_stable_offset) == (0, 0)
 
 
-def test_merge_when_the_broker_tells_no_ends_then_its_error_and_no_high_watermark() -> None:
+def test_merge_when_the_broker_returns_no_ends_then_its_error_and_no_high_watermark() -> None:
     plan = plan_of(asked(REMOTE), max_bytes=5_000)
     unknown = replace(ENDS, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
 

@@ -149,7 +149,7 @@ def test_plan_when_remote_then_the_broker_does_not_compare_the_last_epoch(
 
 
 @pytest.mark.parametrize(("epoch", "goes_on"), [(-1, False), (0, False), (1, True)])
-def test_fetch_when_of_a_session_then_goes_on_by_its_epoch(epoch: int, *, goes_on: bool) -> None:
+def test_fetch_when_of_a_session_then_continues_by_its_epoch(epoch: int, *, goes_on: bool) -> None:
     """KIP-227."""
     assert goes_on_with_session(FetchRequest(session_id=7, session_epoch=epoch)) == goes_on
 
@@ -224,7 +224,7 @@ def test_reads_when_one_asks_for_less_than_nothing_then_the_next_has_the_budget(
     assert [read.max_bytes for read in reads.values()] == [0, 600]
 
 
-def test_reads_when_the_broker_tells_no_ends_then_that_partition_is_not_read() -> None:
+def test_reads_when_the_broker_returns_no_ends_then_that_partition_is_not_read() -> None:
     plan = plan_of(asked(REMOTE), asked(REMOTE), max_bytes=1_000)
     gone = row_of(error_code=OUT_OF_RANGE)
     unknown = replace(ENDS, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)

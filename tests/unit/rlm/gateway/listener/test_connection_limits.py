@@ -28,7 +28,7 @@ def test_leave_when_all_have_gone_then_nothing_is_kept() -> None:
     assert not room._of_address
 
 
-def test_leave_when_told_twice_then_counts_once() -> None:
+def test_leave_when_called_twice_then_counts_once() -> None:
     room = ConnectionRoom(limit_count=4, limit_count_of_address=4)
     first, _ = room.enter("a"), room.enter("a")
     assert isinstance(first, ConnectionSlot)

@@ -46,7 +46,7 @@ def test_address_when_the_brokers_gateway_lives_then_is_that_gateways() -> None:
     assert (found.address_of(1), found.address_of(2)) == (OWN, HostPort(host="gw-2", port=19092))
 
 
-def test_address_when_a_gateway_is_beside_no_broker_then_nobody_is_led_to_it_from_here() -> None:
+def test_address_when_a_gateway_is_next_to_no_broker_then_nobody_is_led_to_it_from_here() -> None:
     """R16: it leads its own clients to its own endpoints, and no others."""
     found = topology(registered(NO_BROKER), registered(2, heartbeat_ms=1))
 
@@ -54,7 +54,7 @@ def test_address_when_a_gateway_is_beside_no_broker_then_nobody_is_led_to_it_fro
     assert found.address_of(2) == OWN
 
 
-def test_address_when_there_is_an_elsewhere_then_is_that_for_whoever_is_not_served() -> None:
+def test_address_when_there_is_an_elsewhere_then_is_that_for_unserved_clients() -> None:
     elsewhere = HostPort(host="gateway", port=1)
     found = GatewayTopology(live={1: OWN}, elsewhere=elsewhere)
 
@@ -114,7 +114,7 @@ def test_address_when_registered_as_something_else_then_is_passed_over(address: 
     assert topology(registered(2, address=address)).address_of(2) == OWN
 
 
-def test_topology_when_another_brokers_gateway_is_away_then_says_who_stands_in() -> None:
+def test_topology_when_another_brokers_gateway_is_away_then_says_who_replaces_it() -> None:
     found = topology(registered(2), registered(3, heartbeat_ms=1), registered(4, heartbeat_ms=1))
 
     assert [each for each in (1, 2, 3, 4) if found.leads_here_instead(each)] == [4]

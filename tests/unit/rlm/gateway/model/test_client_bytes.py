@@ -5,7 +5,7 @@ from __future__ import annotations
 from rlm.gateway.model.client_bytes import OTHER, ClientBytes
 
 
-def test_add_when_there_are_more_ids_than_are_told_apart_then_the_rest_is_other() -> None:
+def test_add_when_there_are_more_ids_than_are_counted_apart_then_the_rest_is_other() -> None:
     counted = ClientBytes(limit_count=2)
     for number in range(1_000):
         counted.add(f"client-{number}", 10, now_ms=number)

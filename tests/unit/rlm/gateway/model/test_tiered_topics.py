@@ -28,7 +28,7 @@ def test_topic_when_created_again_then_the_old_ids_data_is_not_its() -> None:
     assert topics.partition_by_id(OLD, 0) is not None
 
 
-def test_topic_when_two_ids_have_its_name_then_only_the_clusters_word_decides() -> None:
+def test_topic_when_two_ids_have_its_name_then_only_the_cluster_decides() -> None:
     policies = [POLICY, replace(POLICY, topic_id=NEW)]
 
     assert tiered_topics(policies, {}).partition("orders", 0) is None

@@ -60,7 +60,7 @@ def test_answer_when_the_client_is_slow_then_is_released_only_when_all_of_it_was
     assert released == [True]
 
 
-def test_write_when_an_answer_waits_then_comes_behind_it_whatever_becomes_of_the_buffer() -> None:
+def test_write_when_an_answer_waits_then_comes_after_it_whatever_becomes_of_the_buffer() -> None:
     transport = _Transport(fills=True)
     transport.output.answer(AnswerToClient(parts=[_LARGE], release=lambda: None))
     buffer = bytearray(b"behind")
@@ -122,7 +122,7 @@ def _run(act: Callable[[_Direct], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-def test_answer_when_the_socket_may_be_written_to_then_goes_past_the_transport() -> None:
+def test_answer_when_the_socket_may_be_written_to_then_bypasses_the_transport() -> None:
     async def act(direct: _Direct) -> None:
         direct.answer(b"head", b"tail")
 
@@ -155,7 +155,7 @@ def test_answer_when_the_socket_takes_no_more_then_the_rest_follows_in_order() -
     _run(act)
 
 
-def test_answer_when_the_transport_still_has_something_then_goes_through_it() -> None:
+def test_answer_when_the_transport_still_has_something_then_uses_it() -> None:
     async def act(direct: _Direct) -> None:
         direct.transport.buffered_bytes = 1
         direct.answer(b"after it")
@@ -165,7 +165,7 @@ def test_answer_when_the_transport_still_has_something_then_goes_through_it() ->
     _run(act)
 
 
-def test_answer_when_the_client_has_left_then_told_and_released() -> None:
+def test_answer_when_the_client_has_left_then_reported_and_released() -> None:
     """Scenario 59."""
 
     async def act(direct: _Direct) -> None:

@@ -52,7 +52,7 @@ def test_overdue_when_requests_come_whole_then_what_is_partial_now_has_its_own_t
         assert watch.overdue({1: _arrival(second, is_partial=True)}, float(second)) == {}
 
 
-def test_overdue_when_we_do_not_read_the_client_then_its_time_begins_anew() -> None:
+def test_overdue_when_we_do_not_read_the_client_then_its_time_begins_again() -> None:
     """What the client could not send is not its fault."""
     watch = _watch()
     watch.overdue({1: _arrival(3, is_partial=True)}, 0.0)
@@ -123,7 +123,7 @@ def test_overdue_when_others_wait_for_memory_then_an_answer_must_be_taken_sooner
     }
 
 
-def test_overdue_when_others_wait_and_something_is_taken_then_goes_on() -> None:
+def test_overdue_when_others_wait_and_something_is_taken_then_continues() -> None:
     watch = _watch()
     for second in range(10):
         taken = {1: _arrival(3, sent_count=second)}

@@ -141,9 +141,7 @@ def _take_all(client: socket.socket) -> int:
     return taken_bytes
 
 
-def test_request_when_the_client_takes_all_just_as_the_next_answer_is_there_then_it_goes_on() -> (
-    None
-):
+def test_request_when_the_client_takes_all_as_the_next_answer_is_there_then_it_continues() -> None:
     """The next answer takes the rest of the one before along: no one waits for the socket then."""
 
     async def act() -> None:

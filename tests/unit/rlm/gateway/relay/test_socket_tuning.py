@@ -53,7 +53,7 @@ def test_send_buffer_when_the_client_has_left_then_nothing_is_raised() -> None:
         pace_by_distance(client)
 
 
-def test_send_buffer_when_no_address_tells_where_the_client_is_then_is_the_systems() -> None:
+def test_send_buffer_when_no_address_shows_where_the_client_is_then_is_the_systems() -> None:
     client, far = socket.socketpair()
     with client, far:
         before_bytes = send_bytes(client)

@@ -96,7 +96,7 @@ def test_begin_when_the_bytes_are_there_then_they_go_at_once() -> None:
     asyncio.run(act())
 
 
-def test_begin_when_more_is_there_then_leaves_what_lies_behind() -> None:
+def test_begin_when_more_is_there_then_leaves_the_rest() -> None:
     async def act() -> None:
         async with _spliced() as spliced:
             spliced.far_broker.send(b"records, and the next answer")

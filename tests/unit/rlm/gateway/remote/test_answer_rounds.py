@@ -8,7 +8,7 @@ from functools import partial
 from rlm.gateway.remote.answer_rounds import AnswerRounds
 
 
-def test_answers_when_several_readers_want_one_then_what_passes_goes_in_between() -> None:
+def test_answers_when_several_readers_want_one_then_what_passes_comes_in_between() -> None:
     async def act() -> list[str]:
         rounds, happened = AnswerRounds(), list[str]()
         for reader in "abcd":

@@ -143,7 +143,7 @@ def test_step_when_the_topic_was_deleted_then_nothing_is_cached(world: CachingWo
     assert world.counts == {GoneReason.PARTITION_DELETED: 6}
 
 
-def test_step_when_deleted_while_the_process_was_away_then_what_it_left_goes(
+def test_step_when_deleted_while_the_process_was_away_then_what_it_left_is_dropped(
     world: CachingWorld,
 ) -> None:
     """Across a restart: files of segments that the metadata does not know are of deleted ones."""
@@ -168,7 +168,7 @@ def test_step_before_the_metadata_was_read_then_an_unknown_segment_stays(
     assert again.on_disk() == {0, 1, 2}
 
 
-def test_step_when_the_metadata_knows_nothing_then_what_an_earlier_process_left_goes(
+def test_step_when_the_metadata_knows_nothing_then_what_an_earlier_process_left_is_dropped(
     world: CachingWorld,
 ) -> None:
     """Once a deleted topic's records were purged, nothing is known of it."""
@@ -229,7 +229,7 @@ def test_step_when_ten_minutes_have_passed_then_all_is_looked_at_again(world: Ca
     assert world.on_disk() == {1, 2}
 
 
-def test_step_when_a_cached_object_is_of_no_segment_then_it_goes(world: CachingWorld) -> None:
+def test_step_when_a_cached_object_is_of_no_segment_then_it_is_dropped(world: CachingWorld) -> None:
     """Nothing proves that anybody may read it."""
     positions = ByteRange(start_position=0, end_position=7)
     opened(world.directory).put("no segment's", positions, b"content")

@@ -35,7 +35,7 @@ async def _settled() -> None:
         await asyncio.sleep(0)
 
 
-def test_turn_when_the_quota_is_used_up_then_none_comes_and_the_wait_is_told() -> None:
+def test_permit_when_the_quota_is_used_up_then_none_comes_and_the_wait_is_reported() -> None:
     """Scenario 64."""
 
     async def act() -> None:
@@ -128,7 +128,7 @@ def test_turn_when_its_client_leaves_while_it_waits_then_nothing_of_it_is_kept()
     asyncio.run(act())
 
 
-def test_turn_when_its_client_leaves_as_it_comes_then_it_goes_to_the_next() -> None:
+def test_permit_when_its_client_leaves_as_it_comes_then_the_next_gets_it() -> None:
     """Scenario 59."""
 
     async def act() -> None:

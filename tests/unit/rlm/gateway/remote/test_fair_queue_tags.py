@@ -20,7 +20,7 @@ def test_tag_when_clients_take_different_sizes_then_all_are_given_the_same_in_th
     assert max(served.values()) - min(served.values()) <= 2 * max(sizes.values())
 
 
-def test_tag_when_a_client_comes_late_then_it_stands_where_the_others_are() -> None:
+def test_tag_when_a_client_comes_late_then_it_is_where_the_others_are() -> None:
     order = FairQueueTags()
     for _ in range(100):
         order.started(order.tag("early"))

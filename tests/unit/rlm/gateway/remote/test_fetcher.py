@@ -160,7 +160,7 @@ def test_fetch_when_in_a_compaction_gap_then_the_next_segments_first_batch(
     assert found.base_offset == 150
 
 
-def test_fetch_when_gap_is_at_the_end_of_all_then_the_broker_is_asked_behind_it(
+def test_fetch_when_gap_is_at_the_end_of_all_then_the_broker_is_asked_after_it(
     world: FetchWorld,
 ) -> None:
     """Scenario 56: no endless empty fetch at the seam."""
@@ -253,7 +253,7 @@ def test_fetch_when_read_uncommitted_then_no_aborted_transactions(world: FetchWo
     assert world.slice(0).aborted_transactions == ()
 
 
-def test_fetch_when_object_is_missing_then_not_found_and_the_anomaly_is_told_once(
+def test_fetch_when_object_is_missing_then_not_found_and_the_anomaly_is_reported_once(
     world: FetchWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Scenario 63: an error with the segment; counted each time, logged once."""
@@ -351,7 +351,7 @@ def test_fetch_when_a_bit_was_flipped_then_corrupt_until_the_store_is_right_agai
     world.slice(45).release()
 
 
-def test_fetch_when_batch_behind_is_corrupt_then_served_up_to_it_and_then_an_error() -> None:
+def test_fetch_when_the_next_batch_is_corrupt_then_served_up_to_it_and_then_an_error() -> None:
     """Scenarios 62, 63: an error for what is wrong only."""
     world = FetchWorld(chunk_bytes=1 << 18)
     world.claim()

@@ -125,7 +125,7 @@ def test_fetch_when_a_large_batch_lies_before_then_that_is_not_read() -> None:
     assert read.start_position > 300_000
 
 
-def test_fetch_when_the_batch_behind_is_corrupt_then_served_what_is_right() -> None:
+def test_fetch_when_the_next_batch_is_corrupt_then_served_what_is_right() -> None:
     """Scenario 62: what is wrong at a place that was only guessed is no error of this fetch."""
     world = _large_world()
     (record,) = world.metadata.list_remote_log_segments(TIP)

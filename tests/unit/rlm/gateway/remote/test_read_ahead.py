@@ -65,7 +65,7 @@ def test_fetch_when_it_waits_and_reads_on_then_the_next_chunks_are_read_meanwhil
     taken(fetching).release()
 
 
-def test_fetch_when_asked_for_the_same_again_then_goes_on_as_before() -> None:
+def test_fetch_when_asked_for_the_same_again_then_continues_as_before() -> None:
     """Scenario 58: an answer that was not sent in time is asked for again."""
     world = world_of()
     next_offset = world.slice(0, max_bytes=11_000).next_offset
@@ -186,7 +186,7 @@ def test_fetch_when_fifty_backfill_at_once_then_within_memory_and_all_to_the_end
     assert world.cache.state().reading_count == world.cache.state().waiting_count == 0
 
 
-def test_fetch_when_answers_are_of_several_chunks_then_read_ahead_goes_on_to_the_end() -> None:
+def test_fetch_when_answers_are_of_several_chunks_then_read_ahead_continues_to_the_end() -> None:
     """What a reader was given counts in its share no longer, whichever way it was given."""
     world = world_of(segment_count=6, budget_bytes=12 * CHUNK_BYTES)
     next_offset, missed_count = 0, 0

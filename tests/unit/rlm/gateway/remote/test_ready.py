@@ -53,7 +53,7 @@ def test_ready_when_the_reader_reads_on_then_given_at_once_what_a_fetch_would_gi
     assert content_of(found) == content_of(expected)
 
 
-def test_ready_when_given_then_read_ahead_goes_on(world: FetchWorld) -> None:
+def test_ready_when_given_then_read_ahead_continues(world: FetchWorld) -> None:
     """No fetch waits for the store any more but where a segment begins."""
     offset = _read_on(world, 0, 2)
     served_count = 0
@@ -100,7 +100,7 @@ def test_ready_when_not_checked_before_then_nothing(world: FetchWorld) -> None:
     assert _ready(world, found.next_offset) is None
 
 
-def test_ready_when_a_batch_read_ahead_is_corrupt_then_only_a_fetch_tells(
+def test_ready_when_a_prefetched_batch_is_corrupt_then_only_a_fetch_reports_it(
     world: FetchWorld,
 ) -> None:
     """Scenario 63."""

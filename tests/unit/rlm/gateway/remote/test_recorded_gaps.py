@@ -54,7 +54,7 @@ def test_fetch_when_the_hole_is_not_on_record_then_stays_one(world: FetchWorld) 
     assert found.absence is Absence.HOLE
 
 
-def test_absent_when_a_recorded_gap_ends_where_the_broker_begins_then_goes_on_there(
+def test_absent_when_a_recorded_gap_ends_where_the_broker_begins_then_continues_there(
     world: FetchWorld,
 ) -> None:
     """R6, scenario 83: not out of range, which would make clients reset or skip."""

@@ -132,7 +132,7 @@ def test_begin_when_above_the_end_but_the_topic_is_out_of_reach_then_nothing_is_
 
 
 @pytest.mark.parametrize(("offset", "last_epoch"), [(160, 0), (199, 0)])
-def test_begin_when_the_reader_comes_from_a_history_cut_off_then_is_told_where_it_ended(
+def test_begin_when_the_reader_comes_from_a_history_cut_off_then_learns_where_it_ended(
     world: GatewayWorld, offset: int, last_epoch: int
 ) -> None:
     """Scenario 49: epoch 0 ended at 150."""
@@ -189,7 +189,7 @@ def test_absent_when_in_a_gap_that_ends_in_the_brokers_log_then_the_broker_is_to
     assert _behind(world, 195, 200, local_start) == GapBelow(200)
 
 
-def test_absent_when_something_is_missing_behind_a_gap_then_it_is_not_stepped_over(
+def test_absent_when_something_is_missing_after_a_gap_then_it_is_not_stepped_over(
     world: GatewayWorld,
 ) -> None:
     """Scenario 63, R6."""
@@ -249,7 +249,7 @@ def test_absent_when_it_was_stored_meanwhile_then_it_is_asked_for_again(
     assert refused == _STORAGE_ERROR
 
 
-def test_ready_when_the_offset_was_trimmed_then_asked_for_with_the_state_of_now(
+def test_ready_when_the_offset_was_trimmed_then_asked_for_with_the_current_state(
     world: GatewayWorld,
 ) -> None:
     assert world.metadata.caught_up(TIP)

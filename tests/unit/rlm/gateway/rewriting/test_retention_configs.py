@@ -108,7 +108,7 @@ def test_change_when_the_broker_has_another_error_then_that_is_the_answer(code: 
     assert answered((change("retention.ms", "1"),), code) == [(TIP.topic, code, None)]
 
 
-def test_change_when_named_twice_then_the_brokers_word_stands() -> None:
+def test_change_when_named_twice_then_the_brokers_answer_holds() -> None:
     """It says so before it looks at who asks."""
     twice = (change("retention.ms", "1"),) * 2
 

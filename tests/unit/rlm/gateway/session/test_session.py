@@ -154,7 +154,7 @@ def test_produce_when_it_asks_for_no_answer_then_none_is_waited_for() -> None:
     ("topic_id", "tiered", "unconfirmed"),
     [(TOPIC_ID, True, False), (UUID(int=9), False, False), (UUID(int=0), True, True)],
 )
-def test_exchange_when_it_concerns_a_tiered_topic_then_holds_the_answers_behind_it(
+def test_exchange_when_it_concerns_a_tiered_topic_then_holds_the_answers_after_it(
     topic_id: UUID, tiered: bool, unconfirmed: bool
 ) -> None:
     """And is changed only for the topic that the broker still knows by that name."""

@@ -280,7 +280,7 @@ def test_reader_when_it_also_produces_then_nothing_is_asked_within_its_request(c
     ],
     ids=["a session's", "a version that nobody has"],
 )
-def test_reader_when_we_refuse_what_it_asks_between_then_told_behind_what_is_owed(
+def test_reader_when_we_refuse_what_it_asks_between_then_answered_after_what_is_owed(
     refused: bytes,
 ) -> None:
     world = reading_on()
@@ -294,7 +294,7 @@ def test_reader_when_we_refuse_what_it_asks_between_then_told_behind_what_is_owe
     assert ids_told(world) == [3]
 
 
-def test_reader_when_the_ends_of_the_log_grow_old_then_they_are_asked_for_anew_before() -> None:
+def test_reader_when_the_ends_of_the_log_grow_old_then_they_are_asked_for_again_before() -> None:
     """Else every reader would have to wait for them once a second."""
     world = reading_on()
     broker_lacks(world)

@@ -61,7 +61,7 @@ def test_fetch_when_nothing_is_remote_then_passes_without_a_session_wherever_it_
 
 
 @given(version=_VERSIONS)
-def test_fetch_when_nothing_of_it_is_changed_then_goes_as_it_came(version: int) -> None:
+def test_fetch_when_nothing_of_it_is_changed_then_is_relayed_as_it_came(version: int) -> None:
     world = SessionWorld()
     asked = request(FETCH, version, fetch_of(version, 200))
 
@@ -247,7 +247,7 @@ def test_fetch_when_the_store_has_nothing_then_its_partition_says_why(
     assert row.diverging_epoch.epoch == (3 if isinstance(outcome, LogDivergence) else -1)
 
 
-def test_fetch_when_above_the_ends_known_then_they_are_asked_again_behind_the_answer() -> None:
+def test_fetch_when_above_the_ends_known_then_they_are_asked_again_after_the_answer() -> None:
     """R15: what was asked before the answer does not prove that the offset lies above the end."""
     world = SessionWorld(facts={TIERED: RemoteLogBounds(trimmed_offset=10_000)})
     world.client_sends(request(FETCH, 13, fetch_of(13, 600)))
@@ -259,7 +259,7 @@ def test_fetch_when_above_the_ends_known_then_they_are_asked_again_behind_the_an
     assert world.reads[0].reads[0].above_end
 
 
-def test_fetch_when_the_ends_cannot_be_told_then_gets_the_brokers_error() -> None:
+def test_fetch_when_the_ends_cannot_be_known_then_gets_the_brokers_error() -> None:
     world = SessionWorld(facts={TIERED: TRIMMED})
     world.client_sends(request(FETCH, 13, fetch_of(13, 50)))
     elected = ends_of(-1, error_code=ErrorCode.OFFSET_NOT_AVAILABLE)
@@ -311,7 +311,7 @@ def test_fetch_when_the_ends_are_young_then_they_are_not_asked_again() -> None:
 
 @pytest.mark.parametrize("topic_id", [_OTHER_ID, None])
 @pytest.mark.parametrize("row", ["lacked", "had"])
-def test_fetch_by_name_when_the_topic_is_another_then_nothing_of_the_first_is_told(
+def test_fetch_by_name_when_the_topic_is_another_then_nothing_of_the_first_is_returned(
     topic_id: UUID | None, row: str
 ) -> None:
     """R15: recreated while its old id was still thought to be its own."""
@@ -380,7 +380,7 @@ def test_fetch_when_its_foreseen_read_is_not_needed_then_nothing_is_expected_any
     assert world.expected[-1].reads == ()
 
 
-def test_fetch_when_the_metadata_is_read_anew_then_the_client_comes_again() -> None:
+def test_fetch_when_the_metadata_is_read_again_then_the_client_comes_again() -> None:
     class UnreadyReason(FixedView):
         def facts(self, partition: TopicIdPartition) -> RemoteLogBounds:
             raise RetriableError("not caught up", partition=partition)
@@ -414,7 +414,7 @@ def test_fetch_when_it_is_a_followers_then_the_connection_ends() -> None:
     assert world.closed.reason is DisconnectCause.REPLICA_FETCH
 
 
-def test_fetch_when_it_names_a_session_then_is_told_that_there_is_none() -> None:
+def test_fetch_when_it_names_a_session_then_the_answer_is_that_there_is_none() -> None:
     world = SessionWorld()
     asked = replace(fetch_of(13, 0), session_id=5, session_epoch=3)
     world.client_sends(request(FETCH, 13, asked))

@@ -195,7 +195,7 @@ def test_session_when_both_sides_keep_to_the_protocol_then_every_request_is_answ
 
 @settings(max_examples=max(settings().max_examples // 2, 1))
 @given(data=st.data())
-def test_session_when_streams_are_damaged_then_it_ends_with_a_reason_or_goes_on(
+def test_session_when_streams_are_damaged_then_it_ends_with_a_reason_or_continues(
     data: st.DataObject,
 ) -> None:
     fuzz = _Fuzz(data)

@@ -25,7 +25,7 @@ from tests.unit.rlm.gateway.fetch.fetch_messages import (
 from tests.unit.rlm.gateway.session_world import TIERED, TOPIC_ID, SessionWorld, request, response
 
 
-def test_fetch_when_it_lies_in_a_gap_behind_the_store_then_goes_on_at_the_broker() -> None:
+def test_fetch_when_it_lies_in_a_gap_after_the_store_then_continues_at_the_broker() -> None:
     """Scenario 56: empty once, and from the next batch on the second time."""
     world = asked_for_remote(95)
     world.store_answers(GapBelow(100))
@@ -53,7 +53,7 @@ def test_fetch_when_it_lies_in_a_gap_behind_the_store_then_goes_on_at_the_broker
     ],
     ids=["same", "another", "unknown", "refused"],
 )
-def test_fetch_by_name_when_it_lies_in_a_gap_then_goes_on_behind_it_in_the_same_topic_only(
+def test_fetch_by_name_when_it_lies_in_a_gap_then_continues_after_it_in_the_same_topic_only(
     topic_id: UUID | None, row: PartitionData, code: ErrorCode
 ) -> None:
     """Scenario 56: nothing of a topic that was recreated is stepped over."""
@@ -74,7 +74,7 @@ def test_fetch_by_name_when_it_lies_in_a_gap_then_goes_on_behind_it_in_the_same_
     assert (cached.error_code, bytes_of(cached)) == (code, b"" if code else b"records")
 
 
-def test_fetch_when_the_broker_was_trimmed_behind_a_gap_then_the_store_is_read_anew() -> None:
+def test_fetch_when_the_broker_was_trimmed_after_a_gap_then_the_store_is_read_again() -> None:
     """Scenario 56: what the gap led to is stored by now."""
     world = asked_for_remote(95)
     world.store_answers(GapBelow(100))

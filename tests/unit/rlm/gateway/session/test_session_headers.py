@@ -95,7 +95,7 @@ def test_fetch_when_its_client_id_is_no_utf_8_then_the_broker_gets_it_as_it_came
     ("session_id", "session_epoch", "refused"),
     [(0, -1, False), (0, 0, False), (5, 0, False), (5, -1, False), (0, 1, True), (5, 1, True)],
 )
-def test_fetch_when_it_goes_on_with_a_session_then_is_told_that_there_is_none(
+def test_fetch_when_it_continues_a_session_then_the_answer_is_that_there_is_none(
     session_id: int, session_epoch: int, *, refused: bool
 ) -> None:
     """KIP-227: the epoch says whether a request is whole."""

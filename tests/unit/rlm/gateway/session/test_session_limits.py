@@ -174,7 +174,7 @@ def test_requests_when_the_client_has_not_taken_its_answer_then_are_started_once
     assert world.session.holds_client
 
 
-def test_request_when_it_comes_in_pieces_then_goes_on_though_the_client_has_yet_to_take() -> None:
+def test_request_when_it_comes_in_pieces_then_continues_though_the_client_has_yet_to_take() -> None:
     """A client may send without end before it reads again: it is the broker's to bound."""
     world = SessionWorld()
     produced = request(PRODUCE, 9, ProduceRequest(acks=1, timeout_ms=1))

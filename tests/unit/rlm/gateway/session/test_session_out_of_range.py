@@ -245,7 +245,7 @@ def test_fetch_when_its_partitions_change_places_then_the_broker_is_not_asked() 
     ("age_ms", "cycle_ms", "least", "most"),
     [(100, 1, 1, 2), (100, 10, 2, 4), (100, 60, 20, 20), (40, 10, 6, 12), (0, 1, 20, 20)],
 )
-def test_reader_when_it_reads_on_then_the_broker_is_asked_as_often_as_its_word_counts(
+def test_reader_when_it_reads_on_then_the_broker_is_asked_as_often_as_its_answer_counts(
     age_ms: int, cycle_ms: int, least: int, most: int
 ) -> None:
     """Ahead of the time, so that no one has to wait: not at all by who reads on quickly."""

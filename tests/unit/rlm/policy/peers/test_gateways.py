@@ -49,7 +49,7 @@ def decided(*gateways: ProcessRegistered) -> TrimDecision:
         ((gateway((0, 8), (3, 901)), gateway((0, 7), (3, 901))), None),
     ],
 )
-def test_trim_when_a_gateway_has_not_read_the_policy_then_nothing_goes(
+def test_trim_when_a_gateway_has_not_read_the_policy_then_nothing_is_trimmed(
     gateways: tuple[ProcessRegistered, ...], offset: int | None
 ) -> None:
     """R15: to it the topic is not tiered, and what a broker lacks is out of range for good."""

@@ -73,7 +73,7 @@ def test_limit_when_the_store_is_distant_then_all_places_within_few_windows() ->
     assert limits[:4] == [8, 10, 10, 10]
 
 
-def test_limit_when_the_store_becomes_ten_times_slower_to_answer_then_goes_up() -> None:
+def test_limit_when_the_store_becomes_ten_times_slower_to_answer_then_rises() -> None:
     """The link was filled by a few; now each waits, and more of them fill it."""
     now, before = run(CopyConcurrency.beginning(MOST), saturated)
     _, after = run(now, lambda limit: distant(limit) / 10, windows=80)

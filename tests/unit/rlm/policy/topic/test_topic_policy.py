@@ -129,7 +129,7 @@ def test_originals_when_tiering_is_on_then_stay_those_recorded(
 
 
 @pytest.mark.parametrize("state", [PolicyState.DISABLING, PolicyState.DISABLED])
-def test_originals_when_reenabled_with_our_override_in_force_then_stay_those_recorded(
+def test_originals_when_reenabled_with_our_override_active_then_stay_those_recorded(
     state: PolicyState,
 ) -> None:
     """R9: the -1 is still ours, so the present values are no originals."""

@@ -53,7 +53,7 @@ def test_decode_header_when_bytes_are_any_then_a_header_or_corrupt(content: byte
         (20, b"\xff" * 8, "position=1020, expected=>= 0, found=-1"),
     ],
 )
-def test_decode_header_when_a_field_cannot_be_then_corrupt_where_it_stands(
+def test_decode_header_when_a_field_cannot_be_then_corrupt_where_it_is(
     at: int, change: bytes, expected: str
 ) -> None:
     content = bytearray(encode_header(BlockHeader(block_bytes=500, first_entry_id=7)))
@@ -64,7 +64,7 @@ def test_decode_header_when_a_field_cannot_be_then_corrupt_where_it_stands(
 
 
 @given(length=st.integers(0, 50), cuts=st.lists(st.integers(0, 50), max_size=4))
-def test_check_padding_when_it_comes_in_pieces_then_each_goes_on_with_the_pattern(
+def test_check_padding_when_it_comes_in_pieces_then_each_continues_with_the_pattern(
     length: int, cuts: list[int]
 ) -> None:
     whole = padding(length)

@@ -96,7 +96,7 @@ def test_block_number_when_asked_then_the_block_of_the_entry(entry_id: int, numb
         (BLOCKS_AT + 40, struct.pack(">q", 13), BLOCKS_AT + 40, "13"),
     ],
 )
-def test_decode_when_a_field_cannot_be_then_corrupt_where_it_stands(
+def test_decode_when_a_field_cannot_be_then_corrupt_where_it_is(
     at: int, packed: bytes, where: int, found: str
 ) -> None:
     content = bytearray(encode_index(INDEX))

@@ -109,7 +109,7 @@ def test_list_when_the_mount_vanishes_half_way_then_does_not_look_complete(
         list(listing)
 
 
-def test_create_when_attributes_are_given_then_they_lie_beside_as_json(
+def test_create_when_attributes_are_given_then_they_are_next_to_it_as_json(
     storage: FilesystemChunkStorage, root: Path
 ) -> None:
     put(storage, "d/x.log", role="data")
@@ -165,7 +165,7 @@ def test_info_when_attributes_are_damaged_then_corrupt(
         storage.info("x")
 
 
-def test_delete_when_last_chunk_goes_then_its_directories_go_but_not_the_root(
+def test_delete_when_last_chunk_is_deleted_then_its_directories_go_but_not_the_root(
     storage: FilesystemChunkStorage, root: Path
 ) -> None:
     put(storage, "a/b/c/1", k="v")
@@ -237,7 +237,7 @@ def test_create_when_a_chunk_is_where_a_directory_would_be_then_refused(
         (errno.EOPNOTSUPP, InvalidConfigError),
     ],
 )
-def test_store_error_when_a_system_call_fails_then_tells_whether_a_retry_may_help(
+def test_store_error_when_a_system_call_fails_then_says_whether_a_retry_may_help(
     code: int, expected: type[TieredStorageError]
 ) -> None:
     error = store_error(OSError(code, "reason"), "name")

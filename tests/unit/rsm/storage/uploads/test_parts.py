@@ -34,7 +34,7 @@ def test_reader_when_source_lies_about_its_length_then_corrupt(announced_bytes: 
         reader.read(announced_bytes)
 
 
-def test_reader_when_source_fails_behind_its_last_byte_then_the_last_part_is_not_given() -> None:
+def test_reader_when_source_fails_after_its_last_byte_then_the_last_part_is_not_given() -> None:
     """A source may find out at its very end that its content must not be kept."""
     reader = PartReader(failing_source(b"abc", b""), "a")
 

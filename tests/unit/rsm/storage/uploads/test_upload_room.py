@@ -43,7 +43,7 @@ def test_take_when_one_is_larger_than_the_room_then_it_is_alone() -> None:
     assert taken == [1]
 
 
-def test_take_when_a_large_one_waits_then_small_ones_behind_it_do_not_pass() -> None:
+def test_take_when_a_large_one_waits_then_later_small_ones_do_not_pass() -> None:
     room, taken = UploadRoom(100), list[int]()
     room.take(60)
     large = taking(room, 90, taken)

@@ -82,7 +82,7 @@ def test_read_when_bits_flip_then_one_bit_of_the_answer_is_another() -> None:
         assert changed[0].bit_count() == 1
 
 
-def test_any_request_when_store_is_mended_then_succeeds() -> None:
+def test_any_request_when_store_is_repaired_then_succeeds() -> None:
     broken = True
     storage = FaultyChunkStorage(memory(), FaultPlan(fail_share=1.0), active=lambda: broken)
     with pytest.raises(TieredStorageError):

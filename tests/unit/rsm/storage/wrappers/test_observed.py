@@ -31,7 +31,7 @@ def _observed(
     return storage, seen
 
 
-def test_observed_when_request_succeeds_then_told_ok_and_its_time() -> None:
+def test_observed_when_request_succeeds_then_reports_ok_and_its_time() -> None:
     storage, seen = _observed()
     storage.create("a")
     first = ByteRange(start_position=0, end_position=1)
@@ -39,7 +39,7 @@ def test_observed_when_request_succeeds_then_told_ok_and_its_time() -> None:
     assert seen == [("create", "ok", 30), ("read_range", "ok", 30)]
 
 
-def test_observed_when_request_fails_then_told_the_error_and_it_is_raised() -> None:
+def test_observed_when_request_fails_then_reports_the_error_and_raises_it() -> None:
     storage, seen = _observed()
     with pytest.raises(NotFoundError):
         storage.info("a")
@@ -55,7 +55,7 @@ def test_observed_when_many_are_deleted_then_it_is_one_request(
     assert seen == [("delete_many", result, 30)]
 
 
-def test_observed_when_chunks_are_listed_then_told_at_the_end() -> None:
+def test_observed_when_chunks_are_listed_then_reports_at_the_end() -> None:
     storage, seen = _observed()
     assert list(storage.list("")) == []
     assert seen == [("list", "ok", 30)]

@@ -38,7 +38,7 @@ def test_throttle_when_reading_then_as_slow() -> None:
     assert 7_900 <= clock.monotonic_ms() <= 10_000
 
 
-def test_throttle_when_requests_are_many_then_so_many_a_second() -> None:
+def test_throttle_when_requests_are_many_then_limited_by_the_second() -> None:
     clock = FakeClock()
     inner = MemoryChunkStorage(wall_ms=clock.wall_ms)
     storage = ThrottledChunkStorage(inner, clock, requests_per_second=10)
