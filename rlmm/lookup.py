@@ -30,9 +30,9 @@ class Absence(Enum):
     """Why no stored segment serves an offset."""
 
     BELOW_LOG_START = "below the log start"
-    HOLE = "in a hole of what is stored"
+    HOLE = "in a hole of the stored segments"
     RECORDED_GAP = "in a recorded gap"
-    BEYOND_STORED = "beyond what is stored"
+    BEYOND_STORED = "beyond the stored segments"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -156,7 +156,7 @@ def _describe(
             error: KafkaError = exception.args[0]
             if error.code() < 0:  # librdkafka's own code: no broker answered
                 raise InvalidConfigError(
-                    "the brokers don't answer",
+                    "the brokers do not answer",
                     servers=client.get("bootstrap.servers"),
                     reason=error.str(),
                 ) from exception

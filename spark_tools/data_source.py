@@ -186,7 +186,7 @@ def _with_schema(
     wrong = {name: kind for name, kind in given.items() if own.get(name) != kind}
     if options.mode is Mode.PERMISSIVE and UNREADABLE not in given:
         raise InvalidConfigError(
-            "rows of what cannot be read would look like records",
+            "rows of unreadable batches would look like records",
             mode=options.mode.value,
             expected=f"a schema with the column {UNREADABLE}",
         )

@@ -134,7 +134,7 @@ class OwnBroker(Broker):
     def _connect(self) -> OpenConnection:
         if self._clock.monotonic_ms() < self._not_before_ms:
             raise RetriableError(
-                "our broker could not be reached a moment ago",
+                "this host's broker could not be reached a moment ago",
                 node_id=self._node_id,
                 reason=self._last_failure,
             )
@@ -163,7 +163,7 @@ class OwnBroker(Broker):
             address = view.broker(self._node_id)
         except NotFoundError as error:
             raise RetriableError(
-                "our broker is not registered in the cluster", node_id=self._node_id
+                "this host's broker is not registered in the cluster", node_id=self._node_id
             ) from error
         return self._bootstrap.open(address)
 

@@ -135,7 +135,7 @@ class TieringEnd:
         unknown = [risk for risk in risks if risk.reason is RiskReason.NOT_KNOWN]
         if unknown:
             return RetriableError(
-                "the topic is ACTIVE again: what is not stored is not known, "
+                "the topic is ACTIVE again: its unstored data is unknown, "
                 "because managers do not answer",
                 topic=topic,
                 waits_for="; ".join(map(self._risk_text, unknown)),

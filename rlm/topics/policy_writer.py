@@ -44,7 +44,7 @@ class PolicyWriter:
         current = self.current(policy.topic_id)
         if current != policy:
             raise FencedError(
-                "the topic's policy was changed by somebody else meanwhile",
+                "another process has changed the topic's policy meanwhile",
                 topic=policy.topic,
                 state=None if current is None else current.state.name,
             )

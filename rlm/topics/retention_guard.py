@@ -119,7 +119,7 @@ class RetentionKeeper:
                 self._found_limited(policy, values)
         except TieredStorageError as error:
             if self._log_once.changed((policy.topic_id, "keep"), error.message):
-                logger.warning("topic is looked at again topic=%s error=%s", policy.topic, error)
+                logger.warning("topic will be checked again topic=%s error=%s", policy.topic, error)
         else:
             self._log_once.clear((policy.topic_id, "keep"))
         if values is None:
@@ -130,7 +130,7 @@ class RetentionKeeper:
         self._alarm(policy.topic)
         if self._log_once.changed((policy.topic_id, "limited"), values):
             logger.warning(
-                "broker may delete what is not stored topic=%s found=%s reasserted=%s",
+                "broker may delete unstored data topic=%s found=%s reasserted=%s",
                 policy.topic,
                 values,
                 self._reassert,

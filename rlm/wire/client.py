@@ -103,7 +103,7 @@ class ProtocolClient:
         if frame is None:
             return None
         if not self._pending:
-            raise CorruptError("a response that was not asked for", size_bytes=len(frame))
+            raise CorruptError("response without a request", size_bytes=len(frame))
         correlation_id, api, version = self._pending.popleft()
         if api.key == API_VERSIONS.key and _refuses_version(frame):
             version = 0

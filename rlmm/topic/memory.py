@@ -191,6 +191,6 @@ class MemoryTopic(EventTopic):
             end_offset = self._log.end_offset(partition)
             epoch = self._epochs[partition]
             if offset > (end_offset if epoch < 0 else self._log.epoch_end_offset(partition, epoch)):
-                raise PositionLostError("the position is gone", partition=partition)
+                raise PositionLostError("the position no longer exists", partition=partition)
             more = more or offset < end_offset
         return more

@@ -90,7 +90,7 @@ class _Reading:
 
     def _keep(self, piece: bytes) -> None:
         if len(piece) > len(self.left):
-            raise CorruptError("the store answered more than it was asked for", wanted=self.left)
+            raise CorruptError("store returned more bytes than requested", wanted=self.left)
         self._pieces.append(piece)
         self._move(self.left.start_position + len(piece), self.left.end_position)
         if len(self.left) and self._is_late():

@@ -89,7 +89,7 @@ class _Probe:
         self._try("list", lambda: self._list(small=small, large=large), when=reached)
         self._powers(when=small)
         self._try("delete", self._delete, when=writes)
-        self._try("see that it is gone", self._see_gone, when=writes)
+        self._try("check that it no longer exists", self._see_gone, when=writes)
         return tuple(self._steps)
 
     def _try(self, verb: str, act: Callable[[], object], *, when: bool = True) -> bool:

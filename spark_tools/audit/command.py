@@ -109,11 +109,19 @@ def audit(arguments: argparse.Namespace) -> int:
 def _require_that_none_is_idle(arguments: argparse.Namespace) -> None:
     """Raise InvalidConfigError for an argument that has no effect without another one."""
     if arguments.yes and arguments.treatment is None:
-        raise InvalidConfigError("to what?", option="--yes", expected="--delete or --quarantine")
+        raise InvalidConfigError(
+            "option has no effect without another one",
+            option="--yes",
+            expected="--delete or --quarantine",
+        )
     if arguments.price is not None and arguments.page is None:
-        raise InvalidConfigError("costs are on the page", option="--price", expected="--page")
+        raise InvalidConfigError(
+            "option has no effect without another one", option="--price", expected="--page"
+        )
     if arguments.currency is not None and arguments.price is None:
-        raise InvalidConfigError("a currency of what?", option="--currency", expected="--price")
+        raise InvalidConfigError(
+            "option has no effect without another one", option="--currency", expected="--price"
+        )
 
 
 def _price(text: str) -> float:
@@ -205,7 +213,7 @@ def command_parser() -> argparse.ArgumentParser:
         "--grace-ms",
         metavar="MS",
         type=count_or_zero,
-        help="what is younger is not judged (default: remote.orphan.grace.ms)",
+        help="do not judge younger objects (default: remote.orphan.grace.ms)",
     )
     parser.add_argument(
         "--verify-checksums", action="store_true", help="read every object of finished segments"
@@ -220,7 +228,7 @@ def command_parser() -> argparse.ArgumentParser:
     treatments = parser.add_mutually_exclusive_group()
     for treatment, what in (
         (OrphanTreatment.QUARANTINE, "move orphans out of the way"),
-        (OrphanTreatment.DELETE, "delete orphans, and what is in quarantine for long"),
+        (OrphanTreatment.DELETE, "delete orphans, and objects that are in quarantine for long"),
     ):
         treatments.add_argument(
             f"--{treatment.value}",

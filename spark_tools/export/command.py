@@ -145,14 +145,14 @@ def _require_exportable(options: ReadOptions) -> None:
     ending = options.ending
     if LATEST_OFFSET in (ending.default, *ending.named.values()):
         raise InvalidConfigError(
-            "only what is stored is exported",
+            "only stored records are exported",
             option="endingOffsets",
             found="latest",
             expected="stored, or offsets",
         )
     if options.mode is Mode.DROPMALFORMED:
         raise InvalidConfigError(
-            "an export lists what it leaves out",
+            "an export lists the ranges that it leaves out",
             option="mode",
             found=options.mode.value,
             expected=f"{Mode.FAILFAST.value}, {Mode.PERMISSIVE.value}",

@@ -145,7 +145,7 @@ class Manifest:
         for name in line.files:
             path, target = f"{source}/{written_name(name)}", f"{line.path}/{name}"
             if not self._files.move(path, target) and not self._files.exists(target):
-                raise CorruptError("a file of an export is gone", file=path, target=target)
+                raise CorruptError("a file of an export no longer exists", file=path, target=target)
 
     def _has_files(self, directory: str) -> bool:
         """Return whether the directory has files, other than Spark's own."""

@@ -105,7 +105,7 @@ class _HandedOverLeases:
         try:
             self._keeper.send((topic, lease))
         except OSError as error:
-            _log.warning("a read lease is not renewed: its keeper is gone: %s", error)
+            _log.warning("read lease is not renewed, its keeper has ended: %s", error)
 
 
 class _UnkeptLeases:

@@ -143,12 +143,16 @@ class _JsonTypes:
         found = document
         if name:
             if name not in self._documents:
-                raise UnsupportedError("a schema refers to what is not given", reference=reference)
+                raise UnsupportedError(
+                    "a schema refers to a schema that is not given", reference=reference
+                )
             found = document = self._documents[name]
         for part in pointer.split("/")[1:]:
             key = unquote(part).replace("~1", "/").replace("~0", "~")
             if not isinstance(found, dict) or key not in found:
-                raise UnsupportedError("a schema refers to what is not there", reference=reference)
+                raise UnsupportedError(
+                    "a schema refers to a part that does not exist", reference=reference
+                )
             found = found[key]
         return found, document
 

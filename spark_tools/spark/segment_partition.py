@@ -73,8 +73,9 @@ def _rows(
 
 def _no_longer_stored(error: NotFoundError, planned_at: datetime) -> NotFoundError:
     return NotFoundError(
-        "what was planned is not in the store: it has expired since, or is lost",
+        "a planned segment is not in the store: it has expired since, or is lost",
         planned_at=planned_at.isoformat(timespec="seconds"),
         reason=error,
-        expected="load() again, which plans by what is stored now; `rlm-audit` finds what is lost",
+        expected="load() again, to plan with the segments that are stored now; "
+        "`rlm-audit` finds lost ones",
     )

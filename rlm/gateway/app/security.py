@@ -75,7 +75,7 @@ def note_host_acls(cluster: Bootstrap, metrics: Metrics) -> None:
         with cluster.any_broker() as broker:
             count = count_host_acls(broker)
     except TieredStorageError as error:
-        _log.debug("ACLs cannot be looked at", extra={"error": error})
+        _log.debug("cannot read the cluster's ACLs", extra={"error": error})
         return
     metrics.host_acls.set(count)
     if count:

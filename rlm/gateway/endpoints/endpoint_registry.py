@@ -133,7 +133,9 @@ class PerBrokerRouting:
             if now_ms - each.seen_ms >= _GONE_MS:
                 self._endpoint_listener.close(each.endpoint)
                 del self._endpoints[node_id]
-                _log.info("a broker is gone, its endpoint is closed", extra={"node_id": node_id})
+                _log.info(
+                    "broker left the cluster, closed its endpoint", extra={"node_id": node_id}
+                )
 
     def _note(self, node_id: int, problem: str) -> None:
         if self._problems.get(node_id) != problem:

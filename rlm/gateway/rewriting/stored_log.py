@@ -94,7 +94,7 @@ def _complete(
     )
     if complete != asked:
         _log.warning(
-            "what is stored is not known: the metadata topic cannot be followed to its end, or the "
+            "stored offsets are unknown: the metadata topic cannot be followed to its end, or the "
             "broker returned no topic id partitions=%d first=%s",
             len(asked - complete),
             min(asked - complete, key=str),

@@ -66,7 +66,7 @@ class SpeculativeFetcher:
     def take(self) -> SpeculativeFetch:
         """Return the speculative fetch for the client's request, which has come."""
         asked, self._asked = self._asked, None
-        assert asked is not None, "only what is expected can come"
+        assert asked is not None, "only the expected response can arrive"
         self._cycle_ms = self._parts.clock.monotonic_ms() - self._given_ms
         return asked
 

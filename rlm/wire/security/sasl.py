@@ -118,7 +118,7 @@ def _challenge_of(attributes: dict[str, str], *, client_nonce: str) -> tuple[str
     """Return the nonce, salt and iteration count of a server's first message."""
     nonce = attributes.get("r", "")
     if not nonce.startswith(client_nonce) or len(nonce) == len(client_nonce):
-        raise CorruptError("server's SCRAM nonce does not extend ours")
+        raise CorruptError("server's SCRAM nonce does not extend the client's")
     text = attributes.get("i", "")
     iterations = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
     if not MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:

@@ -87,7 +87,7 @@ class LedgerWalk:
         )
         if found != expected:
             raise self._corrupt(
-                "a block header is not what the index says", block.position, expected, found
+                "block header contradicts the index", block.position, expected, found
             )
         position = block.position + self._index.header_bytes
         self.enter_at(number, block.first_entry_id, position)

@@ -58,7 +58,7 @@ class StoreRoot:
             inode = self.path.stat().st_ino
         except OSError as error:
             raise RetriableError(
-                "the store's root is gone", root=self.path, reason=error.strerror
+                "cannot find the store's root", root=self.path, reason=error.strerror
             ) from error
         if inode != self._inode:
             raise RetriableError(

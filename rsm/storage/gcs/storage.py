@@ -194,7 +194,7 @@ class _BoundedSink:
     def write(self, piece: bytes) -> None:
         self._left_bytes -= len(piece)
         if self._left_bytes < 0:
-            raise RetriableError("the store answered more than it was asked for", name=self._name)
+            raise RetriableError("store returned more bytes than requested", name=self._name)
         if time.monotonic() > self._deadline_s:
             raise RetriableError("the store answers too slowly", name=self._name)
         self.pieces.append(piece)

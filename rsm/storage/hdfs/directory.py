@@ -52,7 +52,7 @@ class HdfsDirectory:
         except RemoteError as error:
             if error.name in ABSENT:
                 raise RetriableError(
-                    "the store's root is gone; it is never made", root=self._root
+                    "cannot find the store's root, and rlm never creates it", root=self._root
                 ) from error
             raise store_error(error, self._root) from error
         if status["type"] != "DIRECTORY":

@@ -204,7 +204,7 @@ class S3ChunkStorage(ObjectChunkStorage):
             first = f"bytes {positions.start_position}-"
             if length_bytes > len(positions) or not found.startswith(first):
                 raise CorruptError(
-                    "the store answered another range than it was asked for",
+                    "store returned another range than requested",
                     name=name,
                     wanted=positions,
                     found=found,

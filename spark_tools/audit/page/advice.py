@@ -54,7 +54,7 @@ def loss_action(loss: Finding, options: str) -> Html:
     return joined(
         text("Restore the object under its name, then check:"),
         look,
-        text("If it cannot be restored, see what is lost:"),
+        text("If it cannot be restored, list the lost offsets:"),
         command(f"rlm topic resolve {location} {segment} --dry-run {options}"),
     )
 

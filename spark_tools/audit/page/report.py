@@ -53,7 +53,7 @@ def _header(facts: AuditFacts, sentence: str, *, is_loss: bool) -> Html:
         ),
         NOTHING if facts.checksums_read else _read_them(facts),
         text(
-            f"What is younger than {duration(facts.grace_ms)} may not be judged yet."
+            f"Objects younger than {duration(facts.grace_ms)} may not be judged yet."
             if facts.grace_ms
             else "Everything was judged, however young."
         ),

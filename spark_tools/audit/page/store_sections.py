@@ -47,7 +47,7 @@ def topics_section(facts: AuditFacts, totals: Sequence[TopicTotals]) -> Html:
         "Topics",
         paragraph(Html(f"{summary}.")),
         table(
-            "What is stored of each topic, the largest first",
+            "Stored data of each topic, the largest first",
             columns,
             (_topic_cells(facts, each, largest_bytes) for each in totals[:_SHOWN_TOPICS]),
         ),

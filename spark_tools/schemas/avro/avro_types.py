@@ -248,7 +248,7 @@ def smallest_bytes(
         if kind in ("record", "error"):
             return sum(smallest_bytes(each["type"], named, budget) for each in full["fields"])
         if kind == "array" and not smallest_bytes(full["items"], named, budget):
-            raise UnsupportedError("a list of what takes no bytes cannot be read")
+            raise UnsupportedError("a list of elements without bytes cannot be read")
         if kind == "map":
             smallest_bytes(full["values"], named, budget)
         return _fixed_bytes(full) if kind == "fixed" else int(kind != "null")

@@ -237,7 +237,7 @@ def test_read_when_permissive_then_what_is_unreadable_is_listed(
         ({"assign": '{"every":[7]}', "subscribe": ""}, "which topics?"),
         ({"startingOffset": "earliest"}, "unknown option (option=startingoffset, nearest="),
         ({"rlmm.config.remote.log.metadata.topic.name": "no"}, "the metadata topic cannot be read"),
-        ({"bootstrap.servers": "127.0.0.1:1", "timeoutMs": "500"}, "the brokers don't answer"),
+        ({"bootstrap.servers": "127.0.0.1:1", "timeoutMs": "500"}, "the brokers do not answer"),
         ({"rsm.config.storage.filesystem.root": "/nowhere"}, "nowhere"),
         ({"startingTimestamp": "5"}, "instead=fromTimestamp and untilTimestamp"),
         ({"startingOffsets": '{"every":{"0":100000}}'}, "not within what is stored"),

@@ -51,7 +51,7 @@ def test_any_request_when_the_root_is_gone_then_retriable_and_it_is_not_made(
 
     assert_never_not_found(storage, "of-nobody")
 
-    with pytest.raises(RetriableError, match="root is gone"):
+    with pytest.raises(RetriableError, match="cannot find the store"):
         storage.check_access()
 
 

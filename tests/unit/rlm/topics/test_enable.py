@@ -179,7 +179,7 @@ def test_activate_when_somebody_changed_the_policy_meanwhile_then_gives_up() -> 
     enabling = replace(process.policy(), state=PolicyState.ENABLING)
     process.overwrite(replace(enabling, state=PolicyState.DISABLING))
 
-    with pytest.raises(FencedError, match="somebody else"):
+    with pytest.raises(FencedError, match="another process has changed"):
         process.tiering.carry_on(enabling)
 
     assert process.policy().state is PolicyState.DISABLING

@@ -82,7 +82,7 @@ def test_probe_when_nobody_may_delete_then_it_says_so() -> None:
     """Scenario 110: a bucket without the permission to delete."""
     steps = probed(LockedStorage(memory()))
 
-    assert verbs(steps, ProbeResult.FAILED) == ["delete", "see that it is gone"]
+    assert verbs(steps, ProbeResult.FAILED) == ["delete", "check that it no longer exists"]
     assert steps["delete"].problem == "it is locked"
 
 

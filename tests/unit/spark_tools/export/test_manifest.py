@@ -239,7 +239,7 @@ def test_complete_when_a_file_is_in_neither_place_then_corrupt(tmp_path: Path) -
     files.remove(f"{line.path}/{line.files[0]}")
     files.write(f"_attempts/{line.attempt}/_SUCCESS", "")
 
-    with pytest.raises(CorruptError, match="a file of an export is gone"):
+    with pytest.raises(CorruptError, match="a file of an export no longer exists"):
         Manifest(files).complete([line], NOW)
 
 

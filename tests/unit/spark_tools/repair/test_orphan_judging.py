@@ -111,7 +111,7 @@ def test_judge_when_anything_is_not_proved_then_refused(world: World) -> None:
         "another metadata partition": replace(
             dead_letter, read_to=read_to._replace(partition=(read_to.partition + 1) % PARTITIONS)
         ),
-        "not a name of ours": replace(dead_letter, object_key="cold/readme"),
+        "not a name that rlm gives": replace(dead_letter, object_key="cold/readme"),
     }
 
     for reason, each in wrong.items():

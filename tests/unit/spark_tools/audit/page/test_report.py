@@ -171,7 +171,7 @@ def test_page_when_made_then_it_says_what_was_audited() -> None:
         "Price": "0.02 EUR for 1 GiB a month",
         "All findings": "not written (--output)",
     }
-    (row,) = table_of(page, "What is stored").rows()
+    (row,) = table_of(page, "Stored data").rows()
     assert row == ["orders", "12", "8,123", "512.0 GiB", "10.24 EUR", "3"]
 
 
