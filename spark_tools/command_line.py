@@ -92,35 +92,35 @@ def _timeout_s(text: str) -> int:
 def shared_arguments(name: str, description: str) -> argparse.ArgumentParser:
     """Return a parser with the arguments of all jobs."""
     parser = argparse.ArgumentParser(prog=name, description=description)
-    parser.add_argument("--config", metavar="FILE", help="the file that `rlm run` takes")
+    parser.add_argument("--config", metavar="FILE", help="configuration file of `rlm run`")
     parser.add_argument(
         "--option",
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help="a key of that file, which wins over it; may be repeated",
+        help="a setting that overrides the file's value; may be repeated",
     )
-    parser.add_argument("--jars", metavar="DIR", help="a directory of jars for Spark to load")
+    parser.add_argument("--jars", metavar="DIR", help="directory of jars that Spark loads")
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
         type=_timeout_s,
         default=_DEFAULT_TIMEOUT_S,
-        help="how long the cluster may take to answer (default %(default)s)",
+        help="how long to wait for each answer of the cluster, in seconds (default %(default)s)",
     )
     parser.add_argument(
         "--fail-on",
         metavar="OUTCOMES",
         type=_outcomes,
         default=(JobOutcome.DATA_LOSS, JobOutcome.FAILED_WORK),
-        help="which of data-loss (exit code 4), failed-work (5) and nothing-to-do (6) set the exit"
-        " code, comma-separated, or none (default: data-loss,failed-work)",
+        help="outcomes that set the exit code, comma-separated: data-loss (4), failed-work (5),"
+        " nothing-to-do (6), or none (default: data-loss,failed-work)",
     )
     parser.add_argument(
         "--summary",
         metavar="FILE",
         type=Path,
-        help="write how the job ended to a file, as JSON",
+        help="file for the outcome and the counts of the job, as JSON",
     )
     return parser
 

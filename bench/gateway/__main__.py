@@ -47,7 +47,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.gateway", description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="file to write the figures to, as JSON")
     parser.add_argument("--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS))
-    parser.add_argument("--short", action="store_true", help="little data: that it works")
+    parser.add_argument(
+        "--short", action="store_true", help="use little data, to check that the benchmark works"
+    )
     options = parser.parse_args()
     _allow_many_files()
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)

@@ -31,9 +31,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.metadata", description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="file to write the figures to, as JSON")
     parser.add_argument(
-        "--segments", type=int, nargs="+", default=[10_000, 1_000_000], help="%(default)s"
+        "--segments",
+        type=int,
+        nargs="+",
+        default=[10_000, 1_000_000],
+        help="numbers of segments (default %(default)s)",
     )
-    parser.add_argument("--runs", type=int, default=3, help="of each measurement (%(default)s)")
+    parser.add_argument(
+        "--runs", type=int, default=3, help="runs of each measurement (default %(default)s)"
+    )
     options = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     measurements = measure_metadata(options.segments, options.runs, console)

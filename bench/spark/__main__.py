@@ -63,7 +63,7 @@ def main() -> int:
         "--short", action="store_true", help="use a tenth of the dead letters and records"
     )
     parser.add_argument("--only", nargs="+", choices=_BENCHMARKS, default=_BENCHMARKS)
-    parser.add_argument("--segments", type=int, nargs="+", help="of the audits")
+    parser.add_argument("--segments", type=int, nargs="+", help="numbers of segments of the audits")
     options = parser.parse_args()
     # Spark's Python workers read the store's credentials from the environment.
     os.environ.update({**credentials_environment(), "PYSPARK_PYTHON": sys.executable})

@@ -19,7 +19,9 @@ def main() -> int:
     """Measure what this command line asks for."""
     parser = argparse.ArgumentParser(prog="bench.storage", description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="file to write the figures to, as JSON")
-    parser.add_argument("--short", action="store_true", help="a quarter of the data, once")
+    parser.add_argument(
+        "--short", action="store_true", help="use a quarter of the data, and run once"
+    )
     options = parser.parse_args()
     console = Console()
     sizes = BenchSizes(runs=3)

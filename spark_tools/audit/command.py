@@ -196,38 +196,45 @@ def _page(
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = shared_arguments(_NAME, "Compare the store with the metadata; nothing is deleted.")
-    parser.add_argument("--output", metavar="DIR", help="write the findings there as Parquet")
-    parser.add_argument("--page", metavar="FILE", help="write a page of HTML about it all")
+    parser = shared_arguments(_NAME, "Compare the store with the metadata topic. Deletes nothing.")
+    parser.add_argument("--output", metavar="DIR", help="directory for the findings, as Parquet")
+    parser.add_argument("--page", metavar="FILE", help="file for a page of HTML with the findings")
     parser.add_argument(
-        "--price", metavar="PRICE", type=_price, help="of a GiB a month, for the page's costs"
+        "--price",
+        metavar="PRICE",
+        type=_price,
+        help="price of a GiB for a month, for the costs on the page",
     )
-    parser.add_argument("--currency", metavar="NAME", help=f"of that price (default {_CURRENCY})")
+    parser.add_argument(
+        "--currency", metavar="NAME", help=f"currency of the price (default {_CURRENCY})"
+    )
     parser.add_argument(
         "--metadata-cache",
         metavar="DIR",
         type=Path,
-        help="begin with the metadata cache of a process on this host, and read on from there",
+        help="start from the metadata cache of a process on this host, and read the rest",
     )
     parser.add_argument(
         "--grace-ms",
         metavar="MS",
         type=count_or_zero,
-        help="do not judge younger objects (default: remote.orphan.grace.ms)",
+        help="do not judge objects younger than this, in ms (default: remote.orphan.grace.ms)",
     )
     parser.add_argument(
-        "--verify-checksums", action="store_true", help="read every object of finished segments"
+        "--verify-checksums",
+        action="store_true",
+        help="read every object of finished segments and compare its checksum",
     )
     parser.add_argument(
         "--objects-per-task",
         metavar="COUNT",
         type=count_above_zero,
         default=20_000,
-        help="listed by one task",
+        help="objects that one task lists (default %(default)s)",
     )
     treatments = parser.add_mutually_exclusive_group()
     for treatment, what in (
-        (OrphanTreatment.QUARANTINE, "move orphans out of the way"),
+        (OrphanTreatment.QUARANTINE, "move orphans to quarantine"),
         (OrphanTreatment.DELETE, "delete orphans, and objects that are in quarantine for long"),
     ):
         treatments.add_argument(
@@ -235,9 +242,11 @@ def command_parser() -> argparse.ArgumentParser:
             action="store_const",
             const=treatment.value,
             dest="treatment",
-            help=f"have rlm-repair {what}; without --yes only say how much that is",
+            help=f"have rlm-repair {what}; without --yes only print their number",
         )
     parser.add_argument(
-        "--yes", action="store_true", help="write the dead letters that rlm-repair acts on"
+        "--yes",
+        action="store_true",
+        help="with --delete or --quarantine: write the dead letters that rlm-repair acts on",
     )
     return parser

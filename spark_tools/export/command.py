@@ -180,21 +180,21 @@ def _require_exportable(options: ReadOptions) -> None:
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = shared_arguments(_NAME, "Write stored segments of topics as Parquet files.")
-    parser.add_argument("topics", metavar="TOPICS", help="comma-separated")
-    parser.add_argument("output", metavar="DIR", help="where files and manifest are")
+    parser.add_argument("topics", metavar="TOPICS", help="topics, comma-separated")
+    parser.add_argument("output", metavar="DIR", help="directory for the files and the manifest")
     parser.add_argument(
         "--file-size",
         metavar="SIZE",
         type=size_in_bytes,
         default=_DEFAULT_FILE_BYTES,
-        help="how much of stored segments a file is made of, like 512MiB (default 128MiB)",
+        help="bytes of stored segments for each file, such as 512MiB (default 128MiB)",
     )
     parser.add_argument(
         "--partition-by",
         choices=["date"],
-        help="have a directory for each date of the records' timestamps, in UTC",
+        help="write a directory for each date of the records' timestamps, in UTC",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be exported; change nothing"
+        "--dry-run", action="store_true", help="print the ranges to export; change nothing"
     )
     return parser

@@ -155,8 +155,12 @@ def _dead_letter_partitions(
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = shared_arguments(_NAME, "Finish deletions of segments that failed.")
-    parser.add_argument("--checkpoint", metavar="DIR", help="where the job notes how far it is")
+    parser = shared_arguments(_NAME, "Finish failed deletions of segments and treat orphans.")
+    parser.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        help="directory for the position of the job in the dead-letter topic",
+    )
     parser.add_argument(
         "--dry-run",
         action="store_true",
@@ -166,26 +170,28 @@ def command_parser() -> argparse.ArgumentParser:
         "--interval",
         metavar="SECONDS",
         type=count_above_zero,
-        help="keep running, and look for dead letters at this interval",
+        help="keep running, and look for dead letters at this interval, in seconds",
     )
     parser.add_argument(
         "--parking-topic", metavar="TOPIC", help="topic for dead letters that need a person"
     )
     parser.add_argument(
-        "--report", metavar="DIR", help="append the outcome of each dead letter as Parquet"
+        "--report",
+        metavar="DIR",
+        help="directory for the outcome of each dead letter, as Parquet; appended",
     )
     parser.add_argument(
         "--batch",
         metavar="COUNT",
         type=count_above_zero,
         default=DEFAULT_BATCH_DEAD_LETTER_COUNT,
-        help="dead letters at once (default %(default)s)",
+        help="dead letters in one batch (default %(default)s)",
     )
     parser.add_argument(
         "--max-attempts",
         metavar="COUNT",
         type=count_above_zero,
         default=10,
-        help="attempts before a dead letter is parked",
+        help="attempts before a dead letter is parked (default %(default)s)",
     )
     return parser
