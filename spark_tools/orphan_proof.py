@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rlmm.partition_state import PartitionState
+from rlmm.state.partition_state import PartitionState
+
 from rlmm.spi import SegmentRecord
 from rsm.layout.keys import LedgerKey, ObjectKey
 from rsm.segment.coverage import StoredRange, stored_ranges

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlmm.events.values import SegmentEvent
+from rlmm.events.segment import SegmentEvent
+
 from rlmm.partitioner import metadata_partition
 from rsm.segment.ids import TopicIdPartition
 from tests.metadata_builder import FINISHED, ORDERS, segment_metadata, step

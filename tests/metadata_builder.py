@@ -6,31 +6,25 @@ import itertools
 from collections.abc import Iterator
 from uuid import UUID
 
-from rlmm.events.anomaly import Anomaly, AnomalyKind, AnomalyReported
-from rlmm.events.processes import ProcessRegistered, ProcessRole
-from rlmm.events.secrets import SECRET_BYTES, ClusterSecretSet, SigningSecret
-from rlmm.events.values import (
-    GapReason,
-    GapsRecorded,
-    LeadershipClaimed,
-    LocalLogTrimmed,
-    LogStartAdvanced,
-    LogStartRequested,
-    LossAccepted,
-    OffloadRequested,
-    PausableTask,
-    PolicyState,
-    ReadLeaseTaken,
-    RecordedGap,
-    RemotePartitionDeleteMetadata,
-    RemotePartitionDeleteState,
-    SegmentDeadLettered,
-    SegmentEvent,
-    TopicPaused,
-    TopicPolicy,
-    TopicPolicyChanged,
-)
-from rlmm.log_starts import LogStart
+from rlmm.events.claim import LeadershipClaimed
+from rlmm.events.gaps import GapsRecorded
+from rlmm.events.local_trim import LocalLogTrimmed
+from rlmm.events.log_start import LogStartAdvanced, LogStartRequested
+from rlmm.events.loss import LossAccepted
+from rlmm.events.offload import OffloadRequested
+from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
+from rlmm.events.pause import PausableTask, TopicPaused
+from rlmm.events.policy import PolicyState, TopicPolicy, TopicPolicyChanged
+from rlmm.events.read_lease import ReadLeaseTaken
+from rlmm.events.registration import ProcessRegistered, ProcessRole
+from rlmm.events.secret import SECRET_BYTES, ClusterSecretSet, SigningSecret
+from rlmm.events.segment import SegmentDeadLettered, SegmentEvent
+from rlmm.state.anomalies import Anomaly, AnomalyKind
+from rlmm.state.gaps import GapReason, RecordedGap
+from rlmm.state.log_starts import LogStart
+from rlmm.state.partition_state import RemotePartitionDeleteState
+
+from rlmm.events.anomaly import AnomalyReported
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from hypothesis import strategies as st
+from rlmm.events.event import Event
+from rlmm.events.pause import PausableTask
+from rlmm.state.log_starts import LogStart
 
 from rlmm.codec import encode
-from rlmm.events.values import Event, PausableTask
-from rlmm.log_starts import LogStart
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import (
     RecordKey,

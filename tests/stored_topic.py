@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
-from rlmm.events.values import LeadershipClaimed, SegmentEvent
+from rlmm.events.claim import LeadershipClaimed
+from rlmm.events.segment import SegmentEvent
+
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout

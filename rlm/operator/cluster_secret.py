@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import UUID
 
-from rlmm.events.secrets import SECRET_BYTES, ClusterSecretSet, SigningSecret
+from rlmm.events.secret import SECRET_BYTES, ClusterSecretSet, SigningSecret
+
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import FencedError
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from uuid import UUID
 
-from rlmm.events.values import PausableTask, TopicPaused, TopicPolicy
+from rlmm.events.pause import PausableTask, TopicPaused
+from rlmm.events.policy import TopicPolicy
+
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import FencedError
 

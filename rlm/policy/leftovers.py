@@ -8,9 +8,10 @@ deletion, once no late record of it can come.
 
 from __future__ import annotations
 
+from rlmm.events.policy import PolicyState
+
 from rlm.policy.losses import contradicted
 from rlm.policy.view import PartitionView
-from rlmm.events.values import PolicyState
 from rlmm.spi import SegmentRecord
 from rsm.segment.metadata import SegmentState
 

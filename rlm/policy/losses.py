@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rlmm.partition_state import PartitionState
+from rlmm.state.partition_state import PartitionState
+
 from rsm.segment.coverage import StoredRange, stored_ranges
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rlmm.state.partition_state import ReadLease
+
 from rlm.policy.blocked import Blocked
 from rlm.policy.view import PartitionView
-from rlmm.partition_state import ReadLease
 from rsm.segment.ranges import OffsetRange
 
 

@@ -15,14 +15,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
+from rlmm.events.registration import ProcessRegistered, ProcessRole
+from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
+
 from rlm.policy.leftovers import never_finished
 from rlm.policy.peers.gateways import gateway_behind
 from rlm.policy.plan import DeleteSegment
 from rlm.policy.read_leases import lease_on
 from rlm.policy.view import Moment
-from rlmm.events.processes import ProcessRegistered, ProcessRole
-from rlmm.events.values import RemotePartitionDeleteState
-from rlmm.partition_state import PartitionState
 from rlmm.registration import live_processes
 from rlmm.spi import (
     Registration,

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from rlmm.events.policy import PolicyState
+
 from rlm.policy.view import PartitionView
-from rlmm.events.values import PolicyState
 from rsm.segment.ranges import OffsetRange
 
 

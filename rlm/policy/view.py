@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from uuid import UUID
 
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import TopicPolicy
+from rlmm.events.registration import ProcessRegistered
+from rlmm.state.partition_state import PartitionState, ReadLease
+
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.losses import CutOff, cut_off, moved_by_others
 from rlm.source.log_source import LocalLog
-from rlmm.events.processes import ProcessRegistered
-from rlmm.events.values import PausableTask, TopicPolicy
-from rlmm.partition_state import PartitionState, ReadLease
 from rlmm.spi import (
     MetadataPosition,
     NewerRecord,

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
-from rlmm.events.anomaly import Anomaly, AnomalyKind
+from rlmm.state.anomalies import Anomaly, AnomalyKind
+
 from rsm.segment.clock import Clock
 from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition

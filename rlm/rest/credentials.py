@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rlmm.events.secret import ClusterSecret
+
 from rlm.rest.signing import ManagerIdentity
-from rlmm.events.secrets import ClusterSecret
 from rlmm.spi import RemoteLogMetadataManager
 
 

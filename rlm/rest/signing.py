@@ -1,6 +1,6 @@
 """Sign requests to a manager and their responses. Pure.
 
-Both are signed with HMAC-SHA256 of the cluster's secret (rlmm.events.secrets), which is never sent.
+Both are signed with HMAC-SHA256 of the cluster's secret (rlmm.events.secret), which is never sent.
 The signature covers a list of fields, each preceded by its length in 4 bytes, big endian:
 
 | of | fields |

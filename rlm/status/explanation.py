@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from rlmm.state.gaps import RecordedGap
+from rlmm.state.partition_state import PartitionState
+
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.blocked import Blocked
 from rlm.policy.trim_gate import over_local_retention, segment_blocked, trim_forbidden
@@ -16,8 +19,6 @@ from rlm.policy.view import PartitionView
 from rlm.source.log_source import RolledSegment
 from rlm.status.document import Json, gap_from_json, gap_to_json
 from rlm.status.json_object import JsonObject
-from rlmm.events.values import RecordedGap
-from rlmm.partition_state import PartitionState
 from rlmm.spi import SegmentRecord
 from rsm.segment.coverage import stored_ranges
 from rsm.segment.epochs import Lineage

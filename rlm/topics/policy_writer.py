@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable
 from uuid import UUID
 
-from rlmm.events.values import TopicPolicy, TopicPolicyChanged
+from rlmm.events.policy import TopicPolicy, TopicPolicyChanged
+
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import FencedError
 

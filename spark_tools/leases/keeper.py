@@ -19,7 +19,8 @@ from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from threading import Event, Thread
 
-from rlmm.events.values import ReadLeaseTaken
+from rlmm.events.read_lease import ReadLeaseTaken
+
 from spark_tools.leases.renewal import LeaseHolder, LeaseRenewal, new_holder
 from spark_tools.leases.topic import LeaseTopic
 

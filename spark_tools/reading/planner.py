@@ -9,7 +9,8 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 
-from rlmm.events.values import ReadLeaseTaken
+from rlmm.events.read_lease import ReadLeaseTaken
+
 from rsm.segment.batches.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rlmm.state.partition_state import ReadLease
+
 from rlmm.dead_letters.dead_letter import DeadLetter
-from rlmm.partition_state import ReadLease
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, segment_subject
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.metadata import SegmentState

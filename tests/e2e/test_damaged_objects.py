@@ -8,8 +8,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
+from rlmm.state.anomalies import AnomalyKind
 
-from rlmm.events.anomaly import AnomalyKind
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from rlmm.events.values import TopicPolicy
-from rlmm.log_starts import LogStart
-from rlmm.partition_state import PartitionState
+from rlmm.events.policy import TopicPolicy
+from rlmm.state.log_starts import LogStart
+from rlmm.state.partition_state import PartitionState
+
 from rlmm.spi import Registration, RemoteLogMetadataManager, SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition, id_from_text, id_to_text

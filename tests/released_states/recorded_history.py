@@ -11,33 +11,38 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
-from rlm.topics.originals_mirror import OriginalsMirror, StoredOriginals
-from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
-from rlmm.events.anomaly import Anomaly, AnomalyKind, AnomalyReported
-from rlmm.events.processes import AppliedPosition, ProcessReadiness, ProcessRegistered, ProcessRole
-from rlmm.events.secrets import SECRET_BYTES, ClusterSecretSet, SigningSecret
-from rlmm.events.values import (
+from rlmm.events.claim import LeadershipClaimed
+from rlmm.events.event import Event
+from rlmm.events.gaps import GapsRecorded
+from rlmm.events.log_start import LogStartRequested
+from rlmm.events.loss import LossAccepted
+from rlmm.events.offload import OffloadRequested
+from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
+from rlmm.events.pause import PausableTask, TopicPaused
+from rlmm.events.policy import (
     CopyLagSince,
-    Event,
-    GapReason,
-    GapsRecorded,
-    LeadershipClaimed,
-    LogStartRequested,
-    LossAccepted,
-    OffloadRequested,
     OriginalConfig,
     OutagePolicy,
-    PausableTask,
     PolicyState,
-    ReadLeaseTaken,
-    RecordedGap,
-    RemotePartitionDeleteMetadata,
-    RemotePartitionDeleteState,
-    SegmentEvent,
-    TopicPaused,
     TopicPolicy,
     TopicPolicyChanged,
 )
+from rlmm.events.read_lease import ReadLeaseTaken
+from rlmm.events.registration import (
+    AppliedPosition,
+    ProcessReadiness,
+    ProcessRegistered,
+    ProcessRole,
+)
+from rlmm.events.secret import SECRET_BYTES, ClusterSecretSet, SigningSecret
+from rlmm.events.segment import SegmentEvent
+from rlmm.state.anomalies import Anomaly, AnomalyKind
+from rlmm.state.gaps import GapReason, RecordedGap
+from rlmm.state.partition_state import RemotePartitionDeleteState
+
+from rlm.topics.originals_mirror import OriginalsMirror, StoredOriginals
+from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
+from rlmm.events.anomaly import AnomalyReported
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import metadata_partition
 from rlmm.spi import MetadataPosition

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rlmm.events.anomaly import Anomaly, AnomalyKind, AnomalyReported
+from rlmm.state.anomalies import Anomaly, AnomalyKind
+
+from rlmm.events.anomaly import AnomalyReported
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from tests.simulation.actions import Stage

@@ -9,16 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rlmm.events.claim import LeadershipClaimed
+from rlmm.events.gaps import GapsRecorded
+from rlmm.events.policy import OutagePolicy
+from rlmm.events.segment import SegmentEvent
+from rlmm.state.anomalies import AnomalyKind
+from rlmm.state.gaps import GapReason
+
 from rlm.broker.delete_records import RecordDeletion
 from rlm.policy.leftovers import never_finished
-from rlmm.events.anomaly import AnomalyKind
-from rlmm.events.values import (
-    GapReason,
-    GapsRecorded,
-    LeadershipClaimed,
-    OutagePolicy,
-    SegmentEvent,
-)
 from rlmm.spi import SegmentRecord
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.coverage import stored_ranges

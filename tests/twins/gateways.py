@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from rlmm.events.processes import AppliedPosition, ProcessRegistered, ProcessRole
+from rlmm.events.registration import AppliedPosition, ProcessRegistered, ProcessRole
+
 from tests.twins.world import World
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from uuid import UUID
 
-from rlmm.events.values import PausableTask, TopicPolicy
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import TopicPolicy
+from rlmm.state.partition_state import PartitionState
+
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
-from rlmm.partition_state import PartitionState
 from rlmm.spi import SegmentRecord
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import SegmentState, Writer

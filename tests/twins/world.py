@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
+from rlmm.events.log_start import LogStartRequested
+from rlmm.events.policy import PolicyState, TopicPolicy, TopicPolicyChanged
+from rlmm.state.partition_state import PartitionState
+
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.events.values import LogStartRequested, PolicyState, TopicPolicy, TopicPolicyChanged
-from rlmm.partition_state import PartitionState
 from rlmm.spi import SegmentRecord
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.ids import TopicIdPartition

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from uuid import UUID
 
-from rlmm.events.values import PolicyState, TopicPolicy
+from rlmm.events.policy import PolicyState, TopicPolicy
+
 from rsm.segment.ids import TopicIdPartition
 
 # How many partitions a topic may have gained since its partition count was read.

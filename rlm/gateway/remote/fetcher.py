@@ -22,6 +22,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from uuid import UUID
 
+from rlmm.state.partition_state import PartitionState
+
 from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteSlice, SliceRequest
 from rlm.gateway.remote.future_steps import Steps, run_steps
 from rlm.gateway.remote.read_ahead_depth import ReadAheadDepth
@@ -42,7 +44,6 @@ from rlmm.lookup import (
     locate_sound,
     readable_ranges,
 )
-from rlmm.partition_state import PartitionState
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.cache.chunk_buffers import ChunkBuffers
 from rsm.cache.chunk_cache import ChunkCache

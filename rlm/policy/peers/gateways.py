@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from rlmm.events.processes import ProcessRegistered, ProcessRole
+from rlmm.events.registration import ProcessRegistered, ProcessRole
+
 from rlmm.registration import live_processes
 from rlmm.spi import MetadataPosition, Registration
 

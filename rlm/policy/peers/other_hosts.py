@@ -20,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rlmm.events.processes import NO_BROKER, ProcessRegistered
+from rlmm.events.registration import NO_BROKER, ProcessRegistered
+
 from rlmm.registration import is_live
 from rlmm.spi import Registration
 

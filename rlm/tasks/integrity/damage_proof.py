@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from threading import Event
 
+from rlmm.state.anomalies import AnomalyKind
+
 from rlm.policy.plan import DeleteSegment
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.integrity.object_check import SegmentObjectCheck
-from rlmm.events.anomaly import AnomalyKind
 from rsm.segment.errors import FencedError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState

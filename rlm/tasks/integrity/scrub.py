@@ -22,7 +22,7 @@ from rlm.tasks.context.retry_pauses import RetryPauses
 from rlm.tasks.copying.copy_throttle import CopyThrottle
 from rlm.tasks.integrity.anomaly_check import report_fault
 from rlm.tasks.integrity.object_check import SegmentObjectCheck, objects_bytes
-from rlmm.partition_room import NoAnomalyRoomError
+from rlmm.events.anomaly import NoAnomalyRoomError
 from rlmm.spi import SegmentRecord
 from rsm.segment.errors import RetriableError, StoppedError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition

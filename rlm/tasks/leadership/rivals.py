@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
-from rlmm.events.processes import ProcessRole
+from rlmm.events.registration import ProcessRole
+
 from rlmm.registration import is_live
 from rlmm.spi import Registration
 

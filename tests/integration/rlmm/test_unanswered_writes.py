@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from rlmm.state.log_starts import LogStart
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.codec import encode
 from rlmm.known_writes import barrier_key
-from rlmm.log_starts import LogStart
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.positions import ReadPosition, TopicRecord
 from rlmm.topic.event_topic import UnknownResultError

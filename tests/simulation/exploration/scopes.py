@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from rlmm.events.values import TopicPolicy
+from rlmm.events.policy import TopicPolicy
+
 from rsm.segment.ranges import OffsetRange
 from tests.simulation.exploration.stage import Stage
 from tests.simulation.processes import SimulatedProcess

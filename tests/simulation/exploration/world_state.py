@@ -41,7 +41,7 @@ def replica_state(replica: Replica) -> object:
 class FoldedLog:
     """The metadata topic of a world as a state: its records with their fates.
 
-    What a record does depends on what was accepted before it (rlmm/fold/rules.py), and offsets
+    What a record does depends on what was accepted before it (rlmm/fold.py), and offsets
     decide nothing else, but for what a lease came before; no scope has gateways, dead letters or
     compaction. So two orders of the same records, accepted and refused alike, that fold to one
     state of the partition are one state.

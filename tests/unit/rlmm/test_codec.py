@@ -6,10 +6,25 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from rlmm.codec import FOLD_VERSION, decode, encode
-from rlmm.events.anomaly import Anomaly, AnomalyKind, AnomalyReported
-from rlmm.events.processes import (
+from rlmm.events.claim import LeadershipClaimed
+from rlmm.events.event import Event
+from rlmm.events.gaps import GapsRecorded
+from rlmm.events.local_trim import LocalLogTrimmed
+from rlmm.events.log_start import LogStartAdvanced, LogStartRequested
+from rlmm.events.loss import LossAccepted
+from rlmm.events.offload import OffloadRequested
+from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
+from rlmm.events.pause import PausableTask, TopicPaused
+from rlmm.events.policy import (
+    CopyLagSince,
+    OriginalConfig,
+    OutagePolicy,
+    PolicyState,
+    TopicPolicy,
+    TopicPolicyChanged,
+)
+from rlmm.events.read_lease import READ_LEASE_MAX_MS, ReadLeaseTaken
+from rlmm.events.registration import (
     NO_BROKER,
     UNREADY_REASONS_MAX_COUNT,
     AppliedPosition,
@@ -17,34 +32,16 @@ from rlmm.events.processes import (
     ProcessRegistered,
     ProcessRole,
 )
-from rlmm.events.values import (
-    READ_LEASE_MAX_MS,
-    CopyLagSince,
-    Event,
-    GapReason,
-    GapsRecorded,
-    LeadershipClaimed,
-    LocalLogTrimmed,
-    LogStartAdvanced,
-    LogStartRequested,
-    LossAccepted,
-    OffloadRequested,
-    OriginalConfig,
-    OutagePolicy,
-    PausableTask,
-    PolicyState,
-    ReadLeaseTaken,
-    RecordedGap,
-    RemotePartitionDeleteMetadata,
-    RemotePartitionDeleteState,
-    SegmentDeadLettered,
-    SegmentEvent,
-    TopicPaused,
-    TopicPolicy,
-    TopicPolicyChanged,
-)
-from rlmm.fold.segment_entry import SegmentEntry
-from rlmm.fold.steps import SegmentStep, Tombstone, read_step
+from rlmm.events.segment import SegmentDeadLettered, SegmentEvent
+from rlmm.events.segment_step import SegmentStep
+from rlmm.state.anomalies import Anomaly, AnomalyKind
+from rlmm.state.gaps import GapReason, RecordedGap
+from rlmm.state.partition_state import RemotePartitionDeleteState
+from rlmm.state.segment_entry import SegmentEntry
+
+from rlmm.codec import FOLD_VERSION, decode, encode
+from rlmm.events.anomaly import AnomalyReported
+from rlmm.fold import Tombstone, read_step
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind, parse_record_key
 from rsm.segment.epochs import Lineage

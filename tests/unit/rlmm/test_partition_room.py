@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from rlmm.state.anomalies import AnomalyKind
+from rlmm.state.partition_state import PartitionState
 
-from rlmm.events.anomaly import ANOMALIES_MAX_COUNT, AnomalyKind
-from rlmm.partition_room import NoAnomalyRoomError, require_room
-from rlmm.partition_state import PartitionState
+from rlmm.events.anomaly import ANOMALIES_MAX_COUNT, NoAnomalyRoomError
+from rlmm.partition_room import require_room
 from tests import metadata_builder as build
 
 FULL = PartitionState(

@@ -14,12 +14,16 @@ from uuid import UUID
 
 import pytest
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from rlmm.events.event import Event
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import OriginalConfig, OutagePolicy
+from rlmm.events.registration import AppliedPosition, ProcessReadiness
+from rlmm.events.segment_step import SegmentStep
+from rlmm.state.anomalies import AnomalyKind
+from rlmm.state.gaps import GapReason
 
 from rlmm.codec import decode
-from rlmm.events.anomaly import AnomalyKind
-from rlmm.events.processes import AppliedPosition, ProcessReadiness
-from rlmm.events.values import Event, GapReason, OriginalConfig, OutagePolicy, PausableTask
-from rlmm.fold.steps import SegmentStep, read_step
+from rlmm.fold import read_step
 from rlmm.proto import dead_letter_pb2, events_pb2
 from rlmm.record_keys import RecordKind, parse_record_key
 from rsm.segment.metadata import StoredObject

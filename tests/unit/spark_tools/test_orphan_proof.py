@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlmm.partition_state import PartitionState
+from rlmm.state.partition_state import PartitionState
+
 from rlmm.spi import SegmentRecord
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.epochs import Lineage

@@ -6,6 +6,7 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from rlmm.events.policy import PolicyState, TopicPolicy
 
 from rlm.policy.leftovers import (
     below_log_start,
@@ -17,7 +18,6 @@ from rlm.policy.leftovers import (
     unreferenced,
 )
 from rlm.policy.view import PolicyLimits
-from rlmm.events.values import PolicyState, TopicPolicy
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState, StoredObject

@@ -6,12 +6,12 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from rlmm.events.policy import PolicyState
+from rlmm.state.partition_state import ReadLease
 
 from rlm.policy.plan import Plan, plan
 from rlm.policy.read_leases import log_start_within_leases
 from rlm.status.report import leader_report
-from rlmm.events.values import PolicyState
-from rlmm.partition_state import ReadLease
 from rlmm.spi import (
     MetadataPosition,
     NewerRecord,

@@ -7,12 +7,11 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from rlmm.events.registration import AppliedPosition, ProcessRegistered, ProcessRole
+from rlmm.state.partition_state import PartitionState, ReadLease, RemotePartitionDeleteState
 
 from rlm.policy.removal import PartitionRemains, RemovalPlan, plan_removal, removed_by
 from rlm.policy.view import Moment
-from rlmm.events.processes import AppliedPosition, ProcessRegistered, ProcessRole
-from rlmm.events.values import RemotePartitionDeleteState
-from rlmm.partition_state import PartitionState, ReadLease
 from rlmm.spi import (
     MetadataPosition,
     Registration,

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import OutagePolicy
+from rlmm.state.gaps import GapReason
 
 from rlm.policy.shedding import (
     SheddableRange,
@@ -14,7 +17,6 @@ from rlm.policy.shedding import (
     sheddable,
 )
 from rlm.policy.view import OUTAGE_ATTEMPTS, CopyFailure, PartitionView, PolicyLimits
-from rlmm.events.values import GapReason, OutagePolicy, PausableTask
 from tests.metadata_builder import anomaly
 from tests.unit.rlm.policy.views import (
     HOUR_MS,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from rlmm.events.policy import PolicyState, TopicPolicy
+from rlmm.events.registration import ProcessRegistered
+from rlmm.state.anomalies import Anomaly
+from rlmm.state.partition_state import PartitionState, ReadLease
+
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.source.log_source import LocalLog, RolledSegment
-from rlmm.events.anomaly import Anomaly
-from rlmm.events.processes import ProcessRegistered
-from rlmm.events.values import PolicyState, TopicPolicy
-from rlmm.partition_state import PartitionState, ReadLease
 from rlmm.spi import (
     MetadataPosition,
     NewerRecord,

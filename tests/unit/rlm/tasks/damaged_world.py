@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlmm.events.anomaly import Anomaly, AnomalyKind, AnomalyReported
+from rlmm.state.anomalies import Anomaly, AnomalyKind
+
+from rlmm.events.anomaly import AnomalyReported
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import ByteRange, OffsetRange

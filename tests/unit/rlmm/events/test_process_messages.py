@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
-from rlmm.codec import decode, encode
-from rlmm.events.processes import (
+from rlmm.events.registration import (
     UNREADY_REASON_MAX_CHARACTERS,
     UNREADY_REASONS_MAX_COUNT,
     ProcessReadiness,
     ProcessRegistered,
     bounded_reasons,
 )
+
+from rlmm.codec import decode, encode
 from rlmm.proto import events_pb2 as pb
 from tests.metadata_builder import registration
 

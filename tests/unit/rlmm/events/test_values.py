@@ -7,24 +7,22 @@ from datetime import timedelta
 from enum import Enum
 
 import pytest
-
-from rlmm.events.anomaly import AnomalyKind
-from rlmm.events.processes import NO_BROKER, ProcessRole
-from rlmm.events.values import (
+from rlmm.events.log_start import LogStartRequested
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import (
     AS_LOCAL_RETENTION,
     AS_TOTAL_RETENTION,
-    READ_LEASE_MAX_MS,
-    READ_LEASES_MAX_COUNT,
     UNLIMITED,
-    GapReason,
-    LogStartRequested,
     OutagePolicy,
-    PausableTask,
     PolicyState,
-    RemotePartitionDeleteState,
-    SegmentEvent,
 )
-from rlmm.partition_state import PartitionState
+from rlmm.events.read_lease import READ_LEASE_MAX_MS, READ_LEASES_MAX_COUNT
+from rlmm.events.registration import NO_BROKER, ProcessRole
+from rlmm.events.segment import SegmentEvent
+from rlmm.state.anomalies import AnomalyKind
+from rlmm.state.gaps import GapReason
+from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
+
 from rsm.segment.metadata import SegmentState
 from tests.metadata_builder import (
     NEWEST_EPOCH,

@@ -8,20 +8,17 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rlmm.events.claim import LeadershipClaimed
+from rlmm.events.event import Event
+from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
+from rlmm.events.segment import SegmentEvent
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import OrderedStore
 from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.codec import encode
-from rlmm.events.values import (
-    Event,
-    LeadershipClaimed,
-    RemotePartitionDeleteMetadata,
-    SegmentEvent,
-)
-from rlmm.fold.rules import fold
-from rlmm.fold.steps import read_step
+from rlmm.fold import fold, read_step
 from rlmm.positions import TopicRecord
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, Writer

@@ -6,11 +6,13 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from rlmm.events.event import Event
+from rlmm.events.pause import PausableTask
+from rlmm.state.anomalies import AnomalyKind
+from rlmm.state.partition_state import PartitionState
 
 from rlmm.codec import encode
-from rlmm.events.anomaly import FOLDED_ANOMALIES_MAX_COUNT, AnomalyKind
-from rlmm.events.values import Event, PausableTask
-from rlmm.partition_state import PartitionState
+from rlmm.events.anomaly import FOLDED_ANOMALIES_MAX_COUNT
 from rlmm.record_keys import (
     RecordKind,
     partition_key,

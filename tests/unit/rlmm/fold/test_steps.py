@@ -7,9 +7,10 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from rlmm.events.segment_step import SegmentStep
 
 from rlmm.codec import FOLD_VERSION, decode, encode
-from rlmm.fold.steps import SegmentStep, read_step
+from rlmm.fold import read_step
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import segment_key
 from rsm.segment.errors import CorruptError, UnsupportedError

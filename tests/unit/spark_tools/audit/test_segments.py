@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from rlmm.state.gaps import GapReason, RecordedGap
+from rlmm.state.partition_state import PartitionState
 
-from rlmm.events.values import GapReason, RecordedGap
-from rlmm.partition_state import PartitionState
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState

@@ -13,11 +13,11 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
+from rlmm.events.segment import SegmentEvent
+from rlmm.state.partition_state import ReadLease
 
 from rlmm.codec import decode as decode_event
 from rlmm.dead_letters.dead_letter import DeadLetter, decode, encode
-from rlmm.events.values import SegmentEvent
-from rlmm.partition_state import ReadLease
 from rlmm.proto import dead_letter_pb2 as pb
 from rlmm.record_keys import partition_subject, segment_subject
 from rlmm.spi import MetadataPosition

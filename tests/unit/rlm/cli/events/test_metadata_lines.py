@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import get_args
 
 import pytest
+from rlmm.events.event import Event
+from rlmm.events.pause import PausableTask
 
 from rlm.cli.events.metadata_lines import (
     Document,
@@ -16,7 +18,6 @@ from rlm.cli.events.metadata_lines import (
 )
 from rlmm.codec import encode
 from rlmm.consumer import ConsumedRecord
-from rlmm.events.values import Event, PausableTask
 from rlmm.native.audit import NativeFinding, NativeFindingKind, NativePosition
 from rlmm.record_keys import parse_record_key
 from rlmm.spi import MetadataPosition

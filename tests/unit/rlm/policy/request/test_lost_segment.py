@@ -5,9 +5,9 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
+from rlmm.state.partition_state import PartitionState
 
 from rlm.policy.request.lost_segment import SegmentLoss, segment_loss
-from rlmm.partition_state import PartitionState
 from rlmm.spi import SegmentRecord
 from rsm.segment.ranges import OffsetRange
 from tests.metadata_builder import anomaly, log_starts

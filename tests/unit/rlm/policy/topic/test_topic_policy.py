@@ -4,6 +4,7 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from rlmm.events.policy import CopyLagSince, OriginalConfig, PolicyState, TopicPolicy
 
 from rlm.broker.topics.topic_configs import ConfigValue, TopicConfigs
 from rlm.policy.topic.topic_policy import (
@@ -14,7 +15,6 @@ from rlm.policy.topic.topic_policy import (
     enabling_policy,
     untierable_reason,
 )
-from rlmm.events.values import CopyLagSince, OriginalConfig, PolicyState, TopicPolicy
 from rsm.segment.errors import InvalidConfigError
 
 WEEK_MS = "604800000"
