@@ -11,10 +11,10 @@ from typing import TypeVar
 from uuid import UUID
 
 from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.events.secrets import ClusterSecret
-from rlmm.events.values import PausableTask, TopicPolicy
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import TopicPolicy
+from rlmm.events.secret import ClusterSecret
 from rlmm.follow.follower import Follower
-from rlmm.partition_state import PartitionState
 from rlmm.partitioner import CLUSTER_PARTITION, metadata_partition
 from rlmm.positions import TopicIdentity
 from rlmm.spi import (
@@ -26,6 +26,7 @@ from rlmm.spi import (
     RemoteLogMetadataManager,
     SegmentRecord,
 )
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState

@@ -1,7 +1,7 @@
 """MetadataConsumer: reads the metadata topic as typed events, for monitoring and other programs.
 
 It returns every record as it is in the log, including refused ones and tombstones. The fold
-(rlmm/fold/rules.py) decides which are accepted; use a RemoteLogMetadataManager for the outcome.
+(rlmm/fold.py) decides which are accepted; use a RemoteLogMetadataManager for the outcome.
 
     reader = KafkaTopicReader({"bootstrap.servers": "broker:9092"}, "__remote_log_segment_metadata")
     consumer = MetadataConsumer(reader, Start.NOW)
@@ -20,17 +20,10 @@ from enum import Enum
 from typing import Protocol
 
 from rlmm.codec import decode
-from rlmm.events.processes import ProcessRegistered
-from rlmm.events.secrets import ClusterSecretSet
-from rlmm.events.values import (
-    Event,
-    SegmentDeadLettered,
-    SegmentEvent,
-    TopicPaused,
-    TopicPolicyChanged,
-)
+from rlmm.events.event import Event
+from rlmm.events.registry import family_of
 from rlmm.positions import ReadPosition, TopicRecord
-from rlmm.record_keys import RecordKey, RecordKind, parse_record_key
+from rlmm.record_keys import RecordKey, parse_record_key
 from rlmm.spi import MetadataPosition
 from rsm.segment.errors import CorruptError, UnsupportedError
 
@@ -129,10 +122,8 @@ class MetadataConsumer:
     def _is_wanted(self, key: RecordKey, event: Event | None) -> bool:
         if self._topic is None:
             return True
-        if key.kind in (RecordKind.REGISTRATION, RecordKind.CLUSTER_SECRET):
-            return False
         topic_id = key.subject[:_TOPIC_ID_BYTES]
-        if event is not None and topic_of(event) == self._topic:
+        if event is not None and family_of(event).topic_of(event) == self._topic:
             self._topic_ids.add(topic_id)
             return True
         return event is None and topic_id in self._topic_ids
@@ -148,23 +139,6 @@ class MetadataConsumer:
                 record.offset,
                 error,
             )
-
-
-def topic_of(event: Event) -> str | None:
-    """Return the name of the user topic that an event is about; None for a cluster event."""
-    match event:
-        case ProcessRegistered() | ClusterSecretSet():
-            return None
-        case TopicPaused():
-            return event.topic
-        case TopicPolicyChanged():
-            return event.policy.topic
-        case SegmentEvent():
-            return event.metadata.topic_id_partition.topic
-        case SegmentDeadLettered():
-            return event.segment_id.topic_id_partition.topic
-        case _:
-            return event.topic_id_partition.topic
 
 
 def _start_positions(

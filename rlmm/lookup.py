@@ -17,8 +17,8 @@ from enum import Enum
 from itertools import accumulate
 from uuid import UUID
 
-from rlmm.partition_state import PartitionState
 from rlmm.spi import RemoteLogMetadataManager
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.coverage import StoredRange, covered_end, stored_ranges
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition

@@ -20,26 +20,15 @@ from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import Table
 from rlmm.cached_answers import CachedAnswers
 from rlmm.codec import encode
-from rlmm.events.anomaly import AnomalyReported
-from rlmm.events.values import (
-    READ_LEASE_MAX_MS,
-    Event,
-    GapsRecorded,
-    LocalLogTrimmed,
-    LogStartAdvanced,
-    OffloadRequested,
-    ReadLeaseTaken,
-    RemotePartitionDeleteState,
-)
-from rlmm.fold.segment_entry import SegmentEntry
+from rlmm.events.event import Event
+from rlmm.events.read_lease import READ_LEASE_MAX_MS
+from rlmm.events.registry import PARTITION_FAMILIES, family_of
 from rlmm.follow.assignment import Assignment
 from rlmm.follow.follower import Follower, FollowerSettings
 from rlmm.follow.progress import Progress
 from rlmm.follow.shared_ends import SharedEnds
 from rlmm.known_writes import KnownWrites
-from rlmm.log_starts import LogStart
 from rlmm.metrics import MetadataMetrics
-from rlmm.partition_room import require_room
 from rlmm.partitioner import CLUSTER_PARTITION, event_partition, metadata_partition
 from rlmm.record_keys import (
     RecordKey,
@@ -54,6 +43,8 @@ from rlmm.spi import (
     PublishResult,
     Readiness,
 )
+from rlmm.state.partition_state import RemotePartitionDeleteState
+from rlmm.state.segment_entry import SegmentEntry
 from rlmm.topic.event_topic import EventTopic, PublishedPosition
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
@@ -63,16 +54,6 @@ from rsm.segment.metadata import SegmentState
 logger = logging.getLogger(__name__)
 
 _PARTITION_DELETED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
-_REMEMBERED_KINDS = (
-    RecordKind.TRIM,
-    RecordKind.LOG_START,
-    RecordKind.LOG_START_REQUEST,
-    RecordKind.READ_LEASE,
-    RecordKind.GAPS,
-    RecordKind.OFFLOAD_REQUEST,
-    RecordKind.LOSS_ACCEPTED,
-    RecordKind.ANOMALY,
-)
 _ALL = (1 << 63) - 1
 _CLOSE_TIMEOUT_S = 10.0
 _WHOLE_WAIT_MS = 2_000
@@ -161,9 +142,8 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
     def publish(self, event: Event) -> PublishResult:
         partition = event_partition(event, self._partition_count())
         self._catching_up(partition)
-        if isinstance(event, ReadLeaseTaken | AnomalyReported):
-            state = self._cache.partition_state(event.topic_id_partition)
-            require_room(event, state, self.broker_time_ms())
+        family = family_of(event)
+        family.require_room(event, self._cache.partition_state, self.broker_time_ms())
         record = encode(event)
         event_id = event.event_id.bytes
 
@@ -211,11 +191,10 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
                 raise RetriableError("segments are left", partition=topic_id_partition)
             left[subject] = entry
         keys = list(_segment_keys(left))
-        # Claims come last: without them, a fold of the other records would refuse accepted events.
         keys += [
             key
-            for kind in (*_REMEMBERED_KINDS, RecordKind.CLAIM)
-            for key in self._cache.superseded_keys(topic_id_partition, kind, _ALL)
+            for family in PARTITION_FAMILIES
+            for key in self._cache.superseded_keys(topic_id_partition, family.kind, _ALL)
         ]
         for key in keys:
             self._writes.publish(partition, key.to_bytes(), None)
@@ -315,31 +294,17 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         It covers trims, log starts, gaps and requests at lower offsets of the metadata topic only:
         a newer record may follow the event, and must stay.
         """
-        match event:
-            case LocalLogTrimmed():
-                trims = self._cache.partition_state(event.topic_id_partition).trims
-                trim = LogStart(event.offset, event.writer.leader_epoch)
-                kinds = [RecordKind.TRIM] if trims == (trim,) else []
-            case ReadLeaseTaken():
-                kinds = []
-            case GapsRecorded():
-                kinds = [RecordKind.GAPS]
-            case OffloadRequested():
-                kinds = [RecordKind.OFFLOAD_REQUEST]
-            case LogStartAdvanced():
-                state = self._cache.partition_state(event.topic_id_partition)
-                start = LogStart(event.offset, event.writer.leader_epoch)
-                kinds = [RecordKind.LOG_START] if state.log_starts == (start,) else []
-                if not state.log_start_requests:  # all that were made are met
-                    kinds.append(RecordKind.LOG_START_REQUEST)
-            case _:
-                return
+        family = family_of(event)
+        partition = family.partition_of(event)
+        kinds = family.superseded_kinds(event, self._cache.partition_state)
+        if partition is None or kinds is None:
+            return
         keys = [
             key
             for kind in kinds
-            for key in self._cache.superseded_keys(event.topic_id_partition, kind, written.offset)
+            for key in self._cache.superseded_keys(partition, kind, written.offset)
         ]
-        keys += self._expired_leases(event.topic_id_partition)
+        keys += self._expired_leases(partition)
         try:
             for key in keys:
                 self._writes.publish(written.partition, key.to_bytes(), None)

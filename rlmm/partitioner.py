@@ -7,15 +7,8 @@ from __future__ import annotations
 
 from crc32c import crc32c
 
-from rlmm.events.processes import ProcessRegistered
-from rlmm.events.secrets import ClusterSecretSet
-from rlmm.events.values import (
-    Event,
-    SegmentDeadLettered,
-    SegmentEvent,
-    TopicPaused,
-    TopicPolicyChanged,
-)
+from rlmm.events.event import Event
+from rlmm.events.registry import family_of
 from rlmm.record_keys import (
     CLUSTER_KINDS,
     PARTITION_SUBJECT_BYTES,
@@ -43,15 +36,10 @@ def subject_partition(subject: bytes, partition_count: int) -> int:
 
 def event_partition(event: Event, partition_count: int) -> int:
     """Return the metadata partition that an event is written to."""
-    match event:
-        case TopicPolicyChanged() | TopicPaused() | ProcessRegistered() | ClusterSecretSet():
-            return CLUSTER_PARTITION
-        case SegmentEvent():
-            return metadata_partition(event.metadata.topic_id_partition, partition_count)
-        case SegmentDeadLettered():
-            return metadata_partition(event.segment_id.topic_id_partition, partition_count)
-        case _:
-            return metadata_partition(event.topic_id_partition, partition_count)
+    partition = family_of(event).partition_of(event)
+    if partition is None:
+        return CLUSTER_PARTITION
+    return metadata_partition(partition, partition_count)
 
 
 def is_misplaced(key: bytes, partition: int, partition_count: int) -> bool:

@@ -59,26 +59,13 @@ class RecordKind(IntEnum):
     CLUSTER_SECRET = 0x13
 
 
-_SUBJECT_BYTES = {
-    RecordKind.SEGMENT: SEGMENT_SUBJECT_BYTES,
-    RecordKind.CLAIM: PARTITION_SUBJECT_BYTES,
-    RecordKind.TRIM: PARTITION_SUBJECT_BYTES,
-    RecordKind.LOG_START: PARTITION_SUBJECT_BYTES,
-    RecordKind.LOG_START_REQUEST: PARTITION_SUBJECT_BYTES,
-    RecordKind.PARTITION_DELETE: PARTITION_SUBJECT_BYTES,
-    RecordKind.READ_LEASE: PARTITION_SUBJECT_BYTES,
-    RecordKind.GAPS: PARTITION_SUBJECT_BYTES,
-    RecordKind.OFFLOAD_REQUEST: PARTITION_SUBJECT_BYTES,
-    RecordKind.LOSS_ACCEPTED: PARTITION_SUBJECT_BYTES,
-    RecordKind.ANOMALY: PARTITION_SUBJECT_BYTES,
+_CLUSTER_SUBJECT_BYTES = {
     RecordKind.POLICY: 16,
     RecordKind.REGISTRATION: 16,
     RecordKind.PAUSE: 16,
     RecordKind.CLUSTER_SECRET: 0,
 }
-CLUSTER_KINDS = frozenset(
-    {RecordKind.POLICY, RecordKind.REGISTRATION, RecordKind.PAUSE, RecordKind.CLUSTER_SECRET}
-)
+CLUSTER_KINDS = frozenset(_CLUSTER_SUBJECT_BYTES)
 """Kinds that concern no single user partition; after the kind, their keys are only the subject."""
 
 
@@ -102,11 +89,17 @@ def parse_record_key(key: bytes) -> RecordKey:
         kind = RecordKind(key[0])
     except ValueError as error:
         raise UnsupportedError("unknown kind of record", kind=key[0]) from error
-    subject_end = 1 + _SUBJECT_BYTES[kind]
+    subject_end = 1 + _subject_bytes(kind)
     key_end = subject_end if kind in CLUSTER_KINDS else subject_end + EVENT_ID_BYTES
     if len(key) != key_end:
         raise CorruptError("a key of a wrong length", kind=kind.name, length_bytes=len(key))
     return RecordKey(kind=kind, subject=key[1:subject_end], event_id=key[subject_end:])
+
+
+def _subject_bytes(kind: RecordKind) -> int:
+    if kind is RecordKind.SEGMENT:
+        return SEGMENT_SUBJECT_BYTES
+    return _CLUSTER_SUBJECT_BYTES.get(kind, PARTITION_SUBJECT_BYTES)
 
 
 def partition_subject(value: TopicIdPartition) -> bytes:
@@ -157,13 +150,3 @@ def policy_key(topic_id: UUID) -> bytes:
 def pause_key(topic_id: UUID) -> bytes:
     """Return the only key of a topic id's pauses."""
     return bytes((RecordKind.PAUSE,)) + topic_id.bytes
-
-
-def registration_key(process_id: UUID) -> bytes:
-    """Return the only key of a process's registration."""
-    return bytes((RecordKind.REGISTRATION,)) + process_id.bytes
-
-
-def cluster_secret_key() -> bytes:
-    """Return the only key of the cluster's secret."""
-    return bytes((RecordKind.CLUSTER_SECRET,))

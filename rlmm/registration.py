@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rlmm.events.processes import ProcessRegistered, ProcessRole
+from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rlmm.spi import Registration
 
 LEASE_MS = 15_000

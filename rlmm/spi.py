@@ -14,11 +14,13 @@ from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
 
-from rlmm.events.processes import ProcessRegistered
-from rlmm.events.secrets import ClusterSecret
-from rlmm.events.values import Event, PausableTask, TopicPolicy
-from rlmm.partition_state import PartitionState
+from rlmm.events.event import Event
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import TopicPolicy
+from rlmm.events.registration import ProcessRegistered
+from rlmm.events.secret import ClusterSecret
 from rlmm.positions import TopicIdentity
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 

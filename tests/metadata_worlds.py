@@ -18,7 +18,6 @@ from rlmm.record_keys import (
     RecordKind,
     partition_key,
     policy_key,
-    registration_key,
     segment_subject,
 )
 from rlmm.topic.memory import MemoryLog
@@ -215,7 +214,8 @@ class World:
 
     def newer(self) -> None:
         """A record that this version must not fold; of a kind that has one key per subject."""
-        keys = [policy_key(UUID(int=9)), registration_key(UUID(int=9)), b"\x7f a newer kind"]
+        process = RecordKey(kind=RecordKind.REGISTRATION, subject=UUID(int=9).bytes)
+        keys = [policy_key(UUID(int=9)), process.to_bytes(), b"\x7f a newer kind"]
         key = self.draw(st.sampled_from(keys))
         needs = pb.MetadataEvent(min_fold_version=99).SerializeToString()
         self.log.append(0, key, self.draw(st.sampled_from([needs, None])))

@@ -28,11 +28,12 @@ covers it can begin. An epoch's base offsets limit the search for segments with 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from struct import Struct
 from typing import NamedTuple
 
-from rlmm.fold.segment_entry import pack_covered_epoch
-from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKind
+from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, RecordKind
+from rlmm.state.segment_entry import pack_covered_epoch
 
 _U32 = Struct(">I")
 _U64 = Struct(">Q")
@@ -41,11 +42,13 @@ _EPOCH_BASES = Struct(">QQ")
 IDENTITY = b"identity"
 POSITION_PREFIX = b"p"
 POSITION_END = b"q"
-POLICY_PREFIX = b"policy"
+CLUSTER_PREFIXES: Mapping[RecordKind, bytes] = {
+    RecordKind.POLICY: b"policy",
+    RecordKind.PAUSE: b"pause",
+    RecordKind.REGISTRATION: b"process",
+    RecordKind.CLUSTER_SECRET: b"secret",
+}
 POLICY_OFFSET_PREFIX = b"read"
-PAUSE_PREFIX = b"pause"
-PROCESS_PREFIX = b"process"
-SECRET_KEY = b"secret"
 NEWER_PREFIX = b"newer"
 UNREADABLE_PREFIX = b"unreadable"
 DELETION_SUFFIX = b"d"
@@ -108,6 +111,11 @@ def unpack_epoch_bases(value: bytes) -> EpochBases:
 def newer_prefix(scope: bytes) -> bytes:
     """Return the prefix of a scope's newer records in `cluster`; the record's key follows."""
     return NEWER_PREFIX + bytes((len(scope),)) + scope
+
+
+def cluster_row(key: RecordKey) -> bytes:
+    """Return the key in `cluster` of the last record with this key."""
+    return CLUSTER_PREFIXES[key.kind] + key.subject
 
 
 def deletion_key(partition: bytes) -> bytes:

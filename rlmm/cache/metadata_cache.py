@@ -12,17 +12,15 @@ from uuid import UUID
 
 from rlmm.cache import values
 from rlmm.cache.keys import (
+    CLUSTER_PREFIXES,
     IDENTITY,
     NEWER_PREFIX,
-    PAUSE_PREFIX,
     POLICY_OFFSET_PREFIX,
-    POLICY_PREFIX,
     POSITION_END,
     POSITION_PREFIX,
-    PROCESS_PREFIX,
-    SECRET_KEY,
     UNREADABLE_PREFIX,
     after,
+    cluster_row,
     deletion_key,
     newer_prefix,
     position_key_partition,
@@ -35,10 +33,9 @@ from rlmm.cache.partition_changes import PartitionChanges
 from rlmm.cache.partition_data import drop_partitions, partition_numbers
 from rlmm.cache.segment_view import SegmentView
 from rlmm.cache.values import NamedObjects
-from rlmm.events.secrets import ClusterSecret
-from rlmm.events.values import PausableTask, TopicPolicy
-from rlmm.fold.segment_entry import SegmentEntry, entry_state, entry_value
-from rlmm.partition_state import PartitionState
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import TopicPolicy
+from rlmm.events.secret import ClusterSecret
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.record_keys import (
     PARTITION_SUBJECT_BYTES,
@@ -52,6 +49,8 @@ from rlmm.spi import (
     Registration,
     SegmentRecord,
 )
+from rlmm.state.partition_state import PartitionState
+from rlmm.state.segment_entry import SegmentEntry, entry_state, entry_value
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
@@ -305,22 +304,20 @@ class MetadataCache:
 
     def topic_policies(self) -> tuple[TopicPolicy, ...]:
         """Return the newest policy of each topic id."""
-        with self._store.read(Table.CLUSTER) as reader:
-            rows = list(reader.ascending(Table.CLUSTER, POLICY_PREFIX, after(POLICY_PREFIX)))
-        skip = len(POLICY_PREFIX)
-        return tuple(values.policy_from_bytes(key[skip:], value).policy for key, value in rows)
+        rows = self._cluster_rows(RecordKind.POLICY)
+        return tuple(values.policy_from_bytes(topic_id, value) for topic_id, value in rows)
 
     def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
         """Return the paused tasks of one topic id."""
-        data = self._store.get(Table.CLUSTER, PAUSE_PREFIX + topic_id.bytes)
+        data = self._cluster_value(RecordKind.PAUSE, topic_id.bytes)
         if data is None:
             return frozenset()
         return values.pause_from_bytes(topic_id.bytes, data).tasks
 
     def topic_policy(self, topic_id: UUID) -> TopicPolicy | None:
         """Return the newest policy of one topic id."""
-        value = self._store.get(Table.CLUSTER, POLICY_PREFIX + topic_id.bytes)
-        return None if value is None else values.policy_from_bytes(topic_id.bytes, value).policy
+        value = self._cluster_value(RecordKind.POLICY, topic_id.bytes)
+        return None if value is None else values.policy_from_bytes(topic_id.bytes, value)
 
     def topic_policy_offset(self, topic_id: UUID) -> int | None:
         """Return the offset of that policy's record; None if unknown or without a policy."""
@@ -329,15 +326,23 @@ class MetadataCache:
 
     def cluster_secret(self) -> ClusterSecret | None:
         """Return the cluster's secret; None if none was set."""
-        value = self._store.get(Table.CLUSTER, SECRET_KEY)
+        value = self._cluster_value(RecordKind.CLUSTER_SECRET, b"")
         return None if value is None else values.secret_from_bytes(value)
 
     def registrations(self) -> tuple[Registration, ...]:
         """Return all registered processes."""
+        rows = self._cluster_rows(RecordKind.REGISTRATION)
+        return tuple(values.registration_from_bytes(process, value) for process, value in rows)
+
+    def _cluster_value(self, kind: RecordKind, subject: bytes) -> bytes | None:
+        return self._store.get(Table.CLUSTER, cluster_row(RecordKey(kind=kind, subject=subject)))
+
+    def _cluster_rows(self, kind: RecordKind) -> list[tuple[bytes, bytes]]:
+        """Return subject and value of all rows of a kind."""
+        prefix = CLUSTER_PREFIXES[kind]
         with self._store.read(Table.CLUSTER) as reader:
-            rows = list(reader.ascending(Table.CLUSTER, PROCESS_PREFIX, after(PROCESS_PREFIX)))
-        skip = len(PROCESS_PREFIX)
-        return tuple(values.registration_from_bytes(key[skip:], value) for key, value in rows)
+            rows = list(reader.ascending(Table.CLUSTER, prefix, after(prefix)))
+        return [(key[len(prefix) :], value) for key, value in rows]
 
     def close(self) -> None:
         """Close the store; idempotent."""

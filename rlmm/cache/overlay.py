@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from rlmm import codec
 from rlmm.cache import values
 from rlmm.cache.keys import (
     MAX_OFFSET,
-    PAUSE_PREFIX,
     POLICY_OFFSET_PREFIX,
-    POLICY_PREFIX,
-    PROCESS_PREFIX,
-    SECRET_KEY,
     UNREADABLE_PREFIX,
     EpochBases,
+    cluster_row,
     deletion_key,
     newer_prefix,
     offset_key,
@@ -32,16 +28,11 @@ from rlmm.cache.keys import (
 )
 from rlmm.cache.ordered_store import OrderedStore, StoreBatch, Table
 from rlmm.cache.partition_changes import PartitionChanges
-from rlmm.events.secrets import ClusterSecret
-from rlmm.events.values import RemotePartitionDeleteState, TopicPaused, TopicPolicyChanged
-from rlmm.fold.segment_entry import SegmentEntry
-from rlmm.partition_state import PartitionState
-from rlmm.positions import ReadPosition
-from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, record_scope
-from rlmm.spi import (
-    NewerRecord,
-    Registration,
-)
+from rlmm.events.event import Event
+from rlmm.positions import ReadPosition, TopicRecord
+from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, RecordKind, record_scope
+from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
+from rlmm.state.segment_entry import SegmentEntry
 from rsm.segment.errors import CorruptError
 from rsm.segment.metadata import SegmentState
 
@@ -100,9 +91,14 @@ class Overlay:
         value = values.deletion_to_bytes(deletion)
         self._others[Table.PARTITIONS, deletion_key(subject)] = value
 
-    def put_unread_record(self, key: bytes, record: NewerRecord | None) -> None:
-        value = None if record is None else values.newer_record_to_bytes(record)
-        is_newer = record is not None and record.needs_fold_version > 0
+    def put_unread_record(self, record: TopicRecord, needs_fold_version: int) -> None:
+        value = values.newer_record_to_bytes(needs_fold_version, record)
+        self._put_notes(record.key, value, is_newer=needs_fold_version > 0)
+
+    def remove_unread_record(self, key: bytes) -> None:
+        self._put_notes(key, None, is_newer=False)
+
+    def _put_notes(self, key: bytes, value: bytes | None, *, is_newer: bool) -> None:
         newer_row = newer_prefix(record_scope(key)) + key
         self._others[Table.CLUSTER, newer_row] = value if is_newer else None
         self._others[Table.CLUSTER, UNREADABLE_PREFIX + key] = None if is_newer else value
@@ -111,23 +107,17 @@ class Overlay:
         row = record_key_prefix(key.subject, key.kind) + key.event_id
         self._others[Table.RECORD_KEYS, row] = None if offset is None else pack_number(offset)
 
-    def put_policy(self, topic_id: bytes, event: TopicPolicyChanged | None, offset: int) -> None:
-        value = None if event is None else codec.encode(event).value
-        self._others[Table.CLUSTER, POLICY_PREFIX + topic_id] = value
-        row = POLICY_OFFSET_PREFIX + topic_id
-        self._others[Table.CLUSTER, row] = None if event is None else pack_number(offset)
+    def put_cluster_record(self, key: RecordKey, event: Event, record: TopicRecord) -> None:
+        value = values.cluster_record_to_bytes(key.kind, event, record.append_time_ms)
+        self._others[Table.CLUSTER, cluster_row(key)] = value
+        if key.kind is RecordKind.POLICY:
+            offset = pack_number(record.offset)
+            self._others[Table.CLUSTER, POLICY_OFFSET_PREFIX + key.subject] = offset
 
-    def put_pause(self, topic_id: bytes, event: TopicPaused | None) -> None:
-        value = None if event is None else codec.encode(event).value
-        self._others[Table.CLUSTER, PAUSE_PREFIX + topic_id] = value
-
-    def put_cluster_secret(self, secret: ClusterSecret | None) -> None:
-        value = None if secret is None else values.secret_to_bytes(secret)
-        self._others[Table.CLUSTER, SECRET_KEY] = value
-
-    def put_registration(self, process_id: bytes, registration: Registration | None) -> None:
-        value = None if registration is None else values.registration_to_bytes(registration)
-        self._others[Table.CLUSTER, PROCESS_PREFIX + process_id] = value
+    def remove_cluster_record(self, key: RecordKey) -> None:
+        self._others[Table.CLUSTER, cluster_row(key)] = None
+        if key.kind is RecordKind.POLICY:
+            self._others[Table.CLUSTER, POLICY_OFFSET_PREFIX + key.subject] = None
 
     def commit(self, positions: Mapping[int, ReadPosition]) -> None:
         """Write all changes and the new positions of the topic in one batch."""

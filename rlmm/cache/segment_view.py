@@ -22,7 +22,7 @@ from rlmm.cache.keys import (
     unpack_number,
 )
 from rlmm.cache.ordered_store import OrderedStore, StoreReader, Table
-from rlmm.fold.segment_entry import SegmentEntry, entry_value, finished_part, pack_covered_epoch
+from rlmm.state.segment_entry import SegmentEntry, entry_value, finished_part, pack_covered_epoch
 from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.metadata import SegmentState
 

@@ -5,28 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from struct import Struct
 from typing import NamedTuple
-from uuid import UUID
 
 from google.protobuf.message import DecodeError
 
 from rlmm import codec
-from rlmm.events.anomaly_messages import anomaly_from_message, anomaly_to_message
-from rlmm.events.gap_messages import gap_messages, gaps_of
-from rlmm.events.processes import ProcessRegistered
-from rlmm.events.secrets import ClusterSecret, ClusterSecretSet
-from rlmm.events.values import RemotePartitionDeleteState, TopicPaused, TopicPolicyChanged
-from rlmm.fold.segment_entry import SegmentEntry
-from rlmm.log_starts import LogStart
-from rlmm.partition_state import PartitionState, ReadLease
-from rlmm.positions import ReadPosition, TopicIdentity
+from rlmm.events.anomaly import anomaly_from_message, anomaly_to_message
+from rlmm.events.event import Event
+from rlmm.events.gaps import gap_messages, gaps_of
+from rlmm.events.pause import TopicPaused
+from rlmm.events.policy import TopicPolicy, TopicPolicyChanged
+from rlmm.events.registration import ProcessRegistered
+from rlmm.events.secret import ClusterSecret, ClusterSecretSet
+from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
 from rlmm.proto import cache_pb2 as pb
-from rlmm.record_keys import cluster_secret_key, pause_key, policy_key, registration_key
+from rlmm.record_keys import RecordKey, RecordKind
 from rlmm.spi import (
     MetadataPosition,
     NewerRecord,
     Registration,
     SegmentRecord,
 )
+from rlmm.state.log_starts import LogStart
+from rlmm.state.partition_state import PartitionState, ReadLease, RemotePartitionDeleteState
+from rlmm.state.segment_entry import SegmentEntry
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata
@@ -47,7 +48,10 @@ A cache of another version is rebuilt.
 """
 
 _POSITION = Struct(">qiq")
-_HEARTBEAT = Struct(">q")
+_TIME = Struct(">q")
+_TIMED_KINDS = frozenset({RecordKind.REGISTRATION, RecordKind.CLUSTER_SECRET})
+"""Kinds whose rows begin with their record's time."""
+
 _NEWER = Struct(">qiq")
 
 
@@ -174,9 +178,9 @@ def deletion_from_bytes(value: bytes | None) -> RemotePartitionDeleteState | Non
     return None if value is None else RemotePartitionDeleteState(value[0])
 
 
-def newer_record_to_bytes(record: NewerRecord) -> bytes:
-    """Encode a record that needs newer rules."""
-    return _NEWER.pack(record.needs_fold_version, *record.position)
+def newer_record_to_bytes(needs_fold_version: int, record: TopicRecord) -> bytes:
+    """Encode the note of a record that needs newer rules."""
+    return _NEWER.pack(needs_fold_version, record.partition, record.offset)
 
 
 def newer_record_from_bytes(value: bytes) -> NewerRecord:
@@ -186,48 +190,44 @@ def newer_record_from_bytes(value: bytes) -> NewerRecord:
     return NewerRecord(needs_fold_version=needs_fold_version, position=position)
 
 
-def policy_from_bytes(topic_id: bytes, value: bytes) -> TopicPolicyChanged:
-    """Decode a policy's record value."""
-    event = codec.decode(policy_key(UUID(bytes=topic_id)), value)
-    assert isinstance(event, TopicPolicyChanged), "the value of a policy's key is a policy"
-    return event
+def cluster_record_to_bytes(kind: RecordKind, event: Event, append_time_ms: int) -> bytes:
+    """Encode the last record of a topic id, a process or the cluster."""
+    value = codec.encode(event).value
+    return _TIME.pack(append_time_ms) + value if kind in _TIMED_KINDS else value
+
+
+def policy_from_bytes(topic_id: bytes, value: bytes) -> TopicPolicy:
+    """Decode a topic id's policy."""
+    event = _event(RecordKind.POLICY, topic_id, value)
+    assert isinstance(event, TopicPolicyChanged), "the row of a policy has one"
+    return event.policy
 
 
 def pause_from_bytes(topic_id: bytes, value: bytes) -> TopicPaused:
-    """Decode a pause's record value."""
-    event = codec.decode(pause_key(UUID(bytes=topic_id)), value)
-    assert isinstance(event, TopicPaused), "the value of a pause's key is a pause"
+    """Decode a topic id's pauses."""
+    event = _event(RecordKind.PAUSE, topic_id, value)
+    assert isinstance(event, TopicPaused), "the row of a pause has one"
     return event
 
 
-def secret_to_bytes(secret: ClusterSecret) -> bytes:
-    """Encode the cluster's secret."""
-    event = ClusterSecretSet(
-        event_id=secret.current.secret_id, current=secret.current, previous=secret.previous
-    )
-    return _HEARTBEAT.pack(secret.set_ms) + codec.encode(event).value
-
-
 def secret_from_bytes(value: bytes) -> ClusterSecret:
-    """Decode it."""
-    (set_ms,) = _HEARTBEAT.unpack_from(value)
-    event = codec.decode(cluster_secret_key(), value[_HEARTBEAT.size :])
-    assert isinstance(event, ClusterSecretSet), "the value of the secret's key is a secret"
+    """Decode the cluster's secret."""
+    (set_ms,) = _TIME.unpack_from(value)
+    event = _event(RecordKind.CLUSTER_SECRET, b"", value[_TIME.size :])
+    assert isinstance(event, ClusterSecretSet), "the row of the secret has it"
     return ClusterSecret(current=event.current, previous=event.previous, set_ms=set_ms)
 
 
-def registration_to_bytes(registration: Registration) -> bytes:
-    """Encode a registration."""
-    value = codec.encode(registration.process).value
-    return _HEARTBEAT.pack(registration.heartbeat_ms) + value
-
-
 def registration_from_bytes(process_id: bytes, value: bytes) -> Registration:
-    """Decode it."""
-    (heartbeat_ms,) = _HEARTBEAT.unpack_from(value)
-    event = codec.decode(registration_key(UUID(bytes=process_id)), value[_HEARTBEAT.size :])
-    assert isinstance(event, ProcessRegistered), "the value of a process's key is a process"
+    """Decode a process's registration."""
+    (heartbeat_ms,) = _TIME.unpack_from(value)
+    event = _event(RecordKind.REGISTRATION, process_id, value[_TIME.size :])
+    assert isinstance(event, ProcessRegistered), "the row of a process has its registration"
     return Registration(process=event, heartbeat_ms=heartbeat_ms)
+
+
+def _event(kind: RecordKind, subject: bytes, value: bytes) -> Event:
+    return codec.decode(RecordKey(kind=kind, subject=subject).to_bytes(), value)
 
 
 def segment_metadata(entry: SegmentEntry) -> RemoteLogSegmentMetadata:

@@ -1,4 +1,4 @@
-"""A record that a stored object is missing or corrupt, as an event and as a value. Pure.
+"""A report that a stored object is missing or corrupt. Pure.
 
 Gateways, `rlm read` and managers write these records, unfenced. So a record is a report and never
 proof: it blocks trims, and it makes the leader's manager check the object. Only that manager's own
@@ -9,11 +9,27 @@ of the kind LOSS_ACCEPTED, which ends with the anomaly.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
-from uuid import UUID, uuid5
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
 
+from rlmm.events.event import Event
+from rlmm.events.family import PartitionFamily, StateOf
+from rlmm.events.fold_state import FoldState, Refusal
+from rlmm.positions import TopicRecord
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import RecordKey, RecordKind
+from rlmm.state.anomalies import Anomaly, AnomalyKind
+from rlmm.state.partition_state import PartitionState
+from rsm.segment.errors import CorruptError, RetriableError
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata_codec import (
+    enum_from_number,
+    id_from_bytes,
+    partition_from_message,
+    partition_to_message,
+)
 from rsm.segment.ranges import OffsetRange
 
 ANOMALIES_MAX_COUNT = 256
@@ -29,63 +45,125 @@ Writers that follow the topic stop at ANOMALIES_MAX_COUNT, and concurrent writer
 few. So only a writer that ignores that limit reaches this one.
 """
 
-OBJECT_KEY_MAX_CHARS = 4_096
 
-LOST_RANGES_MAX_COUNT = 256
-"""The most offset ranges in one acceptance; accept more of one segment with several records."""
-
-
-class AnomalyKind(Enum):
-    """The fault of a stored object; the value is the kind's number.
-
-    LOSS_ACCEPTED: the object is missing or corrupt, and an operator has given it up.
-    """
-
-    MISSING = 1
-    CORRUPT = 2
-    LOSS_ACCEPTED = 3
-
-    @property
-    def label(self) -> str:
-        """The kind's name in metrics, JSON and tables."""
-        return self.name.lower()
+class NoAnomalyRoomError(RetriableError):
+    """The partition has its maximum of recorded anomalies; other partitions are unaffected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Anomaly:
-    """An object of a finished segment that could not be read as it was stored.
-
-    `segment` is the segment's id. `first_ms` and `last_ms` are the reporter's wall clock at the
-    first and last failed attempt, and `attempts` is how many failed. `lost` are the offsets that an
-    operator gave up, ascending, for an accepted loss only. Raises ValueError.
-    """
-
-    segment: UUID
-    object_key: str
-    kind: AnomalyKind
-    first_ms: int
-    last_ms: int
-    attempts: int
-    lost: tuple[OffsetRange, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not 0 < len(self.object_key) <= OBJECT_KEY_MAX_CHARS:
-            raise ValueError(f"object key of {len(self.object_key)} characters")
-        if not 0 <= self.first_ms <= self.last_ms or self.attempts < 1:
-            raise ValueError("times or attempts of an anomaly are not in order")
-        if len(self.lost) > LOST_RANGES_MAX_COUNT:
-            raise ValueError(f"{len(self.lost)} ranges of lost offsets")
-
-    @property
-    def id(self) -> UUID:
-        """The same id for each reporter of this segment, object and kind."""
-        return uuid5(self.segment, f"{self.kind.name} {self.object_key}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnomalyReported:
+class AnomalyReported(Event):
     """An object of a partition's segment is missing or corrupt; the last record of an id wins."""
 
-    event_id: UUID
     topic_id_partition: TopicIdPartition
     anomaly: Anomaly
+
+
+class AnomalyFamily(PartitionFamily[AnomalyReported, pb.AnomalyReported]):
+    """Anomalies, each of which replaces the previous record of its id, up to a limit.
+
+    Compaction affects which ones are kept beyond the limit. That is harmless: no other rule reads
+    anomalies, the owner checks the objects itself, and an unrecorded fault is found again.
+    """
+
+    event_type = AnomalyReported
+    kind = RecordKind.ANOMALY
+    field = "anomaly_reported"
+    reuses_keys = True
+
+    def to_message(self, event: AnomalyReported) -> pb.AnomalyReported:
+        return pb.AnomalyReported(
+            topic_id_partition=partition_to_message(event.topic_id_partition),
+            anomaly=anomaly_to_message(event.anomaly),
+        )
+
+    def from_message(self, event_id: UUID, message: pb.AnomalyReported) -> AnomalyReported:
+        return AnomalyReported(
+            event_id=event_id,
+            topic_id_partition=partition_from_message(message.topic_id_partition),
+            anomaly=anomaly_from_message(message.anomaly),
+        )
+
+    def key_id(self, event: AnomalyReported) -> UUID:
+        return event.anomaly.id
+
+    def rule(
+        self, before: PartitionState, event: AnomalyReported, record: TopicRecord
+    ) -> PartitionState | Refusal:
+        anomaly, anomaly_id, known = event.anomaly, event.anomaly.id, before.anomalies
+        index = _index(known, anomaly_id)
+        is_known = index < len(known) and known[index].id == anomaly_id
+        if not is_known and _count_alike(known, anomaly.kind) >= FOLDED_ANOMALIES_MAX_COUNT:
+            return Refusal.TOO_MANY
+        return replace(before, anomalies=(*known[:index], anomaly, *known[index + is_known :]))
+
+    def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
+        """Clear the anomaly."""
+        before = state.partition_state(key.subject)
+        left = _without(before.anomalies, UUID(bytes=key.event_id))
+        state.put_partition(key.subject, replace(before, anomalies=left))
+        return super().fold_tombstone(state, key)
+
+    def require_room(self, event: AnomalyReported, state_of: StateOf, broker_time_ms: int) -> None:
+        """Raise NoAnomalyRoomError if the partition has too many; an update always has room."""
+        partition, anomaly = event.topic_id_partition, event.anomaly
+        others = _without(state_of(partition).anomalies, anomaly.id)
+        if _count_alike(others, anomaly.kind) >= ANOMALIES_MAX_COUNT:
+            raise NoAnomalyRoomError(
+                "cannot record another anomaly: the partition has as many as it may",
+                partition=partition,
+                limit=ANOMALIES_MAX_COUNT,
+            )
+
+
+def _index(anomalies: Sequence[Anomaly], anomaly_id: UUID) -> int:
+    """Return the index for an id in `anomalies`, which are sorted by id; computes few hashes."""
+    return bisect_left(anomalies, anomaly_id, key=lambda each: each.id)
+
+
+def _without(anomalies: tuple[Anomaly, ...], anomaly_id: UUID) -> tuple[Anomaly, ...]:
+    index = _index(anomalies, anomaly_id)
+    if index == len(anomalies) or anomalies[index].id != anomaly_id:
+        return anomalies
+    return (*anomalies[:index], *anomalies[index + 1 :])
+
+
+def _count_alike(anomalies: Sequence[Anomaly], kind: AnomalyKind) -> int:
+    """Count the anomalies that share a limit: accepted losses, or all others."""
+    is_accepted = kind is AnomalyKind.LOSS_ACCEPTED
+    return sum((each.kind is AnomalyKind.LOSS_ACCEPTED) is is_accepted for each in anomalies)
+
+
+def anomaly_to_message(anomaly: Anomaly) -> pb.Anomaly:
+    """Encode an anomaly."""
+    return pb.Anomaly(
+        segment_id=anomaly.segment.bytes,
+        object_key=anomaly.object_key,
+        kind=anomaly.kind.name,
+        first_ms=anomaly.first_ms,
+        last_ms=anomaly.last_ms,
+        attempts=anomaly.attempts,
+        lost=[
+            pb.LostOffsets(start_offset=each.start_offset, end_offset=each.end_offset)
+            for each in anomaly.lost
+        ],
+    )
+
+
+def anomaly_from_message(message: pb.Anomaly) -> Anomaly:
+    """Decode an anomaly. CorruptError, UnsupportedError."""
+    kind = enum_from_number(AnomalyKind, message.kind, "kind of an anomaly")
+    try:
+        return Anomaly(
+            segment=id_from_bytes(message.segment_id),
+            object_key=message.object_key,
+            kind=kind,
+            first_ms=message.first_ms,
+            last_ms=message.last_ms,
+            attempts=message.attempts,
+            lost=tuple(
+                OffsetRange(start_offset=each.start_offset, end_offset=each.end_offset)
+                for each in message.lost
+            ),
+        )
+    except ValueError as error:
+        raise CorruptError("cannot read an anomaly", reason=str(error)) from error

@@ -10,12 +10,8 @@ from dataclasses import dataclass, field
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.overlay import Overlay
 from rlmm.codec import FOLD_VERSION, needed_fold_version
-from rlmm.events.anomaly import AnomalyReported
-from rlmm.events.processes import ProcessRegistered
-from rlmm.events.secrets import ClusterSecretSet
-from rlmm.events.values import ReadLeaseTaken, TopicPaused, TopicPolicyChanged
-from rlmm.fold.rules import fold, note_unread
-from rlmm.fold.steps import Step, Tombstone, read_step
+from rlmm.events.segment_step import SegmentStep
+from rlmm.fold import Step, Tombstone, fold, note_unread, read_step
 from rlmm.follow.progress import Progress
 from rlmm.partitioner import is_misplaced
 from rlmm.positions import ReadPosition, TopicRecord
@@ -120,7 +116,7 @@ class _BatchFold:
             else:
                 self.refused[refusal.value] += 1
                 self._log_once(record, logging.INFO, "refused", refusal.value)
-            if awaited and (event_id := _event_id(record, step)) in awaited:
+            if awaited and (event_id := _event_id(step)) in awaited:
                 self.results[event_id] = PublishResult(
                     refusal=refusal.value if refusal else None, append_time_ms=record.append_time_ms
                 )
@@ -168,19 +164,8 @@ class _BatchFold:
 _UNREAD = ReadPosition(offset=0)
 
 
-_SUBJECT_KEYED = (
-    TopicPolicyChanged,
-    TopicPaused,
-    ProcessRegistered,
-    ReadLeaseTaken,
-    AnomalyReported,
-    ClusterSecretSet,
-)
-
-
-def _event_id(record: TopicRecord, step: Step) -> bytes:
+def _event_id(step: Step) -> bytes:
+    """Return the id of a record's event; empty for a tombstone."""
     if isinstance(step, Tombstone):
         return b""
-    if isinstance(step, _SUBJECT_KEYED):
-        return step.event_id.bytes
-    return record.key[-16:]
+    return step.event_id if isinstance(step, SegmentStep) else step.event_id.bytes

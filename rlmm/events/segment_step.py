@@ -1,4 +1,4 @@
-"""Parsed records, as the fold reads them. Pure.
+"""A segment's record, parsed as the fold reads it. Pure.
 
 Nearly all records are of segments, and the fold needs few of their fields. So `SegmentStep` is read
 directly from the message, without the values that `rlmm.codec` builds. It accepts exactly what the
@@ -8,21 +8,13 @@ codec accepts, and raises the same errors.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from struct import Struct
 from typing import NamedTuple
 
-from rlmm import codec
-from rlmm.events.values import PlainEvent, SegmentEvent
-from rlmm.fold.segment_entry import pack_epoch
 from rlmm.proto import events_pb2 as pb
-from rlmm.record_keys import (
-    SEGMENT_SUBJECT_BYTES,
-    RecordKey,
-    RecordKind,
-    parse_record_key,
-)
+from rlmm.record_keys import SEGMENT_SUBJECT_BYTES, RecordKind
+from rlmm.state.segment_entry import pack_epoch
 from rsm.segment.errors import CorruptError
 from rsm.segment.metadata import SegmentState, Writer
 from rsm.segment.metadata_codec import state_from_number, writer_from_message
@@ -39,7 +31,7 @@ class SegmentStep(NamedTuple):
     """The fields of a SegmentEvent that the fold reads; `value` is the record's whole value.
 
     `subject` and `event_id` are as in rlmm/record_keys.py, `epochs` as in
-    rlmm/fold/segment_entry.py. `writer` is read only for DELETE_SEGMENT_STARTED, the only fenced
+    rlmm/state/segment_entry.py. `writer` is read only for DELETE_SEGMENT_STARTED, the only fenced
     state.
     """
 
@@ -77,30 +69,13 @@ _new_step: Callable[[_StepFields], SegmentStep] = partial(tuple.__new__, Segment
 """Builds a SegmentStep from all its fields in order, in half the time; used for each record."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tombstone:
-    """The parsed key of a record without a value."""
-
-    key: RecordKey
+def is_segment_key(key: bytes) -> bool:
+    """Return whether a key of a segment's record is whole."""
+    return len(key) == _SEGMENT_KEY.size and key[0] == _SEGMENT
 
 
-Step = SegmentStep | Tombstone | PlainEvent
-
-
-def read_step(key: bytes, value: bytes | None) -> Step:
-    """Parse a record. CorruptError, or UnsupportedError if only a newer version knows it."""
-    if value is None:
-        return Tombstone(key=parse_record_key(key))
-    if len(key) == _SEGMENT_KEY.size and key[0] == _SEGMENT:
-        message = codec.parse_value(value)
-        if message.HasField(codec.SEGMENT_FIELD) and message.min_fold_version <= codec.FOLD_VERSION:
-            return _segment_step(key, value, message)
-    event = codec.decode(key, value)
-    assert not isinstance(event, SegmentEvent), "segment events are read above"
-    return event
-
-
-def _segment_step(key: bytes, value: bytes, message: pb.MetadataEvent) -> SegmentStep:
+def segment_step(key: bytes, value: bytes, message: pb.MetadataEvent) -> SegmentStep:
+    """Parse a record whose `message` has a segment event. CorruptError, UnsupportedError."""
     event = message.segment
     metadata = event.metadata
     partition = metadata.topic_id_partition

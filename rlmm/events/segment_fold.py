@@ -1,15 +1,14 @@
-"""Folds a segment's record; rlmm/fold/rules.py lists the rules. Pure."""
+"""Folds a segment's record; rlmm/fold.py lists the rules. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rlmm.events.values import SegmentDeadLettered
-from rlmm.fold.segment_entry import ACCEPTED, REFUSED, SegmentEntry, new_entry, with_record
-from rlmm.fold.state import FoldState, Refusal
-from rlmm.fold.steps import SegmentStep
+from rlmm.events.fold_state import FoldState, Refusal
+from rlmm.events.segment_step import SegmentStep
 from rlmm.positions import TopicRecord
-from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, segment_subject
+from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey
+from rlmm.state.segment_entry import ACCEPTED, REFUSED, SegmentEntry, new_entry, with_record
 from rsm.segment.metadata import SegmentState, Writer
 
 STARTED = SegmentState.COPY_SEGMENT_STARTED
@@ -73,9 +72,9 @@ def fold_segment(state: FoldState, step: SegmentStep, record: TopicRecord) -> Re
     return None
 
 
-def fold_dead_lettered(state: FoldState, step: SegmentDeadLettered) -> Refusal | None:
-    """Mark a failed deletion; the segment stays in its state."""
-    subject, event_id = segment_subject(step.segment_id), step.event_id.bytes
+def fold_dead_lettered(state: FoldState, key: RecordKey) -> Refusal | None:
+    """Mark a failed deletion, given its record's key; the segment stays in its state."""
+    subject, event_id = key.subject, key.event_id
     before = state.segment_entry(subject)
     if before is None or before.state is not DELETE_STARTED:
         _note_refused(state, subject, before, event_id)

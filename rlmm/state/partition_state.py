@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from uuid import UUID
 
-from rlmm.events.anomaly import Anomaly
-from rlmm.events.values import RecordedGap, RemotePartitionDeleteState
-from rlmm.log_starts import LogStart
+from rlmm.state.anomalies import Anomaly
+from rlmm.state.gaps import RecordedGap
+from rlmm.state.log_starts import LogStart
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import Writer
 from rsm.segment.ranges import OffsetRange
+
+
+class RemotePartitionDeleteState(Enum):
+    """KIP-405's states of deleting all stored data of a partition, in the order of their values."""
+
+    DELETE_PARTITION_MARKED = 1
+    DELETE_PARTITION_STARTED = 2
+    DELETE_PARTITION_FINISHED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +42,7 @@ class PartitionState:
     `owner` made the newest claim of the highest epoch. `lineage` comes from the newest claim or
     trim. `log_starts` are the owners' decisions, `log_start_requests` the clients' requests, and
     `trims` are where the owners trimmed the local log to, or are about to. All three are as in
-    rlmm/log_starts.py; properties such as `log_start_offset` apply them to this lineage.
+    rlmm/state/log_starts.py; properties such as `log_start_offset` apply them to this lineage.
     `read_leases` and `anomalies` ascend by id. An anomaly of an unfinished segment has no effect.
     `recorded_gaps` ascend, and `gaps_epoch` is the leader epoch that recorded them; `gaps` are
     those that still apply. `accepted_loss_epoch` and `accepted_start_offset` are an operator's

@@ -1,4 +1,4 @@
-"""The processes that register in the metadata topic, as values.
+"""The registration of a process in the metadata topic. Pure.
 
 A registration is a heartbeat: each process repeats it, and the last one per process id wins.
 Records of version 0.1.0 lack the fields from `boot_id` on, which then decode as not known.
@@ -10,6 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from uuid import UUID
+
+from rlmm.events.event import Event
+from rlmm.events.family import ClusterFamily
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import RecordKey, RecordKind
+from rsm.segment.metadata_codec import enum_from_number, id_from_bytes
 
 NO_BROKER = -1
 
@@ -36,6 +42,9 @@ class ProcessReadiness(Enum):
     NOT_READY = 2
 
 
+_READINESS = {each.value: each for each in ProcessReadiness}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedPosition:
     """A process has applied all records of a metadata partition below `offset`."""
@@ -45,7 +54,7 @@ class AppliedPosition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessRegistered:
+class ProcessRegistered(Event):
     """A live process; repeated as its heartbeat. The last record per process id wins.
 
     `broker_id` is the broker that it runs next to, NO_BROKER for a gateway of the whole cluster.
@@ -63,7 +72,6 @@ class ProcessRegistered:
     0.1.0, whose HTTP API accepts unsigned requests. `serves_https`: whether that API uses TLS.
     """
 
-    event_id: UUID
     process_id: UUID
     role: ProcessRole
     broker_id: int
@@ -79,6 +87,61 @@ class ProcessRegistered:
     unready_reasons: tuple[str, ...] = ()
     incarnation: UUID | None = None
     serves_https: bool = False
+
+
+class RegistrationFamily(ClusterFamily[ProcessRegistered, pb.ProcessRegistered]):
+    """Registrations of this or an older version; decoding drops reasons beyond the limits."""
+
+    event_type = ProcessRegistered
+    kind = RecordKind.REGISTRATION
+    field = "process_registered"
+
+    def to_message(self, event: ProcessRegistered) -> pb.ProcessRegistered:
+        is_readiness_known = event.readiness is not ProcessReadiness.UNKNOWN
+        return pb.ProcessRegistered(
+            process_id=event.process_id.bytes,
+            role=event.role.name,
+            broker_id=event.broker_id,
+            http_address=event.http_address,
+            heartbeat_interval_ms=event.heartbeat_interval_ms,
+            version=event.version,
+            gateway_address=event.gateway_address,
+            applied=[
+                pb.AppliedPosition(partition=a.partition, offset=a.offset) for a in event.applied
+            ],
+            boot_id=event.boot_id,
+            network_namespace=event.network_namespace,
+            broker_address=event.broker_address,
+            readiness=event.readiness.name if is_readiness_known else None,
+            unready_reasons=bounded_reasons(event.unready_reasons),
+            incarnation=None if event.incarnation is None else event.incarnation.bytes,
+            serves_https=event.serves_https,
+        )
+
+    def from_message(self, event_id: UUID, message: pb.ProcessRegistered) -> ProcessRegistered:
+        return ProcessRegistered(
+            event_id=event_id,
+            process_id=id_from_bytes(message.process_id),
+            role=enum_from_number(ProcessRole, message.role, "process role"),
+            broker_id=message.broker_id,
+            http_address=message.http_address,
+            heartbeat_interval_ms=message.heartbeat_interval_ms,
+            version=message.version,
+            gateway_address=message.gateway_address,
+            applied=tuple(
+                AppliedPosition(partition=a.partition, offset=a.offset) for a in message.applied
+            ),
+            boot_id=message.boot_id,
+            network_namespace=message.network_namespace,
+            broker_address=message.broker_address,
+            readiness=_READINESS.get(message.readiness, ProcessReadiness.UNKNOWN),
+            unready_reasons=bounded_reasons(message.unready_reasons),
+            incarnation=id_from_bytes(message.incarnation) if message.incarnation else None,
+            serves_https=message.serves_https,
+        )
+
+    def record_key(self, event: ProcessRegistered) -> RecordKey:
+        return RecordKey(kind=self.kind, subject=event.process_id.bytes)
 
 
 def bounded_reasons(reasons: Iterable[str]) -> tuple[str, ...]:

@@ -9,6 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from rlmm.events.event import Event
+from rlmm.events.family import ClusterFamily
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import RecordKey, RecordKind
+from rsm.segment.errors import CorruptError
+from rsm.segment.metadata_codec import id_from_bytes
+
 SECRET_BYTES = 32
 PREVIOUS_VALID_MS = 10 * 60_000
 """How long the previous secret stays valid, by the brokers' clock."""
@@ -27,14 +34,13 @@ class SigningSecret:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSecretSet:
+class ClusterSecretSet(Event):
     """The cluster's new secret; the last record wins.
 
     Any process may write it, unfenced. It contains the secret that it replaces, so that it is
     complete after compaction. `previous` None: it is the first, or its predecessor is untrusted.
     """
 
-    event_id: UUID
     current: SigningSecret
     previous: SigningSecret | None = None
 
@@ -55,3 +61,38 @@ class ClusterSecret:
         if previous is None or secret_id != previous.secret_id:
             return None
         return previous if broker_time_ms < self.set_ms + PREVIOUS_VALID_MS else None
+
+
+class ClusterSecretFamily(ClusterFamily[ClusterSecretSet, pb.ClusterSecretSet]):
+    """The cluster's secret. No error shows it."""
+
+    event_type = ClusterSecretSet
+    kind = RecordKind.CLUSTER_SECRET
+    field = "cluster_secret_set"
+
+    def to_message(self, event: ClusterSecretSet) -> pb.ClusterSecretSet:
+        return pb.ClusterSecretSet(
+            current=_to_message(event.current),
+            previous=None if event.previous is None else _to_message(event.previous),
+        )
+
+    def from_message(self, event_id: UUID, message: pb.ClusterSecretSet) -> ClusterSecretSet:
+        return ClusterSecretSet(
+            event_id=event_id,
+            current=_from_message(message.current),
+            previous=_from_message(message.previous) if message.HasField("previous") else None,
+        )
+
+    def record_key(self, event: ClusterSecretSet) -> RecordKey:
+        return RecordKey(kind=self.kind, subject=b"")
+
+
+def _to_message(secret: SigningSecret) -> pb.SigningSecret:
+    return pb.SigningSecret(secret_id=secret.secret_id.bytes, key=secret.key)
+
+
+def _from_message(message: pb.SigningSecret) -> SigningSecret:
+    try:
+        return SigningSecret(secret_id=id_from_bytes(message.secret_id), key=message.key)
+    except ValueError as error:
+        raise CorruptError("not a cluster secret", length_bytes=len(message.key)) from error

@@ -5,15 +5,11 @@ from __future__ import annotations
 from enum import Enum
 from typing import Protocol
 
-from rlmm.events.secrets import ClusterSecret
-from rlmm.events.values import RemotePartitionDeleteState, TopicPaused, TopicPolicyChanged
-from rlmm.fold.segment_entry import SegmentEntry
-from rlmm.partition_state import PartitionState
+from rlmm.events.event import Event
+from rlmm.positions import TopicRecord
 from rlmm.record_keys import RecordKey
-from rlmm.spi import (
-    NewerRecord,
-    Registration,
-)
+from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
+from rlmm.state.segment_entry import SegmentEntry
 
 
 class Refusal(Enum):
@@ -55,19 +51,16 @@ class FoldState(Protocol):
         """Replace the state of deleting a partition."""
 
     def put_record_key(self, key: RecordKey, offset: int | None) -> None:
-        """Set the offset of a claim, trim, log start, request, lease or gaps; None removes it."""
+        """Set the offset of a record that changes a partition's state; None removes it."""
 
-    def put_unread_record(self, key: bytes, record: NewerRecord | None) -> None:
-        """Note that the record with this key cannot be folded; None removes the note."""
+    def put_cluster_record(self, key: RecordKey, event: Event, record: TopicRecord) -> None:
+        """Replace the record of a topic id, a process or the cluster."""
 
-    def put_policy(self, topic_id: bytes, event: TopicPolicyChanged | None, offset: int) -> None:
-        """Replace a topic id's policy by the record at `offset`; None removes it."""
+    def remove_cluster_record(self, key: RecordKey) -> None:
+        """Remove the record of a topic id, a process or the cluster."""
 
-    def put_pause(self, topic_id: bytes, event: TopicPaused | None) -> None:
-        """Replace a topic id's pauses; None removes them."""
+    def put_unread_record(self, record: TopicRecord, needs_fold_version: int) -> None:
+        """Note a record that only newer rules can fold; `needs_fold_version` 0: none can."""
 
-    def put_cluster_secret(self, secret: ClusterSecret | None) -> None:
-        """Replace the cluster's secret; None removes it."""
-
-    def put_registration(self, process_id: bytes, registration: Registration | None) -> None:
-        """Replace a process's registration; None removes it."""
+    def remove_unread_record(self, key: bytes) -> None:
+        """Remove the note of a record that has been removed or replaced."""

@@ -1,0 +1,203 @@
+"""The family of an event: all that this software knows of one kind of record. Pure.
+
+One module per family has the event's value, its protobuf message, its key, its fold rule and what
+it supersedes. The registry (rlmm/events/registry.py) lists the families; the codec, the fold, the
+tombstones and the consumer ask it instead of naming events. rlmm/fold.py lists the rules.
+
+Each event has its own id. Where acceptance depends on order (segments, claims, trims, log starts,
+gaps, requests), a record's key ends with that id. So no record replaces another, and compaction
+cannot remove an accepted record in favor of a refused one. The owner writes tombstones for what is
+superseded. Families that reuse their keys (policies, pauses, registrations, read leases) have one
+key per subject, and the last record of a key wins; Kafka's compaction alone removes old records.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Generic, Protocol, TypeVar
+from uuid import UUID
+
+from google.protobuf.message import Message
+
+from rlmm.events.event import Event
+from rlmm.events.fold_state import FoldState, Refusal
+from rlmm.positions import TopicRecord
+from rlmm.record_keys import RecordKey, RecordKind, partition_subject
+from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
+from rsm.segment.errors import CorruptError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import Writer
+
+PARTITION_DELETED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
+
+StateOf = Callable[[TopicIdPartition], PartitionState]
+"""Returns a partition's current state."""
+
+
+class PartitionEvent(Protocol):
+    """An event about one partition as a whole."""
+
+    @property
+    def event_id(self) -> UUID: ...
+
+    @property
+    def topic_id_partition(self) -> TopicIdPartition: ...
+
+
+class OwnerEvent(PartitionEvent, Protocol):
+    """A decision of a partition's owner."""
+
+    @property
+    def writer(self) -> Writer: ...
+
+
+E = TypeVar("E")
+M = TypeVar("M", bound=Message)
+S = TypeVar("S")
+P = TypeVar("P", bound=PartitionEvent)
+W = TypeVar("W", bound=OwnerEvent)
+
+
+class EventFamily(ABC, Generic[E, M, S]):
+    """All that is known of the event E, which the message M encodes. Stateless.
+
+    The fold reads S of a record: the event, or less where building the event takes too long.
+    """
+
+    event_type: ClassVar[type[Event]]
+    kind: ClassVar[RecordKind]
+    field: ClassVar[str]
+    """The event's field in MetadataEvent (rlmm/proto/events.proto)."""
+
+    min_fold_version: ClassVar[int] = 1
+    """The oldest fold rules that know the event; older ones set its records aside."""
+
+    reuses_keys: ClassVar[bool] = False
+    """Whether a later record may have the same key, and then replaces the earlier one."""
+
+    @abstractmethod
+    def to_message(self, event: E) -> M:
+        """Encode an event, without its id."""
+
+    @abstractmethod
+    def from_message(self, event_id: UUID, message: M) -> E:
+        """Decode an event. CorruptError, or UnsupportedError for a value of a newer version."""
+
+    @abstractmethod
+    def record_key(self, event: E) -> RecordKey:
+        """Return the key that an event's record has."""
+
+    @abstractmethod
+    def partition_of(self, event: E) -> TopicIdPartition | None:
+        """Return the partition that an event is about; None if its record is the cluster's."""
+
+    @abstractmethod
+    def topic_of(self, event: E) -> str | None:
+        """Return the name of the user topic that an event is about, if it is about one."""
+
+    @abstractmethod
+    def fold(self, state: FoldState, step: S, record: TopicRecord) -> Refusal | None:
+        """Apply a record to the state; return the reason for a refusal, None if accepted."""
+
+    @abstractmethod
+    def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
+        """Apply the removal of a record; return the reason for a refusal, None if accepted."""
+
+    def require_room(self, event: E, state_of: StateOf, broker_time_ms: int) -> None:
+        """Raise RetriableError if the partition has as many of these records as it may."""
+
+    def superseded_kinds(self, event: E, state_of: StateOf) -> tuple[RecordKind, ...] | None:
+        """Return the kinds whose earlier records an accepted event makes superfluous.
+
+        None: its writer removes nothing, not even expired read leases. The caller keeps records
+        after the event, because they may be newer.
+        """
+        return None
+
+
+class PartitionFamily(EventFamily[P, M, P]):
+    """An event that changes a partition's state; any process may write it.
+
+    The state keeps the key of each record, also of a refused one, so that it can be removed.
+    """
+
+    @abstractmethod
+    def rule(
+        self, before: PartitionState, event: P, record: TopicRecord
+    ) -> PartitionState | Refusal:
+        """Return the partition's next state, or why the event is refused."""
+
+    def key_id(self, event: P) -> UUID:
+        """Return the id at the end of the key: the event's, or what a reused key names."""
+        return event.event_id
+
+    def record_key(self, event: P) -> RecordKey:
+        subject = partition_subject(event.topic_id_partition)
+        return RecordKey(kind=self.kind, subject=subject, event_id=self.key_id(event).bytes)
+
+    def partition_of(self, event: P) -> TopicIdPartition | None:
+        return event.topic_id_partition
+
+    def topic_of(self, event: P) -> str | None:
+        return event.topic_id_partition.topic
+
+    def fold(self, state: FoldState, step: P, record: TopicRecord) -> Refusal | None:
+        key = self.record_key(step)
+        state.put_record_key(key, record.offset)
+        refusal = self.writer_refusal(state, key.subject, step)
+        if refusal is not None:
+            return refusal
+        outcome = self.rule(state.partition_state(key.subject), step, record)
+        if isinstance(outcome, Refusal):
+            return outcome
+        state.put_partition(key.subject, outcome)
+        return None
+
+    def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
+        state.put_record_key(key, None)
+        return None
+
+    def writer_refusal(self, state: FoldState, subject: bytes, event: P) -> Refusal | None:
+        """Return why nobody may write the event now; None if anyone may."""
+        is_deleted = state.partition_deletion(subject) is PARTITION_DELETED
+        return Refusal.PARTITION_DELETED if is_deleted else None
+
+
+class OwnerFamily(PartitionFamily[W, M]):
+    """A decision that only the partition's owner may write. A deleted partition has no owner."""
+
+    def writer_refusal(self, state: FoldState, subject: bytes, event: W) -> Refusal | None:
+        is_owner = state.partition_state(subject).owner == event.writer
+        return None if is_owner else Refusal.NOT_OWNER
+
+
+class ClusterFamily(EventFamily[E, M, E]):
+    """An event about a topic id, a process or the cluster; any process may write it.
+
+    The state keeps the last record of each key.
+    """
+
+    reuses_keys = True
+
+    def partition_of(self, event: E) -> TopicIdPartition | None:
+        return None
+
+    def topic_of(self, event: E) -> str | None:
+        return None
+
+    def fold(self, state: FoldState, step: E, record: TopicRecord) -> Refusal | None:
+        assert isinstance(step, Event), "a family's step is its event"
+        state.put_cluster_record(self.record_key(step), step, record)
+        return None
+
+    def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
+        state.remove_cluster_record(key)
+        return None
+
+
+def checked_offset(offset: int) -> int:
+    """Return an offset of a message. CorruptError if it is negative."""
+    if offset < 0:
+        raise CorruptError("a negative offset", offset=offset)
+    return offset

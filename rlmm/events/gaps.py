@@ -1,0 +1,125 @@
+"""The owner's record of a partition's gaps. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from uuid import UUID
+
+from rlmm.events.event import Event
+from rlmm.events.family import OwnerFamily, StateOf
+from rlmm.events.fold_state import Refusal
+from rlmm.positions import TopicRecord
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import RecordKind
+from rlmm.state.gaps import GapReason, RecordedGap
+from rlmm.state.partition_state import PartitionState
+from rsm.segment.errors import CorruptError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import Writer
+from rsm.segment.metadata_codec import (
+    enum_from_number,
+    partition_from_message,
+    partition_to_message,
+    writer_from_message,
+    writer_to_message,
+)
+from rsm.segment.ranges import OffsetRange
+from rsm.segment.unknown_fields import restore_unknown_fields, unknown_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapsRecorded(Event):
+    """All known gaps of a partition above its log start, ascending, without overlaps.
+
+    It is published before an action of `rlm` makes a gap. The owner's newest record wins.
+    """
+
+    topic_id_partition: TopicIdPartition
+    writer: Writer
+    gaps: tuple[RecordedGap, ...]
+
+    def __post_init__(self) -> None:
+        if any(a.offsets.end_offset > b.offsets.start_offset for a, b in pairwise(self.gaps)):
+            raise ValueError(f"gaps that overlap: {self.gaps}")
+
+
+class GapsFamily(OwnerFamily[GapsRecorded, pb.GapsRecorded]):
+    """Gaps, which replace the previous ones."""
+
+    event_type = GapsRecorded
+    kind = RecordKind.GAPS
+    field = "gaps_recorded"
+    min_fold_version = 2
+
+    def to_message(self, event: GapsRecorded) -> pb.GapsRecorded:
+        return pb.GapsRecorded(
+            topic_id_partition=partition_to_message(event.topic_id_partition),
+            writer=writer_to_message(event.writer),
+            gaps=gap_messages(event.gaps),
+        )
+
+    def from_message(self, event_id: UUID, message: pb.GapsRecorded) -> GapsRecorded:
+        try:
+            return GapsRecorded(
+                event_id=event_id,
+                topic_id_partition=partition_from_message(message.topic_id_partition),
+                writer=writer_from_message(message.writer),
+                gaps=gaps_of(message.gaps),
+            )
+        except ValueError as error:
+            raise CorruptError("not the gaps of a partition", reason=str(error)) from error
+
+    def rule(
+        self, before: PartitionState, event: GapsRecorded, record: TopicRecord
+    ) -> PartitionState | Refusal:
+        return replace(before, recorded_gaps=event.gaps, gaps_epoch=event.writer.leader_epoch)
+
+    def superseded_kinds(
+        self, event: GapsRecorded, state_of: StateOf
+    ) -> tuple[RecordKind, ...] | None:
+        return (RecordKind.GAPS,)
+
+
+def gap_messages(gaps: Iterable[RecordedGap]) -> list[pb.RecordedGap]:
+    """Encode gaps."""
+    return list(map(_gap_to_message, gaps))
+
+
+def gaps_of(messages: Iterable[pb.RecordedGap]) -> tuple[RecordedGap, ...]:
+    """Decode gaps. CorruptError, UnsupportedError."""
+    return tuple(map(_gap_from_message, messages))
+
+
+def _gap_to_message(gap: RecordedGap) -> pb.RecordedGap:
+    """Encode a gap, with ACCEPTED_LOSS as a separate field that version 0.1.0 ignores.
+
+    Version 0.1.0 cannot read a third reason. Its gateways skip the gap; its leaders keep the field.
+    """
+    is_accepted_loss = gap.reason is GapReason.ACCEPTED_LOSS
+    message = pb.RecordedGap(
+        start_offset=gap.offsets.start_offset,
+        end_offset=gap.offsets.end_offset,
+        reason=GapReason.EXTERNAL_START.name if is_accepted_loss else gap.reason.name,
+        recorded_ms=gap.recorded_ms,
+        accepted_loss=is_accepted_loss,
+    )
+    restore_unknown_fields(message, gap.unknown_fields)
+    return message
+
+
+def _gap_from_message(message: pb.RecordedGap) -> RecordedGap:
+    reason = enum_from_number(GapReason, message.reason, "reason of a gap")
+    if message.accepted_loss:
+        reason = GapReason.ACCEPTED_LOSS
+    try:
+        offsets = OffsetRange(start_offset=message.start_offset, end_offset=message.end_offset)
+        return RecordedGap(
+            offsets=offsets,
+            reason=reason,
+            recorded_ms=message.recorded_ms,
+            unknown_fields=unknown_fields(message),
+        )
+    except ValueError as error:
+        raise CorruptError("not a gap", reason=str(error)) from error

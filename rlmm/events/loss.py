@@ -1,0 +1,70 @@
+"""An operator's acceptance of what a partition lost. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from rlmm.events.event import Event
+from rlmm.events.family import PartitionFamily
+from rlmm.events.fold_state import Refusal
+from rlmm.positions import TopicRecord
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import RecordKind
+from rlmm.state.partition_state import PartitionState
+from rsm.segment.errors import CorruptError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata_codec import partition_from_message, partition_to_message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossAccepted(Event):
+    """An operator accepts what a partition lost, so that its manager can continue.
+
+    This covers records of leader epochs up to `leader_epoch` that an election cut off (-1: none).
+    It also accepts `local_start_offset` as the local start although `rlm` did not move it. Any
+    process may write it, unfenced: both values are maxima. Not tombstoned while the partition
+    exists.
+    """
+
+    topic_id_partition: TopicIdPartition
+    leader_epoch: int
+    local_start_offset: int
+
+
+class AcceptedLossFamily(PartitionFamily[LossAccepted, pb.LossAccepted]):
+    """Accepted losses: the two values are separate maxima, so order does not matter."""
+
+    event_type = LossAccepted
+    kind = RecordKind.LOSS_ACCEPTED
+    field = "loss_accepted"
+    min_fold_version = 2
+
+    def to_message(self, event: LossAccepted) -> pb.LossAccepted:
+        return pb.LossAccepted(
+            topic_id_partition=partition_to_message(event.topic_id_partition),
+            leader_epoch=event.leader_epoch,
+            local_start_offset=event.local_start_offset,
+        )
+
+    def from_message(self, event_id: UUID, message: pb.LossAccepted) -> LossAccepted:
+        if message.leader_epoch < -1 or message.local_start_offset < 0:
+            raise CorruptError(
+                "not a loss", epoch=message.leader_epoch, offset=message.local_start_offset
+            )
+        return LossAccepted(
+            event_id=event_id,
+            topic_id_partition=partition_from_message(message.topic_id_partition),
+            leader_epoch=message.leader_epoch,
+            local_start_offset=message.local_start_offset,
+        )
+
+    def rule(
+        self, before: PartitionState, event: LossAccepted, record: TopicRecord
+    ) -> PartitionState | Refusal:
+        after = replace(
+            before,
+            accepted_loss_epoch=max(before.accepted_loss_epoch, event.leader_epoch),
+            accepted_start_offset=max(before.accepted_start_offset, event.local_start_offset),
+        )
+        return Refusal.BELOW_CURRENT if after == before else after

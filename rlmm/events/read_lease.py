@@ -1,0 +1,120 @@
+"""A job's lease on stored data. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from rlmm.events.event import Event
+from rlmm.events.family import PartitionFamily, StateOf
+from rlmm.events.fold_state import FoldState, Refusal
+from rlmm.positions import TopicRecord
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import RecordKey, RecordKind
+from rlmm.state.partition_state import PartitionState, ReadLease
+from rsm.segment.errors import CorruptError, RetriableError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata_codec import (
+    id_from_bytes,
+    partition_from_message,
+    partition_to_message,
+)
+from rsm.segment.ranges import OffsetRange
+
+READ_LEASE_MAX_MS = 24 * 3600 * 1000
+READ_LEASES_MAX_COUNT = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadLeaseTaken(Event):
+    """A job reads the objects of `offsets` and needs them for `duration_ms`.
+
+    Any process may write it, unfenced. It counts from the record's LogAppendTime, for at most
+    READ_LEASE_MAX_MS. The last record of a lease's id wins, so taking it again renews it. It blocks
+    only expiry and deletions, of data that is not deleted yet. A lease on a whole topic is one on
+    each of its partitions. `holder` describes the job for people.
+    """
+
+    lease_id: UUID
+    topic_id_partition: TopicIdPartition
+    offsets: OffsetRange
+    duration_ms: int
+    holder: str
+
+    def __post_init__(self) -> None:
+        if not len(self.offsets):
+            raise ValueError(f"a read lease of no offsets: {self.offsets}")
+        if not 0 < self.duration_ms <= READ_LEASE_MAX_MS:
+            raise ValueError(f"a read lease of {self.duration_ms} ms")
+
+
+class ReadLeaseFamily(PartitionFamily[ReadLeaseTaken, pb.ReadLeaseTaken]):
+    """Read leases, each of which replaces the previous record of its id."""
+
+    event_type = ReadLeaseTaken
+    kind = RecordKind.READ_LEASE
+    field = "read_lease_taken"
+    reuses_keys = True
+
+    def to_message(self, event: ReadLeaseTaken) -> pb.ReadLeaseTaken:
+        return pb.ReadLeaseTaken(
+            topic_id_partition=partition_to_message(event.topic_id_partition),
+            lease_id=event.lease_id.bytes,
+            start_offset=event.offsets.start_offset,
+            end_offset=event.offsets.end_offset,
+            duration_ms=event.duration_ms,
+            holder=event.holder,
+        )
+
+    def from_message(self, event_id: UUID, message: pb.ReadLeaseTaken) -> ReadLeaseTaken:
+        try:
+            return ReadLeaseTaken(
+                event_id=event_id,
+                lease_id=id_from_bytes(message.lease_id),
+                topic_id_partition=partition_from_message(message.topic_id_partition),
+                offsets=OffsetRange(
+                    start_offset=message.start_offset, end_offset=message.end_offset
+                ),
+                duration_ms=message.duration_ms,
+                holder=message.holder,
+            )
+        except ValueError as error:
+            raise CorruptError("not a read lease", reason=str(error)) from error
+
+    def key_id(self, event: ReadLeaseTaken) -> UUID:
+        return event.lease_id
+
+    def rule(
+        self, before: PartitionState, event: ReadLeaseTaken, record: TopicRecord
+    ) -> PartitionState | Refusal:
+        lease = ReadLease(
+            lease_id=event.lease_id,
+            offsets=event.offsets,
+            expires_ms=record.append_time_ms + event.duration_ms,
+            holder=event.holder,
+        )
+        others = _without(before.read_leases, event.lease_id)
+        leases = sorted((*others, lease), key=lambda each: each.lease_id)
+        return replace(before, read_leases=tuple(leases))
+
+    def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
+        """End the lease."""
+        before = state.partition_state(key.subject)
+        left = _without(before.read_leases, UUID(bytes=key.event_id))
+        state.put_partition(key.subject, replace(before, read_leases=left))
+        return super().fold_tombstone(state, key)
+
+    def require_room(self, event: ReadLeaseTaken, state_of: StateOf, broker_time_ms: int) -> None:
+        """Raise RetriableError if the partition has too many leases; a renewal always has room."""
+        active = state_of(event.topic_id_partition).active_leases(broker_time_ms)
+        if len(_without(active, event.lease_id)) >= READ_LEASES_MAX_COUNT:
+            raise RetriableError("too many read leases", partition=event.topic_id_partition)
+
+    def superseded_kinds(
+        self, event: ReadLeaseTaken, state_of: StateOf
+    ) -> tuple[RecordKind, ...] | None:
+        return ()
+
+
+def _without(leases: tuple[ReadLease, ...], lease_id: UUID) -> tuple[ReadLease, ...]:
+    return tuple(lease for lease in leases if lease.lease_id != lease_id)

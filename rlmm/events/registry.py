@@ -1,0 +1,77 @@
+"""The families of all events: one row for each event of MetadataEvent. Pure.
+
+A new event has a field there, a kind of key in rlmm/record_keys.py, a module with its family, and a
+row here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlmm.events.anomaly import AnomalyFamily
+from rlmm.events.claim import ClaimFamily
+from rlmm.events.event import Event
+from rlmm.events.family import EventFamily, PartitionFamily
+from rlmm.events.gaps import GapsFamily
+from rlmm.events.local_trim import LocalTrimFamily
+from rlmm.events.log_start import LogStartFamily, LogStartRequestFamily
+from rlmm.events.loss import AcceptedLossFamily
+from rlmm.events.offload import OffloadRequestFamily
+from rlmm.events.partition_delete import PartitionDeleteFamily
+from rlmm.events.pause import PauseFamily
+from rlmm.events.policy import PolicyFamily
+from rlmm.events.read_lease import ReadLeaseFamily
+from rlmm.events.registration import RegistrationFamily
+from rlmm.events.secret import ClusterSecretFamily
+from rlmm.events.segment import DeadLetteredFamily, SegmentFamily
+from rlmm.record_keys import RecordKind
+
+AnyFamily = EventFamily[Any, Any, Any]
+
+SEGMENTS = SegmentFamily()
+
+PARTITION_FAMILIES: tuple[PartitionFamily[Any, Any], ...] = (
+    LocalTrimFamily(),
+    LogStartFamily(),
+    LogStartRequestFamily(),
+    ReadLeaseFamily(),
+    GapsFamily(),
+    OffloadRequestFamily(),
+    AcceptedLossFamily(),
+    AnomalyFamily(),
+    ClaimFamily(),
+)
+"""In the order in which the records of a deleted partition are removed.
+
+Claims come last: without them, a fold of the other records would refuse accepted events.
+"""
+
+FAMILIES: tuple[AnyFamily, ...] = (
+    SEGMENTS,
+    DeadLetteredFamily(),
+    *PARTITION_FAMILIES,
+    PartitionDeleteFamily(),
+    PolicyFamily(),
+    PauseFamily(),
+    RegistrationFamily(),
+    ClusterSecretFamily(),
+)
+
+_BY_EVENT = {family.event_type: family for family in FAMILIES}
+_BY_FIELD = {family.field: family for family in FAMILIES}
+_BY_KIND = {family.kind: family for family in FAMILIES}
+
+
+def family_of(event: Event) -> AnyFamily:
+    """Return the family of an event."""
+    return _BY_EVENT[type(event)]
+
+
+def family_of_field(field: str) -> AnyFamily:
+    """Return the family of an event's field in MetadataEvent."""
+    return _BY_FIELD[field]
+
+
+def family_of_kind(kind: RecordKind) -> AnyFamily:
+    """Return a family with this kind of key; all families of a kind fold its tombstones alike."""
+    return _BY_KIND[kind]

@@ -1,0 +1,105 @@
+"""The fold rules: how one record changes the known state. Total; pure except for that state.
+
+All processes that fold the same log have the same state. A fold of the compacted log gives the same
+state as one of the full log: acceptance depends only on claims, the partition's deletion and the
+segment's own records. Claims and deletions stay, and a segment's records are removed together. A
+refused record has no effect except that the state keeps its key, so that its owner can remove it.
+Each event's family (rlmm/events) has its rule; this is the list of all:
+
+| record | accepted |
+|---|---|
+| claim | unless its epoch is older than the owner's; the last of the highest epoch owns |
+| COPY_SEGMENT_STARTED | from nothing |
+| COPY_SEGMENT_FINISHED | from nothing or STARTED, not later than the copy's deadline |
+| DELETE_SEGMENT_STARTED | by the owner, from STARTED or FINISHED, if that is what it expects |
+| DELETE_SEGMENT_FINISHED | from DELETE_SEGMENT_STARTED, by anyone |
+| dead-lettered | in DELETE_SEGMENT_STARTED, by anyone |
+| trim | by the owner, unless one that was accepted before covers it |
+| log start | by the owner, unless one that was accepted before covers it |
+| loss accepted | by anyone, if above what was accepted before; both are maxima |
+| log start requested | by anyone, unless a log start or request that is known covers it |
+| gaps | by the owner; the last ones win |
+| offload requested | by anyone, unless below what was requested before |
+| partition delete | by anyone, MARKED, then STARTED, then FINISHED |
+| read lease, policy, pause, registration, cluster secret | by anyone; the last one wins |
+| anomaly | by anyone, up to a limit per partition; the last one wins |
+
+A log start, a request of one, a trim and gaps belong to the epoch of their decision. In a lineage
+with a later epoch that begins below, they reach only to its start: an unclean election cut off the
+log that they were decided for. A log start covers another if neither its offset nor its epoch is
+lower; then the other can be removed (rlmm/state/log_starts.py).
+
+Once a partition's deletion is marked, no copy begins there. Once it has finished, the state has
+nothing else of the partition, and the fold refuses everything else about it permanently, because
+the records of the deletion stay.
+
+A tombstone of any record of a segment erases the whole segment, because compaction may already have
+removed the others. A tombstone of a trim, log start or gaps only removes the key. So does that of a
+request: it is written once the log starts there, and a request that is met is no longer known.
+Claims may be removed once their partition's deletion has finished, because they then have no
+effect.
+
+For a record that needs newer rules, the state keeps only its key until the record is removed or
+replaced. A cache that was folded by other rules is rebuilt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlmm import codec
+from rlmm.events.event import Event
+from rlmm.events.fold_state import FoldState, Refusal
+from rlmm.events.registry import SEGMENTS, family_of, family_of_kind
+from rlmm.events.segment_step import SegmentStep, is_segment_key, segment_step
+from rlmm.positions import TopicRecord
+from rlmm.record_keys import RecordKey, parse_record_key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tombstone:
+    """The parsed key of a record without a value."""
+
+    key: RecordKey
+
+
+Step = SegmentStep | Tombstone | Event
+
+
+def read_step(key: bytes, value: bytes | None) -> Step:
+    """Parse a record. CorruptError, or UnsupportedError if only a newer version knows it."""
+    if value is None:
+        return Tombstone(key=parse_record_key(key))
+    if is_segment_key(key):
+        message = codec.parse_value(value)
+        if message.HasField("segment") and message.min_fold_version <= codec.FOLD_VERSION:
+            return segment_step(key, value, message)
+    return codec.decode(key, value)
+
+
+def fold(state: FoldState, step: Step, record: TopicRecord) -> Refusal | None:
+    """Apply a record to the state that all previous records of its partition made.
+
+    `step` is the parsed `record`. Returns the reason for a refusal, None if accepted. Raises only
+    the errors of `state`.
+    """
+    if isinstance(step, SegmentStep):
+        return SEGMENTS.fold(state, step, record)
+    if isinstance(step, Tombstone):
+        state.remove_unread_record(record.key)
+        return family_of_kind(step.key.kind).fold_tombstone(state, step.key)
+    family = family_of(step)
+    if family.reuses_keys:
+        state.remove_unread_record(record.key)
+    return family.fold(state, step, record)
+
+
+def note_unread(state: FoldState, record: TopicRecord, needs_fold_version: int) -> None:
+    """Note a record that cannot be folded; `needs_fold_version` 0: newer rules cannot either.
+
+    A tombstone of any kind leaves nothing to read.
+    """
+    if record.value is None:
+        state.remove_unread_record(record.key)
+    else:
+        state.put_unread_record(record, needs_fold_version)

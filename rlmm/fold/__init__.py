@@ -1,1 +1,0 @@
-"""The fold of one record into the known state: the rules, and the state."""

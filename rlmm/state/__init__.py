@@ -1,0 +1,1 @@
+"""The known state of segments and partitions, as values."""
