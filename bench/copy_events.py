@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import dataclass
 
-from rlmm.events.segment import SegmentEvent
-
 from rlmm.consumer import MetadataConsumer
+from rlmm.events.segment import SegmentEvent
 from rlmm.topic.kafka_reader import KafkaTopicReader
 from rsm.segment.metadata import SegmentState
 from tests.services.kafka import KafkaCluster

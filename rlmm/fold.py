@@ -50,10 +50,12 @@ from dataclasses import dataclass
 from rlmm import codec
 from rlmm.events.event import Event
 from rlmm.events.fold_state import FoldState, Refusal
+from rlmm.events.parsed_segment import SEGMENT_KEY_BYTES, ParsedSegment, parse_segment
 from rlmm.events.registry import SEGMENTS, family_of, family_of_kind
-from rlmm.events.segment_step import SegmentStep, is_segment_key, segment_step
 from rlmm.positions import TopicRecord
-from rlmm.record_keys import RecordKey, parse_record_key
+from rlmm.record_keys import RecordKey, RecordKind, parse_record_key
+
+_SEGMENT = int(RecordKind.SEGMENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,35 +65,35 @@ class Tombstone:
     key: RecordKey
 
 
-Step = SegmentStep | Tombstone | Event
+ParsedRecord = ParsedSegment | Tombstone | Event
 
 
-def read_step(key: bytes, value: bytes | None) -> Step:
+def parse_record(key: bytes, value: bytes | None) -> ParsedRecord:
     """Parse a record. CorruptError, or UnsupportedError if only a newer version knows it."""
     if value is None:
         return Tombstone(key=parse_record_key(key))
-    if is_segment_key(key):
+    if len(key) == SEGMENT_KEY_BYTES and key[0] == _SEGMENT:
         message = codec.parse_value(value)
         if message.HasField("segment") and message.min_fold_version <= codec.FOLD_VERSION:
-            return segment_step(key, value, message)
+            return parse_segment(key, value, message)
     return codec.decode(key, value)
 
 
-def fold(state: FoldState, step: Step, record: TopicRecord) -> Refusal | None:
+def fold(state: FoldState, parsed: ParsedRecord, record: TopicRecord) -> Refusal | None:
     """Apply a record to the state that all previous records of its partition made.
 
-    `step` is the parsed `record`. Returns the reason for a refusal, None if accepted. Raises only
+    `parsed` is that `record`. Returns the reason for a refusal, None if accepted. Raises only
     the errors of `state`.
     """
-    if isinstance(step, SegmentStep):
-        return SEGMENTS.fold(state, step, record)
-    if isinstance(step, Tombstone):
+    if isinstance(parsed, ParsedSegment):
+        return SEGMENTS.fold(state, parsed, record)
+    if isinstance(parsed, Tombstone):
         state.remove_unread_record(record.key)
-        return family_of_kind(step.key.kind).fold_tombstone(state, step.key)
-    family = family_of(step)
+        return family_of_kind(parsed.key.kind).fold_tombstone(state, parsed.key)
+    family = family_of(parsed)
     if family.reuses_keys:
         state.remove_unread_record(record.key)
-    return family.fold(state, step, record)
+    return family.fold(state, parsed, record)
 
 
 def note_unread(state: FoldState, record: TopicRecord, needs_fold_version: int) -> None:

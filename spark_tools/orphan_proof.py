@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rlmm.state.partition_state import PartitionState
-
 from rlmm.spi import SegmentRecord
+from rlmm.state.partition_state import PartitionState
 from rsm.layout.keys import LedgerKey, ObjectKey
 from rsm.segment.coverage import StoredRange, stored_ranges
 from rsm.segment.ids import RemoteLogSegmentId

@@ -14,13 +14,11 @@ from functools import partial
 from itertools import count
 from uuid import UUID, uuid4, uuid5
 
-from rlmm.events.read_lease import READ_LEASE_MAX_MS, ReadLeaseTaken
-from rlmm.state.partition_state import PartitionState, ReadLease
-
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import OrderedStore
 from rlmm.cache.values import NamedObjects
+from rlmm.events.read_lease import READ_LEASE_MAX_MS, ReadLeaseTaken
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import metadata_partition
 from rlmm.positions import TopicIdentity
@@ -29,6 +27,7 @@ from rlmm.spi import (
     Readiness,
     SegmentRecord,
 )
+from rlmm.state.partition_state import PartitionState, ReadLease
 from rlmm.topic.event_topic import EventTopic
 from rlmm.topic.kafka import KafkaTopic
 from rlmm.topic.kafka_admin import KafkaTopicAdmin

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlmm.state.partition_state import PartitionState
-
 from rlmm.lookup import StoredLog
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 

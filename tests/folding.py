@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from rlmm.events.event import Event
-
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import OrderedStore, Table
 from rlmm.codec import encode
+from rlmm.events.event import Event
 from rlmm.follow.applier import Applier, StepCounts
 from rlmm.follow.progress import Progress
 from rlmm.positions import ReadPosition

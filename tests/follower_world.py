@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from rlmm.events.event import Event
-
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import StoreBatch
+from rlmm.events.event import Event
 from rlmm.follow.assignment import Assignment
 from rlmm.follow.follower import Follower, FollowerSettings
 from rlmm.follow.progress import Progress

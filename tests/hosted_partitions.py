@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rlmm.events.segment import SegmentEvent
-
 from rlmm.partitioner import metadata_partition
 from rsm.segment.ids import TopicIdPartition
 from tests.metadata_builder import FINISHED, ORDERS, segment_metadata, step

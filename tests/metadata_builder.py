@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 from uuid import UUID
 
+from rlmm.events.anomaly import AnomalyReported
 from rlmm.events.claim import LeadershipClaimed
 from rlmm.events.gaps import GapsRecorded
 from rlmm.events.local_trim import LocalLogTrimmed
@@ -23,8 +24,6 @@ from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.gaps import GapReason, RecordedGap
 from rlmm.state.log_starts import LogStart
 from rlmm.state.partition_state import RemotePartitionDeleteState
-
-from rlmm.events.anomaly import AnomalyReported
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from hypothesis import strategies as st
-from rlmm.events.event import Event
-from rlmm.events.pause import PausableTask
-from rlmm.state.log_starts import LogStart
 
 from rlmm.codec import encode
+from rlmm.events.event import Event
+from rlmm.events.pause import PausableTask
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import (
     RecordKey,
@@ -20,6 +19,7 @@ from rlmm.record_keys import (
     policy_key,
     segment_subject,
 )
+from rlmm.state.log_starts import LogStart
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import RemoteLogSegmentMetadata, Writer

@@ -9,21 +9,20 @@ from itertools import cycle
 from typing import Any
 from uuid import UUID
 
+from rlm.remote_read.reader import RemoteLogReader
+from rlmm.cache.memory import MemoryStore
+from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events.anomaly import ANOMALIES_MAX_COUNT, AnomalyReported
 from rlmm.events.claim import LeadershipClaimed
 from rlmm.events.gaps import GapsRecorded
 from rlmm.events.log_start import LogStartAdvanced
 from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
 from rlmm.events.segment import SegmentEvent
+from rlmm.follow.follower import FollowerSettings
+from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.gaps import GapReason, RecordedGap
 from rlmm.state.partition_state import RemotePartitionDeleteState
-
-from rlm.remote_read.reader import RemoteLogReader
-from rlmm.cache.memory import MemoryStore
-from rlmm.cache.metadata_cache import MetadataCache
-from rlmm.events.anomaly import ANOMALIES_MAX_COUNT, AnomalyReported
-from rlmm.follow.follower import FollowerSettings
-from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.cache.disk_cached import DiskCachedChunkStorage
 from rsm.cache.disk_chunks import DiskChunks

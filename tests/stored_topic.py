@@ -8,7 +8,6 @@ from uuid import uuid4
 
 from rlmm.events.claim import LeadershipClaimed
 from rlmm.events.segment import SegmentEvent
-
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout

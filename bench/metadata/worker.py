@@ -18,13 +18,13 @@ from statistics import quantiles
 from typing import Any
 
 import psutil
-from rlmm.events.segment import SegmentEvent
 
 from bench.metadata import catalogue
 from bench.metadata.topic import open_topic
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.codec import decode
+from rlmm.events.segment import SegmentEvent
 from rlmm.follow.applier import Applier
 from rlmm.follow.follower import FollowerSettings
 from rlmm.follow.progress import Progress

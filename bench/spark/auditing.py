@@ -20,7 +20,6 @@ from uuid import uuid4
 
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
-from rlmm.events.claim import LeadershipClaimed
 
 from bench.measurement import Measurement, of_runs
 from bench.metadata import catalogue
@@ -28,6 +27,7 @@ from bench.metadata.topic import fill_topic
 from bench.spark.generated_store import GeneratedStore
 from bench.spark.session import bench_session
 from rlmm.codec import encode
+from rlmm.events.claim import LeadershipClaimed
 from rlmm.partitioner import event_partition
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import Writer

@@ -12,15 +12,15 @@ from uuid import uuid4
 import boto3
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
-from rlmm.events.claim import LeadershipClaimed
-from rlmm.events.event import Event
-from rlmm.events.segment import SegmentEvent
 
 from bench.measurement import Measurement, of_runs, ratios
 from bench.metadata.topic import create_topic
 from rlmm.codec import encode
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.dead_letters.dead_letter import encode as encode_dead_letter
+from rlmm.events.claim import LeadershipClaimed
+from rlmm.events.event import Event
+from rlmm.events.segment import SegmentEvent
 from rlmm.partitioner import event_partition
 from rlmm.topic.shape import TopicSettings
 from rsm.layout.keys import ObjectKey, ObjectKeys

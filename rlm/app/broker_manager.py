@@ -22,8 +22,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event, Lock
 
-from rlmm.events.registration import ProcessReadiness
-
 from rlm.app.command_access import CommandAccess
 from rlm.app.manager_gauges import ManagerGauges
 from rlm.app.manager_lanes import ManagerLanes
@@ -45,6 +43,7 @@ from rlm.tasks.cycle.store_witness import WrongStoreError
 from rlm.tasks.leadership.heartbeat import Heartbeat, HeartbeatWatch, ProcessState
 from rlm.topics.retention_guard import RetentionKeeper
 from rlm.worker.periodic import Periodic, Step
+from rlmm.events.registration import ProcessReadiness
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError

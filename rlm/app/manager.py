@@ -11,8 +11,6 @@ from contextlib import ExitStack
 from importlib.metadata import version
 from uuid import UUID, uuid5
 
-from rlmm.events.registration import ProcessRole
-
 from rlm.app.broker_manager import BrokerManager
 from rlm.app.command_access import open_command_access
 from rlm.app.manager_gauges import ManagerGauges
@@ -59,6 +57,7 @@ from rlm.worker.external import (
 from rlm.worker.fresh_id import fresh_id
 from rlm.worker.metadata_manager import open_metadata_manager
 from rlm.worker.observed_store import observed_store
+from rlmm.events.registration import ProcessRole
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rsm.layout.segment_layout import ObjectOrigin
 from rsm.system_clock import SystemClock

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from rlmm.state.anomalies import AnomalyKind
-
 from rlm.metrics.metrics import Metrics
 from rlm.policy.anomalies import object_counts
 from rlm.status.document import LEADER, PartitionReport
 from rlm.status.failing_copies import failing_copies
+from rlmm.state.anomalies import AnomalyKind
 
 
 class CopiesInFlight(Protocol):

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from uuid import UUID
 
 from rlmm.events.secret import SECRET_BYTES, ClusterSecretSet, SigningSecret
-
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import FencedError
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import UUID
 
-from rlmm.events.segment import SegmentEvent
-
 from rlm.policy.read_leases import lease_on
+from rlmm.events.segment import SegmentEvent
 from rlmm.spi import RemoteLogMetadataManager, SegmentRecord
 from rsm.segment.clock import Clock
 from rsm.segment.errors import FencedError, RetriableError

@@ -17,9 +17,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
-from rlmm.events.log_start import LogStartRequested
-from rlmm.events.registration import ProcessRegistered, ProcessRole
-
 from rlm.broker.topics.canary_topics import CanaryRecord, CanaryTopics
 from rlm.broker.topics.topic_admin import TopicAdmin
 from rlm.operator.check_rows import POLL_MS, CheckRows, holds_within
@@ -37,6 +34,8 @@ from rlm.policy.request.canary import (
 from rlm.policy.topic.policy_values import TRIM_MIN_AGE_MS
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlm.topics.enable import Tiering
+from rlmm.events.log_start import LogStartRequested
+from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError

@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from rlmm.state.anomalies import LOST_RANGES_MAX_COUNT, Anomaly, AnomalyKind
-
 from rlm.policy.request.lost_segment import segment_loss
 from rlm.tasks.integrity.anomaly_check import report_fault
 from rlmm.events.anomaly import AnomalyReported
 from rlmm.spi import RemoteLogMetadataManager
+from rlmm.state.anomalies import LOST_RANGES_MAX_COUNT, Anomaly, AnomalyKind
 from rsm.segment.clock import Clock
 from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
 from rsm.segment.ids import RemoteLogSegmentId

@@ -14,7 +14,6 @@ from uuid import UUID
 from rlmm.events.offload import OffloadRequested
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import TopicPolicy
-
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import FencedError, InvalidConfigError, RetriableError

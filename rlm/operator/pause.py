@@ -11,7 +11,6 @@ from uuid import UUID
 
 from rlmm.events.pause import PausableTask, TopicPaused
 from rlmm.events.policy import TopicPolicy
-
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import FencedError
 

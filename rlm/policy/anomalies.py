@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from rlmm.state.anomalies import Anomaly, AnomalyKind
-from rlmm.state.partition_state import PartitionState
-
 from rlm.policy.blocked import Blocked
 from rlm.policy.view import PartitionView
 from rlmm.events.anomaly import ANOMALIES_MAX_COUNT
+from rlmm.state.anomalies import Anomaly, AnomalyKind
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import OffsetRange, missing

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rlmm.state.gaps import GapReason, RecordedGap
-
 from rlm.policy.repair import AcceptedLoss
 from rlm.policy.view import PartitionView
+from rlmm.state.gaps import GapReason, RecordedGap
 from rsm.segment.ranges import OffsetRange, missing
 
 

@@ -8,10 +8,9 @@ deletion, once no late record of it can come.
 
 from __future__ import annotations
 
-from rlmm.events.policy import PolicyState
-
 from rlm.policy.losses import contradicted
 from rlm.policy.view import PartitionView
+from rlmm.events.policy import PolicyState
 from rlmm.spi import SegmentRecord
 from rsm.segment.metadata import SegmentState
 

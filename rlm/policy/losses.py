@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rlmm.state.partition_state import PartitionState
-
 from rsm.segment.coverage import StoredRange, stored_ranges
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState

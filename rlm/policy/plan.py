@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rlmm.events.pause import PausableTask
-from rlmm.state.gaps import RecordedGap
-
 from rlm.policy.blocked import Blocked
 from rlm.policy.candidates import copy_candidates
 from rlm.policy.gaps import gaps_to_record
@@ -37,7 +34,9 @@ from rlm.policy.retention import ExpiryCut, expiry_cut
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
+from rlmm.events.pause import PausableTask
 from rlmm.spi import SegmentRecord
+from rlmm.state.gaps import RecordedGap
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import SegmentState
 

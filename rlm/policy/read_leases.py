@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rlmm.state.partition_state import ReadLease
-
 from rlm.policy.blocked import Blocked
 from rlm.policy.view import PartitionView
+from rlmm.state.partition_state import ReadLease
 from rsm.segment.ranges import OffsetRange
 
 

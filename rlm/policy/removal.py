@@ -15,19 +15,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from rlmm.events.registration import ProcessRegistered, ProcessRole
-from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
-
 from rlm.policy.leftovers import never_finished
 from rlm.policy.peers.gateways import gateway_behind
 from rlm.policy.plan import DeleteSegment
 from rlm.policy.read_leases import lease_on
 from rlm.policy.view import Moment
+from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rlmm.registration import live_processes
 from rlmm.spi import (
     Registration,
     SegmentRecord,
 )
+from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
 from rsm.segment.metadata import SegmentState, Writer
 
 _MARKED = RemotePartitionDeleteState.DELETE_PARTITION_MARKED

@@ -13,12 +13,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from rlmm.state.anomalies import AnomalyKind
-
 from rlm.policy.candidates import copying_forbidden
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import CommittedTail, LocalSegment, RolledSegment
 from rlmm.spi import SegmentRecord
+from rlmm.state.anomalies import AnomalyKind
 from rsm.segment.coverage import StoredRange
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.ranges import OffsetRange, missing

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rlmm.events.policy import PolicyState
-
 from rlm.policy.view import PartitionView
+from rlmm.events.policy import PolicyState
 from rsm.segment.ranges import OffsetRange
 
 

@@ -6,19 +6,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from uuid import UUID
 
-from rlmm.events.pause import PausableTask
-from rlmm.events.policy import TopicPolicy
-from rlmm.events.registration import ProcessRegistered
-from rlmm.state.partition_state import PartitionState, ReadLease
-
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.losses import CutOff, cut_off, moved_by_others
 from rlm.source.log_source import LocalLog
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import TopicPolicy
+from rlmm.events.registration import ProcessRegistered
 from rlmm.spi import (
     MetadataPosition,
     NewerRecord,
     SegmentRecord,
 )
+from rlmm.state.partition_state import PartitionState, ReadLease
 from rsm.segment.coverage import StoredRange, covered_end, stored_end, stored_ranges
 from rsm.segment.epochs import Lineage, StitchedLineage, stitch
 from rsm.segment.ids import TopicIdPartition

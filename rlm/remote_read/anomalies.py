@@ -16,7 +16,6 @@ from typing import NamedTuple
 from uuid import UUID
 
 from rlmm.state.anomalies import Anomaly, AnomalyKind
-
 from rsm.segment.clock import Clock
 from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition

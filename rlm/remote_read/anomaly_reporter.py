@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from rlmm.state.anomalies import Anomaly
-
 from rlm.remote_read.anomalies import OpenAnomaly, ReadAnomalies
 from rlmm.events.anomaly import AnomalyReported, NoAnomalyRoomError
 from rlmm.spi import RemoteLogMetadataManager
+from rlmm.state.anomalies import Anomaly
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlmm.events.secret import ClusterSecret
-
 from rlm.rest.signing import ManagerIdentity
+from rlmm.events.secret import ClusterSecret
 from rlmm.spi import RemoteLogMetadataManager
 
 

@@ -14,8 +14,6 @@ from http import HTTPStatus
 from typing import Protocol, TypeVar
 
 import httpx
-from rlmm.events.registration import ProcessRegistered
-from rlmm.events.secret import ClusterSecret, SigningSecret
 
 from rlm.rest import signing
 from rlm.rest.http_exchange import Answer, HttpExchange
@@ -26,6 +24,8 @@ from rlm.status.document import PartitionReport
 from rlm.status.explanation import OffsetExplanation
 from rlm.status.json_object import JsonObject, objects_of
 from rlm.status.retention_preview import RetentionPreview
+from rlmm.events.registration import ProcessRegistered
+from rlmm.events.secret import ClusterSecret, SigningSecret
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 
 _SETTINGS = "rest.listener and rest.advertised.listener of that host"

@@ -17,7 +17,6 @@ from enum import Enum
 from typing import Protocol
 from uuid import UUID
 
-from rlmm.events.secret import ClusterSecret
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -25,6 +24,7 @@ from rlm.rest import signing
 from rlm.rest.signing import ManagerIdentity, SignedRequest
 from rlm.rest.used_nonces import NonceUse, UsedNonces
 from rlm.status.document import ReadinessReport
+from rlmm.events.secret import ClusterSecret
 from rsm.segment.errors import CorruptError, TieredStorageError
 
 WINDOW_MS = 120_000

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rlmm.events.registration import NO_BROKER, ProcessReadiness, ProcessRegistered, ProcessRole
-
 from rlm.status.document import Json
+from rlmm.events.registration import NO_BROKER, ProcessReadiness, ProcessRegistered, ProcessRole
 from rlmm.registration import is_live
 from rlmm.spi import Registration
 from rsm.segment.ids import id_to_text

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rlmm.events.policy import PolicyState, TopicPolicy
-from rlmm.state.anomalies import Anomaly
-from rlmm.state.gaps import RecordedGap
-from rlmm.state.partition_state import PartitionState, ReadLease
-
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.anomalies import open_anomalies
 from rlm.status.document import LEADER, Json, PartitionReport, anomaly_to_json, gap_to_json
+from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.spi import SegmentRecord
+from rlmm.state.anomalies import Anomaly
+from rlmm.state.gaps import RecordedGap
+from rlmm.state.partition_state import PartitionState, ReadLease
 from rsm.segment.coverage import covered_end, stored_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState

@@ -19,12 +19,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from rlmm.state.anomalies import Anomaly
-from rlmm.state.gaps import GapReason, RecordedGap
-
 from rlm.policy.blocked import Blocked
 from rlm.policy.view import CopyFailure
 from rlm.status.json_object import JsonObject
+from rlmm.state.anomalies import Anomaly
+from rlmm.state.gaps import GapReason, RecordedGap
 from rsm.segment.ids import TopicIdPartition, id_to_text
 
 LEADER, FOLLOWER = "leader", "follower"

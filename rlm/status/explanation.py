@@ -9,9 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from rlmm.state.gaps import RecordedGap
-from rlmm.state.partition_state import PartitionState
-
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.blocked import Blocked
 from rlm.policy.trim_gate import over_local_retention, segment_blocked, trim_forbidden
@@ -20,6 +17,8 @@ from rlm.source.log_source import RolledSegment
 from rlm.status.document import Json, gap_from_json, gap_to_json
 from rlm.status.json_object import JsonObject
 from rlmm.spi import SegmentRecord
+from rlmm.state.gaps import RecordedGap
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.coverage import stored_ranges
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import id_to_text

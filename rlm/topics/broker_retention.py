@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import logging
 
-from rlmm.events.policy import UNLIMITED, TopicPolicy
-
 from rlm.broker.topics.topic_admin import TopicAdmin, TopicOnReplicas
 from rlm.policy.topic.topic_policy import RETENTION_CONFIGS, deletes_nothing
+from rlmm.events.policy import UNLIMITED, TopicPolicy
 from rsm.segment.clock import Clock
 from rsm.segment.errors import NotFoundError, RetriableError
 

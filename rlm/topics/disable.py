@@ -15,8 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from rlmm.events.policy import UNLIMITED, PolicyState, TopicPolicy
-
 from rlm.broker.topics.default_retention import DefaultRetention
 from rlm.broker.topics.topic_admin import LogSpan, TopicAdmin, TopicOnReplicas
 from rlm.broker.topics.topic_configs import RETENTION_BYTES, RETENTION_MS
@@ -25,6 +23,7 @@ from rlm.policy.topic.disable_gate import LocalExtent, RecordsAtRisk, RiskReason
 from rlm.topics.broker_retention import BrokerRetention
 from rlm.topics.enable import Progress, Tiering
 from rlm.topics.policy_writer import PolicyWriter
+from rlmm.events.policy import UNLIMITED, PolicyState, TopicPolicy
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import InvalidConfigError, RetriableError

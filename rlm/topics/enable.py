@@ -14,8 +14,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
-from rlmm.events.policy import OriginalConfig, PolicyState, TopicPolicy
-
 from rlm.policy.topic.topic_policy import (
     PolicyFlags,
     are_all_lifted,
@@ -25,6 +23,7 @@ from rlm.policy.topic.topic_policy import (
 )
 from rlm.topics.broker_retention import BrokerRetention, is_lifted_on
 from rlm.topics.policy_writer import PolicyWriter
+from rlmm.events.policy import OriginalConfig, PolicyState, TopicPolicy
 from rsm.segment.clock import Clock
 
 Progress = Callable[[str], None]

@@ -12,10 +12,9 @@ import logging
 from collections.abc import Mapping
 from uuid import UUID
 
-from rlmm.events.policy import PolicyState, TopicPolicy
-
 from rlm.broker.spi import Broker
 from rlm.policy.topic.topic_policy import are_all_lifted
+from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.originals import (
     OriginalSettings,

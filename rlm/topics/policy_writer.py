@@ -7,7 +7,6 @@ from collections.abc import Callable
 from uuid import UUID
 
 from rlmm.events.policy import TopicPolicy, TopicPolicyChanged
-
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import FencedError
 

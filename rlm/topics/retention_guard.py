@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from rlmm.events.policy import PolicyState, TopicPolicy
-
 from rlm.broker.cluster import ClusterView
 from rlm.broker.topics.topic_admin import TopicAdmin
 from rlm.broker.topics.topic_configs import TopicConfigs
@@ -21,6 +19,7 @@ from rlm.policy.topic.topic_policy import deletes_nothing, untierable_reason
 from rlm.tasks.context.log_once import LogOnce
 from rlm.topics.broker_retention import BrokerRetention
 from rlm.topics.enable import Tiering
+from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import TieredStorageError
 

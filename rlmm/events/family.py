@@ -57,6 +57,7 @@ M = TypeVar("M", bound=Message)
 S = TypeVar("S")
 P = TypeVar("P", bound=PartitionEvent)
 W = TypeVar("W", bound=OwnerEvent)
+C = TypeVar("C", bound=Event)
 
 
 class EventFamily(ABC, Generic[E, M, S]):
@@ -97,7 +98,7 @@ class EventFamily(ABC, Generic[E, M, S]):
         """Return the name of the user topic that an event is about, if it is about one."""
 
     @abstractmethod
-    def fold(self, state: FoldState, step: S, record: TopicRecord) -> Refusal | None:
+    def fold(self, state: FoldState, parsed: S, record: TopicRecord) -> Refusal | None:
         """Apply a record to the state; return the reason for a refusal, None if accepted."""
 
     @abstractmethod
@@ -142,13 +143,13 @@ class PartitionFamily(EventFamily[P, M, P]):
     def topic_of(self, event: P) -> str | None:
         return event.topic_id_partition.topic
 
-    def fold(self, state: FoldState, step: P, record: TopicRecord) -> Refusal | None:
-        key = self.record_key(step)
+    def fold(self, state: FoldState, parsed: P, record: TopicRecord) -> Refusal | None:
+        key = self.record_key(parsed)
         state.put_record_key(key, record.offset)
-        refusal = self.writer_refusal(state, key.subject, step)
+        refusal = self.writer_refusal(state, key.subject, parsed)
         if refusal is not None:
             return refusal
-        outcome = self.rule(state.partition_state(key.subject), step, record)
+        outcome = self.rule(state.partition_state(key.subject), parsed, record)
         if isinstance(outcome, Refusal):
             return outcome
         state.put_partition(key.subject, outcome)
@@ -172,7 +173,7 @@ class OwnerFamily(PartitionFamily[W, M]):
         return None if is_owner else Refusal.NOT_OWNER
 
 
-class ClusterFamily(EventFamily[E, M, E]):
+class ClusterFamily(EventFamily[C, M, C]):
     """An event about a topic id, a process or the cluster; any process may write it.
 
     The state keeps the last record of each key.
@@ -180,15 +181,14 @@ class ClusterFamily(EventFamily[E, M, E]):
 
     reuses_keys = True
 
-    def partition_of(self, event: E) -> TopicIdPartition | None:
+    def partition_of(self, event: C) -> TopicIdPartition | None:
         return None
 
-    def topic_of(self, event: E) -> str | None:
+    def topic_of(self, event: C) -> str | None:
         return None
 
-    def fold(self, state: FoldState, step: E, record: TopicRecord) -> Refusal | None:
-        assert isinstance(step, Event), "a family's step is its event"
-        state.put_cluster_record(self.record_key(step), step, record)
+    def fold(self, state: FoldState, parsed: C, record: TopicRecord) -> Refusal | None:
+        state.put_cluster_record(self.record_key(parsed), parsed, record)
         return None
 
     def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:

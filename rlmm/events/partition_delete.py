@@ -79,15 +79,15 @@ class PartitionDeleteFamily(
         return event.topic_id_partition.topic
 
     def fold(
-        self, state: FoldState, step: RemotePartitionDeleteMetadata, record: TopicRecord
+        self, state: FoldState, parsed: RemotePartitionDeleteMetadata, record: TopicRecord
     ) -> Refusal | None:
-        subject = partition_subject(step.topic_id_partition)
+        subject = partition_subject(parsed.topic_id_partition)
         before = state.partition_deletion(subject)
         reached = 0 if before is None else before.value
-        if step.state.value != reached + 1:
-            return Refusal.STEP_BACK if step.state.value <= reached else Refusal.SKIPPED_STATE
-        state.put_partition_deletion(subject, step.state)
-        if step.state is PARTITION_DELETED:
+        if parsed.state.value != reached + 1:
+            return Refusal.STEP_BACK if parsed.state.value <= reached else Refusal.SKIPPED_STATE
+        state.put_partition_deletion(subject, parsed.state)
+        if parsed.state is PARTITION_DELETED:
             state.put_partition(subject, PartitionState())
         return None
 

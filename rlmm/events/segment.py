@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
 from rlmm.events.event import Event
 from rlmm.events.family import EventFamily
 from rlmm.events.fold_state import FoldState, Refusal
-from rlmm.events.segment_fold import erase_segment, fold_dead_lettered, fold_segment
-from rlmm.events.segment_step import SegmentStep
+from rlmm.events.parsed_segment import ParsedSegment
 from rlmm.positions import TopicRecord
 from rlmm.proto import events_pb2 as pb
-from rlmm.record_keys import RecordKey, RecordKind, segment_subject
+from rlmm.record_keys import PARTITION_SUBJECT_BYTES, RecordKey, RecordKind, segment_subject
+from rlmm.state.segment_entry import ACCEPTED, REFUSED, SegmentEntry, new_entry, with_record
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
-from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 from rsm.segment.metadata_codec import (
     id_from_bytes,
     metadata_from_message,
@@ -24,6 +25,18 @@ from rsm.segment.metadata_codec import (
     partition_to_message,
     state_from_number,
 )
+
+_STARTED = SegmentState.COPY_SEGMENT_STARTED
+_FINISHED = SegmentState.COPY_SEGMENT_FINISHED
+_DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
+_LAST_MS = (1 << 63) - 1
+_MAY_FOLLOW: Mapping[SegmentState, tuple[SegmentState | None, ...]] = {
+    _STARTED: (None,),
+    _FINISHED: (None, _STARTED),
+    _DELETE_STARTED: (_STARTED, _FINISHED),
+    SegmentState.DELETE_SEGMENT_FINISHED: (_DELETE_STARTED,),
+}
+"""The states that a segment may be in before each state; None: no record was accepted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +67,7 @@ class SegmentDeadLettered(Event):
     attempts: int
 
 
-class SegmentFamily(EventFamily[SegmentEvent, pb.SegmentEvent, SegmentStep]):
+class SegmentFamily(EventFamily[SegmentEvent, pb.SegmentEvent, ParsedSegment]):
     """Segment events. Nearly all records are of them, so the fold reads only a part of each."""
 
     event_type = SegmentEvent
@@ -91,11 +104,55 @@ class SegmentFamily(EventFamily[SegmentEvent, pb.SegmentEvent, SegmentStep]):
     def topic_of(self, event: SegmentEvent) -> str | None:
         return event.metadata.topic_id_partition.topic
 
-    def fold(self, state: FoldState, step: SegmentStep, record: TopicRecord) -> Refusal | None:
-        return fold_segment(state, step, record)
+    def fold(self, state: FoldState, parsed: ParsedSegment, record: TopicRecord) -> Refusal | None:
+        """Set a segment's next state; of a refused record keep only the id."""
+        (
+            subject,
+            event_id,
+            wanted,
+            _,
+            _,
+            base_offset,
+            end_offset,
+            size_bytes,
+            has_transaction_index,
+            epochs,
+            copy_timeout_ms,
+            deadline_ms,
+            value,
+        ) = parsed
+        append_time_ms = record.append_time_ms
+        before = state.segment_entry(subject)
+        refusal = _segment_refusal(state, parsed, before, append_time_ms)
+        if refusal:
+            _note_refused(state, subject, before, event_id)
+            return refusal
+        if wanted is _STARTED and copy_timeout_ms:
+            deadline_ms = min(append_time_ms + copy_timeout_ms, _LAST_MS)
+        if before and before.copy_deadline_ms > deadline_ms:
+            deadline_ms = before.copy_deadline_ms
+        entry = new_entry(
+            (
+                with_record(before, ACCEPTED, event_id),
+                wanted,
+                before.dead_lettered if before else False,
+                base_offset,
+                end_offset,
+                size_bytes,
+                has_transaction_index,
+                append_time_ms,
+                deadline_ms,
+                record.partition,
+                record.offset,
+                epochs,
+                value,
+            )
+        )
+        state.put_segment(subject, entry)
+        return None
 
     def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
-        erase_segment(state, key)
+        _erase(state, key)
         return None
 
 
@@ -135,15 +192,70 @@ class DeadLetteredFamily(
         return event.segment_id.topic_id_partition.topic
 
     def fold(
-        self, state: FoldState, step: SegmentDeadLettered, record: TopicRecord
+        self, state: FoldState, parsed: SegmentDeadLettered, record: TopicRecord
     ) -> Refusal | None:
-        return fold_dead_lettered(state, self.record_key(step))
+        """Mark a failed deletion; the segment stays in its state."""
+        subject, event_id = segment_subject(parsed.segment_id), parsed.event_id.bytes
+        before = state.segment_entry(subject)
+        if before is None or before.state is not _DELETE_STARTED:
+            _note_refused(state, subject, before, event_id)
+            unknown = before is None or before.state is None
+            return Refusal.UNKNOWN_SEGMENT if unknown else Refusal.UNEXPECTED_STATE
+        records = with_record(before, ACCEPTED, event_id)
+        state.put_segment(subject, before._replace(records=records, dead_lettered=True))
+        return None
 
     def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
-        erase_segment(state, key)
+        _erase(state, key)
         return None
 
 
 def _record_key(segment_id: RemoteLogSegmentId, event_id: UUID) -> RecordKey:
     subject = segment_subject(segment_id)
     return RecordKey(kind=RecordKind.SEGMENT, subject=subject, event_id=event_id.bytes)
+
+
+def _erase(state: FoldState, key: RecordKey) -> None:
+    """Fold a tombstone of any of a segment's records."""
+    before = state.segment_entry(key.subject)
+    if before is None:
+        return
+    # Keep the keys of the remaining records, because their tombstones may still follow.
+    records = before.without_record(key.event_id)
+    state.put_segment(key.subject, SegmentEntry(records=records) if records else None)
+
+
+def _segment_refusal(
+    state: FoldState, parsed: ParsedSegment, before: SegmentEntry | None, append_time_ms: int
+) -> Refusal | None:
+    current = before.state if before else None
+    wanted = parsed.state
+    if wanted is _DELETE_STARTED and not _owns(state, parsed.subject, parsed.writer):
+        return Refusal.NOT_OWNER
+    if current not in _MAY_FOLLOW[wanted]:
+        if current is None:
+            return Refusal.UNKNOWN_SEGMENT
+        return Refusal.STEP_BACK if current.value >= wanted.value else Refusal.SKIPPED_STATE
+    if current is None and state.partition_deletion(parsed.subject[:PARTITION_SUBJECT_BYTES]):
+        return Refusal.PARTITION_DELETED
+    if wanted is _DELETE_STARTED and parsed.expected_state is not current:
+        return Refusal.UNEXPECTED_STATE
+    if wanted is _FINISHED:
+        # The event has its own deadline, so that a fold without its STARTED refuses it too.
+        if 0 < parsed.copy_deadline_ms < append_time_ms:
+            return Refusal.TOO_LATE
+        if before and 0 < before.copy_deadline_ms < append_time_ms:
+            return Refusal.TOO_LATE
+    return None
+
+
+def _note_refused(
+    state: FoldState, subject: bytes, before: SegmentEntry | None, event_id: bytes
+) -> None:
+    records = with_record(before, REFUSED, event_id)
+    entry = before._replace(records=records) if before else SegmentEntry(records=records)
+    state.put_segment(subject, entry)
+
+
+def _owns(state: FoldState, subject: bytes, writer: Writer | None) -> bool:
+    return state.partition_state(subject[:PARTITION_SUBJECT_BYTES]).owner == writer

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.overlay import Overlay
 from rlmm.codec import FOLD_VERSION, needed_fold_version
-from rlmm.events.segment_step import SegmentStep
-from rlmm.fold import Step, Tombstone, fold, note_unread, read_step
+from rlmm.events.parsed_segment import ParsedSegment
+from rlmm.fold import ParsedRecord, Tombstone, fold, note_unread, parse_record
 from rlmm.follow.progress import Progress
 from rlmm.partitioner import is_misplaced
 from rlmm.positions import ReadPosition, TopicRecord
@@ -106,17 +106,17 @@ class _BatchFold:
                 self._skip(record, MISPLACED, "not of this partition")
                 continue
             try:
-                step = read_step(record.key, record.value)
+                parsed = parse_record(record.key, record.value)
             except (CorruptError, UnsupportedError) as error:
                 self._set_aside(record, error)
                 continue
-            refusal = fold(overlay, step, record)
+            refusal = fold(overlay, parsed, record)
             if refusal is None:
                 self.accepted += 1
             else:
                 self.refused[refusal.value] += 1
                 self._log_once(record, logging.INFO, "refused", refusal.value)
-            if awaited and (event_id := _event_id(step)) in awaited:
+            if awaited and (event_id := _event_id(parsed)) in awaited:
                 self.results[event_id] = PublishResult(
                     refusal=refusal.value if refusal else None, append_time_ms=record.append_time_ms
                 )
@@ -164,8 +164,8 @@ class _BatchFold:
 _UNREAD = ReadPosition(offset=0)
 
 
-def _event_id(step: Step) -> bytes:
+def _event_id(parsed: ParsedRecord) -> bytes:
     """Return the id of a record's event; empty for a tombstone."""
-    if isinstance(step, Tombstone):
+    if isinstance(parsed, Tombstone):
         return b""
-    return step.event_id if isinstance(step, SegmentStep) else step.event_id.bytes
+    return parsed.event_id if isinstance(parsed, ParsedSegment) else parsed.event_id.bytes

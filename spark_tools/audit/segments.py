@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rlmm.state.partition_state import PartitionState
-
 from rlmm.spi import SegmentRecord
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.coverage import StoredRange, stored_ranges
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState

@@ -20,7 +20,6 @@ from pathlib import Path
 from threading import Event, Thread
 
 from rlmm.events.read_lease import ReadLeaseTaken
-
 from spark_tools.leases.renewal import LeaseHolder, LeaseRenewal, new_holder
 from spark_tools.leases.topic import LeaseTopic
 

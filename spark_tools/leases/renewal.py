@@ -16,9 +16,8 @@ from threading import Event, Lock, Thread
 from typing import Protocol
 from uuid import uuid4
 
-from rlmm.events.read_lease import READ_LEASE_MAX_MS, ReadLeaseTaken
-
 from rlmm.codec import encode
+from rlmm.events.read_lease import READ_LEASE_MAX_MS, ReadLeaseTaken
 from rlmm.partitioner import metadata_partition
 from rlmm.topic.event_topic import EventTopic
 from rsm.segment.errors import RetriableError

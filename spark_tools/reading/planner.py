@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from rlmm.events.read_lease import ReadLeaseTaken
-
 from rsm.segment.batches.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rlmm.state.partition_state import ReadLease
-
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.record_keys import PARTITION_SUBJECT_BYTES, segment_subject
+from rlmm.state.partition_state import ReadLease
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.metadata import SegmentState
 from spark_tools.repair.dead_letters import AnyDeadLetter, why_not_its_own

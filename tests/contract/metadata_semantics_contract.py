@@ -9,9 +9,9 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
+
 from rlmm.events.event import Event
 from rlmm.events.read_lease import READ_LEASES_MAX_COUNT
-
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from tests.contract.metadata_manager_contract import OpenManager

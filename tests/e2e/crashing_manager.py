@@ -18,14 +18,13 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 
-from rlmm.events.segment import SegmentEvent
-
 from rlm.broker.delete_records import RecordDeletion
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
 from rlm.broker.spi import Broker
 from rlm.worker.external import ExternalSystems
 from rlmm import codec
+from rlmm.events.segment import SegmentEvent
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
 from rlmm.topic.event_topic import EventTopic, PublishedPosition
 from rsm.segment.ids import TopicIdPartition

@@ -8,9 +8,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
-from rlmm.state.anomalies import AnomalyKind
 
 from rlmm.spi import RemoteLogMetadataManager
+from rlmm.state.anomalies import AnomalyKind
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from tests.e2e.broker_host import BrokerHost

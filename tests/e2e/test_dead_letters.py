@@ -6,11 +6,11 @@ import json
 import time
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
-from rlmm.events.segment import SegmentEvent
 
 from rlmm import codec
 from rlmm.dead_letters import dead_letter
 from rlmm.dead_letters.dead_letter import DeadLetter
+from rlmm.events.segment import SegmentEvent
 from rsm.segment.metadata import SegmentState
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.refusing_store_manager import REASON

@@ -9,8 +9,8 @@ from contextlib import closing
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from rlmm.events.registration import ProcessRole
 
+from rlmm.events.registration import ProcessRole
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.plain_consumer import read_all
 from tests.e2e.tiered_log import TieredLog

@@ -9,8 +9,8 @@ from contextlib import ExitStack, closing, contextmanager
 import httpx
 import psutil
 import pytest
-from rlmm.events.registration import ProcessRegistered, ProcessRole
 
+from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rlmm.spi import RemoteLogMetadataManager
 from tests.e2e.broker_host import BrokerHost
 from tests.e2e.plain_consumer import read_all

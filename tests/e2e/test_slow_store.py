@@ -5,8 +5,8 @@ from __future__ import annotations
 from uuid import uuid4
 
 import httpx
-from rlmm.events.policy import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 
+from rlmm.events.policy import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.metadata import SegmentState
 from tests.e2e.broker_host import BrokerHost

@@ -11,9 +11,9 @@ from uuid import uuid4
 
 from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported without __all__
-from rlmm.events.policy import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 
 from rlm.source.logdir import LogDirSource
+from rlmm.events.policy import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.companion import Companion, decode_companion
 from rsm.layout.originals import OriginalsKeys

@@ -12,10 +12,9 @@ from typing import Any
 from uuid import UUID
 
 from rlmm.events.policy import TopicPolicy
+from rlmm.spi import Registration, RemoteLogMetadataManager, SegmentRecord
 from rlmm.state.log_starts import LogStart
 from rlmm.state.partition_state import PartitionState
-
-from rlmm.spi import Registration, RemoteLogMetadataManager, SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition, id_from_text, id_to_text
 from rsm.segment.metadata import SegmentState, StoredObject, Writer

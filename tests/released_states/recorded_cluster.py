@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rlmm.events.event import Event
-from rlmm.events.segment import SegmentEvent
-
 from rlm.policy.view import PolicyLimits
 from rlm.source.logdir import LogDirSource
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.rocksdb import RocksDbStore
+from rlmm.events.event import Event
+from rlmm.events.segment import SegmentEvent
 from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic

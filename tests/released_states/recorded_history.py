@@ -11,6 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
+from rlm.topics.originals_mirror import OriginalsMirror, StoredOriginals
+from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
+from rlmm.events.anomaly import AnomalyReported
 from rlmm.events.claim import LeadershipClaimed
 from rlmm.events.event import Event
 from rlmm.events.gaps import GapsRecorded
@@ -36,16 +39,12 @@ from rlmm.events.registration import (
 )
 from rlmm.events.secret import SECRET_BYTES, ClusterSecretSet, SigningSecret
 from rlmm.events.segment import SegmentEvent
-from rlmm.state.anomalies import Anomaly, AnomalyKind
-from rlmm.state.gaps import GapReason, RecordedGap
-from rlmm.state.partition_state import RemotePartitionDeleteState
-
-from rlm.topics.originals_mirror import OriginalsMirror, StoredOriginals
-from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
-from rlmm.events.anomaly import AnomalyReported
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import metadata_partition
 from rlmm.spi import MetadataPosition
+from rlmm.state.anomalies import Anomaly, AnomalyKind
+from rlmm.state.gaps import GapReason, RecordedGap
+from rlmm.state.partition_state import RemotePartitionDeleteState
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.layout.originals import OriginalsKeys
 from rsm.layout.raw import RawLayout

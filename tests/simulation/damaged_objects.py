@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from rlmm.state.anomalies import Anomaly, AnomalyKind
-
 from rlmm.events.anomaly import AnomalyReported
+from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from tests.simulation.actions import Stage

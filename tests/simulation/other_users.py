@@ -6,9 +6,8 @@ invariants hold the managers to.
 
 from __future__ import annotations
 
-from rlmm.events.pause import PausableTask
-
 from rlm.broker.groups.share_groups import ShareGroupStart
+from rlmm.events.pause import PausableTask
 from rsm.segment.ranges import OffsetRange
 from tests.simulation.actions import PAUSES_MS, Action, Stage
 

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from random import Random
 
-from rlmm.events.policy import OutagePolicy, TopicPolicy
-
 from rlm.source.log_source import LocalSegment
+from rlmm.events.policy import OutagePolicy, TopicPolicy
 from rlmm.topic.event_topic import UnknownResultError
 from rsm.segment.errors import RetriableError
 from tests.simulation.actions import (

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from uuid import UUID
 
 import pytest
-from rlmm.events.pause import PausableTask
 
+from rlmm.events.pause import PausableTask
 from rsm.segment.errors import RetriableError
 from tests.architecture.tree import CHECKOUT
 from tests.simulation.simulation import Simulation

@@ -6,15 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from uuid import UUID
 
-from rlmm.events.claim import LeadershipClaimed
-from rlmm.events.event import Event
-from rlmm.events.gaps import GapsRecorded
-from rlmm.events.local_trim import LocalLogTrimmed
-from rlmm.events.log_start import LogStartAdvanced
-from rlmm.events.policy import OutagePolicy, TopicPolicy
-from rlmm.events.segment import SegmentEvent
-from rlmm.state.partition_state import PartitionState
-
 from rlm.broker.delete_records import RecordDeletion
 from rlm.broker.partition_results import PartitionResults
 from rlm.policy.plan import DeleteSegment
@@ -27,9 +18,17 @@ from rlm.tasks.integrity.damage_proof import DamageProof
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cached_answers import CachedAnswers
+from rlmm.events.claim import LeadershipClaimed
+from rlmm.events.event import Event
+from rlmm.events.gaps import GapsRecorded
+from rlmm.events.local_trim import LocalLogTrimmed
+from rlmm.events.log_start import LogStartAdvanced
+from rlmm.events.policy import OutagePolicy, TopicPolicy
+from rlmm.events.segment import SegmentEvent
 from rlmm.known_writes import KnownWrites
 from rlmm.manager import ManagerSettings
 from rlmm.spi import PublishResult
+from rlmm.state.partition_state import PartitionState
 from rlmm.topic.event_topic import EventTopic
 from rsm.segment.clock import Clock
 from rsm.segment.epochs import Lineage

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
-from rlmm.events.pause import PausableTask, TopicPaused
-from rlmm.events.policy import TopicPolicy
-from rlmm.events.read_lease import ReadLeaseTaken
-
 from rlm.broker.groups.share_groups import ShareGroupStart
 from rlm.policy.view import PolicyLimits
 from rlmm.cache.memory import MemoryStore
+from rlmm.events.pause import PausableTask, TopicPaused
+from rlmm.events.policy import TopicPolicy
+from rlmm.events.read_lease import ReadLeaseTaken
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.epochs import Lineage, stitch

@@ -9,16 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rlm.broker.delete_records import RecordDeletion
+from rlm.policy.leftovers import never_finished
 from rlmm.events.claim import LeadershipClaimed
 from rlmm.events.gaps import GapsRecorded
 from rlmm.events.policy import OutagePolicy
 from rlmm.events.segment import SegmentEvent
+from rlmm.spi import SegmentRecord
 from rlmm.state.anomalies import AnomalyKind
 from rlmm.state.gaps import GapReason
-
-from rlm.broker.delete_records import RecordDeletion
-from rlm.policy.leftovers import never_finished
-from rlmm.spi import SegmentRecord
 from rsm.layout.keys import ObjectKeys
 from rsm.segment.coverage import stored_ranges
 from rsm.segment.ids import TopicIdPartition

@@ -5,7 +5,6 @@ from __future__ import annotations
 from uuid import UUID
 
 from rlmm.events.registration import AppliedPosition, ProcessRegistered, ProcessRole
-
 from tests.twins.world import World
 
 

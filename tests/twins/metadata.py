@@ -11,10 +11,9 @@ from uuid import UUID
 
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import TopicPolicy
-from rlmm.state.partition_state import PartitionState
-
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import SegmentRecord
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import SegmentState, Writer
 

@@ -9,7 +9,6 @@ from threading import Event
 from uuid import UUID
 
 from prometheus_client import CollectorRegistry
-from rlmm.events.registration import ProcessReadiness, ProcessRole
 
 from rlm.broker.dead_letters.dead_letters import DeadLetterTopic
 from rlm.broker.groups.share_groups import ShareGroups
@@ -34,6 +33,7 @@ from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription, Proces
 from rlm.tasks.leadership.leadership import Leadership
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import OrderedStore
+from rlmm.events.registration import ProcessReadiness, ProcessRole
 from rlmm.manager import ManagerSettings
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKeys

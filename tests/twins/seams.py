@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from rlmm.events.segment import SegmentEvent
-
 from rlm.broker.dead_letters.dead_letters import DeadLetterTopic
 from rlm.broker.delete_records import RecordDeletion
 from rlm.broker.list_offsets import PartitionOffsets
@@ -13,6 +11,7 @@ from rlm.broker.partition_results import PartitionResults
 from rlm.broker.spi import Broker
 from rlmm import codec
 from rlmm.dead_letters.dead_letter import DeadLetter
+from rlmm.events.segment import SegmentEvent
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
 from rlmm.topic.event_topic import EventTopic, PublishedPosition
 from rsm.segment.clock import Clock

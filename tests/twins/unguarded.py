@@ -10,12 +10,11 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from rlmm.events.event import Event
-from rlmm.events.segment import SegmentEvent
-
 from rlm.source.log_source import LocalLog, LocalSegment, LogSource, OpenSegment
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.deleting.trimmer import Trimmer, TrimPlan
+from rlmm.events.event import Event
+from rlmm.events.segment import SegmentEvent
 from rlmm.spi import PublishResult, SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition

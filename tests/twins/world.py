@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from rlmm.events.log_start import LogStartRequested
-from rlmm.events.policy import PolicyState, TopicPolicy, TopicPolicyChanged
-from rlmm.state.partition_state import PartitionState
-
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events.log_start import LogStartRequested
+from rlmm.events.policy import PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import SegmentRecord
+from rlmm.state.partition_state import PartitionState
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState

@@ -13,11 +13,10 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from uuid import UUID
 
-from rlmm.events.event import Event
-from rlmm.events.segment import SegmentEvent
-
 from rlm.cli.invocation.times import iso_time
 from rlmm.consumer import ConsumedRecord
+from rlmm.events.event import Event
+from rlmm.events.segment import SegmentEvent
 from rlmm.native.audit import NativeFinding
 from rlmm.native.records import (
     NativeRecord,

@@ -6,12 +6,12 @@ import secrets
 from uuid import uuid4
 
 import typer
-from rlmm.events.secret import PREVIOUS_VALID_MS, ClusterSecretSet
 
 from rlm.cli.invocation.options import ClusterOptions, with_cluster_options
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import open_session
 from rlm.operator.cluster_secret import SecretWriter
+from rlmm.events.secret import PREVIOUS_VALID_MS, ClusterSecretSet
 from rsm.segment.ids import id_to_text
 
 _MINUTE_MS = 60_000

@@ -13,7 +13,6 @@ from uuid import uuid4
 import typer
 from rich.console import Console
 from rich.table import Table
-from rlmm.events.registration import ProcessRegistered, ProcessRole
 
 from rlm.broker.client_check import check_client
 from rlm.broker.topics.kafka_canary_topics import KafkaCanaryTopics
@@ -38,6 +37,7 @@ from rlm.rest.manager_client import ManagerClient
 from rlm.status.document import LEADER
 from rlm.worker.external import client_properties
 from rlm.worker.fresh_id import fresh_id
+from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rsm.segment.errors import TieredStorageError
 
 _WIDE = 200  # columns of a table in a file or a pipe

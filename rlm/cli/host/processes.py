@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
-from rlmm.events.registration import NO_BROKER
 
 from rlm.cli.invocation.options import (
     ClusterOptions,
@@ -21,6 +20,7 @@ from rlm.cli.invocation.options import (
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.status.cluster_processes import ProcessStatus, cluster_processes
+from rlmm.events.registration import NO_BROKER
 from rlmm.registration import is_clock_stopped, now_of
 
 _WIDE = 240  # columns of a table in a file or a pipe

@@ -6,13 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from rlmm.events.policy import TopicPolicy
-from rlmm.events.registration import ProcessRegistered, ProcessRole
-
 from rlm.operator.offload import CopyProgress
 from rlm.policy.candidates import Lag
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.document import LEADER, PartitionReport
+from rlmm.events.policy import TopicPolicy
+from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rlmm.registration import live_processes, now_of
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock

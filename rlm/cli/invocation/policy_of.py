@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from rlmm.events.policy import TopicPolicy
-
 from rlm.broker.cluster import ClusterView
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.named_topic import find_partition
 from rlm.cli.invocation.options import reaching_cluster
 from rlm.cli.invocation.session import CommandSession
+from rlmm.events.policy import TopicPolicy
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
 

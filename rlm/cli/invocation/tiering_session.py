@@ -9,7 +9,6 @@ from typing import Annotated
 from uuid import UUID, uuid4
 
 import typer
-from rlmm.events.policy import OriginalConfig, TopicPolicy
 
 from rlm.cli.invocation.managers import LeadingManagers, ManagerLags
 from rlm.cli.invocation.session import CommandSession, leaders_of
@@ -20,6 +19,7 @@ from rlm.topics.disable import TieringEnd
 from rlm.topics.enable import Tiering
 from rlm.topics.policy_writer import PolicyWriter
 from rlm.worker.external import open_chunk_storage, own_topics, stored_originals
+from rlmm.events.policy import OriginalConfig, TopicPolicy
 
 ForceOption = Annotated[
     bool,

@@ -9,7 +9,6 @@ from contextlib import closing
 from typing import Annotated
 
 import typer
-from rlmm.events.registration import ProcessRegistered
 
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
 from rlm.cli.invocation.log_bounds import PartitionName
@@ -28,6 +27,7 @@ from rlm.cli.invocation.times import iso_time
 from rlm.cli.reading.stored_objects import StoredObjects, stored_objects
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.explanation import LocalCopy, OffsetExplanation, offset_location
+from rlmm.events.registration import ProcessRegistered
 from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState

@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
-from rlmm.state.partition_state import ReadLease
 
 from rlm.broker.cluster import ClusterView, TopicView
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
@@ -39,6 +38,7 @@ from rlm.status.cluster_status import (
     is_tiered,
     partition_status,
 )
+from rlmm.state.partition_state import ReadLease
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 

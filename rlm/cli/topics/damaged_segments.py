@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from rlmm.state.anomalies import Anomaly, AnomalyKind
-from rlmm.state.partition_state import PartitionState
-
 from rlm.cli.invocation.times import iso_time
 from rlm.policy.anomalies import open_anomalies
 from rlm.status.document import anomaly_to_json
+from rlmm.state.anomalies import Anomaly, AnomalyKind
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 

@@ -7,7 +7,6 @@ from typing import Annotated
 from uuid import uuid4
 
 import typer
-from rlmm.events.pause import PausableTask
 
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.options import ClusterOptions, with_cluster_options
@@ -15,6 +14,7 @@ from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import open_session
 from rlm.operator.pause import ALL_TASKS, Pausing
+from rlmm.events.pause import PausableTask
 from rsm.segment.errors import InvalidConfigError
 
 

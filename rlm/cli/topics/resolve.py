@@ -10,8 +10,6 @@ from typing import Annotated, NamedTuple
 from uuid import uuid4
 
 import typer
-from rlmm.events.log_start import LogStartRequested
-from rlmm.events.loss import LossAccepted
 
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
 from rlm.cli.invocation.log_bounds import PartitionName
@@ -32,6 +30,8 @@ from rlm.cli.topics.damaged_segments import (
 )
 from rlm.cli.topics.lost_segment import resolve_lost_segments
 from rlm.policy.losses import Losses, losses
+from rlmm.events.log_start import LogStartRequested
+from rlmm.events.loss import LossAccepted
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import TopicIdPartition

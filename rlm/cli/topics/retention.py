@@ -8,7 +8,6 @@ from contextlib import closing
 from typing import Annotated
 
 import typer
-from rlmm.events.registration import ProcessRegistered
 
 from rlm.cli.invocation.command_start import LONGEST_S, finite
 from rlm.cli.invocation.log_bounds import PartitionName
@@ -26,6 +25,7 @@ from rlm.cli.invocation.session import leaders_of, open_session
 from rlm.operator.retention_run import run_retention
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.retention_preview import RetentionPreview
+from rlmm.events.registration import ProcessRegistered
 from rsm.segment.errors import RetriableError
 
 _DEFAULT_WAIT_S = 600.0

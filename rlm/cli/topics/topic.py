@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
-from rlmm.events.policy import AS_MANAGERS_SETTING, CopyLagSince, OutagePolicy, TopicPolicy
 
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.named_topic import await_topic
@@ -35,6 +34,7 @@ from rlm.cli.topics import resolve
 from rlm.policy.topic.policy_values import delayed_trim_note
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlm.topics.disable import TieringEnd
+from rlmm.events.policy import AS_MANAGERS_SETTING, CopyLagSince, OutagePolicy, TopicPolicy
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import id_to_text
 

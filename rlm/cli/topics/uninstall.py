@@ -7,7 +7,6 @@ from contextlib import closing
 from typing import Annotated
 
 import typer
-from rlmm.events.policy import PolicyState, TopicPolicy
 
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.options import ClusterOptions, reaching_cluster, with_cluster_options
@@ -24,6 +23,7 @@ from rlm.cli.invocation.tiering_session import (
 from rlm.topics.disable import TieringEnd
 from rlm.topics.originals_restore import OriginalsRestore
 from rlm.worker.external import open_chunk_storage, stored_originals
+from rlmm.events.policy import PolicyState, TopicPolicy
 from rsm.segment.errors import RetriableError, TieredStorageError
 
 

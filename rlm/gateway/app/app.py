@@ -8,8 +8,6 @@ from contextlib import ExitStack
 from functools import partial
 from importlib.metadata import version
 
-from rlmm.events.registration import ProcessRole
-
 from rlm.broker.bootstrap import Bootstrap
 from rlm.config.load import Config
 from rlm.config.values import HostPort
@@ -40,6 +38,7 @@ from rlm.process.host_identity import OwnAddresses, read_host_identity
 from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription
 from rlm.worker.external import open_bootstrap
 from rlm.worker.fresh_id import fresh_id
+from rlmm.events.registration import ProcessRole
 
 _END_CONNECTIONS_MS = 6_000
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID, uuid5
 
-from rlmm.events.registration import NO_BROKER, ProcessRole
-
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.errors import ForeignClusterError
 from rlm.config.gateway_tls import ListenerProtocol
@@ -37,6 +35,7 @@ from rlm.process.state_id import state_id
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.worker.client_listener import bind_closed
 from rlm.worker.fresh_id import fresh_id
+from rlmm.events.registration import NO_BROKER, ProcessRole
 from rlmm.topic.event_topic import EventTopic
 from rsm.segment.clock import Clock
 

@@ -18,8 +18,6 @@ from contextlib import ExitStack
 from functools import partial
 from threading import Lock
 
-from rlmm.events.registration import ProcessReadiness
-
 from rlm.broker.errors import ForeignClusterError
 from rlm.gateway.app.cluster_view import LiveFacts
 from rlm.gateway.endpoints.checked_routing import CheckedRouting
@@ -27,6 +25,7 @@ from rlm.gateway.listener.server import GatewayParts
 from rlm.gateway.listener.server_thread import ServerThread
 from rlm.tasks.leadership.heartbeat import Heartbeat, HeartbeatWatch, ProcessState
 from rlm.worker.periodic import Periodic, Step
+from rlmm.events.registration import ProcessReadiness
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError

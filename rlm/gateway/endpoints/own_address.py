@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rlmm.events.registration import NO_BROKER
-
 from rlm.broker.cluster import BrokerAddress, ClusterView
 from rlm.config.host_address import is_loopback
 from rlm.config.values import HostPort
+from rlmm.events.registration import NO_BROKER
 from rsm.segment.errors import RetriableError
 
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from rlmm.events.registration import NO_BROKER, ProcessRole
-
 from rlm.config.values import HostPort, parse_host_port
+from rlmm.events.registration import NO_BROKER, ProcessRole
 from rlmm.registration import is_live
 from rlmm.spi import Registration
 

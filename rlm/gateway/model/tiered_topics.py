@@ -13,7 +13,6 @@ from functools import lru_cache
 from uuid import UUID
 
 from rlmm.events.policy import PolicyState, TopicPolicy
-
 from rsm.segment.ids import TopicIdPartition
 
 # How many partitions a topic may have gained since its partition count was read.

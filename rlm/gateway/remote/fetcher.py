@@ -22,8 +22,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from uuid import UUID
 
-from rlmm.state.partition_state import PartitionState
-
 from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteSlice, SliceRequest
 from rlm.gateway.remote.future_steps import Steps, run_steps
 from rlm.gateway.remote.read_ahead_depth import ReadAheadDepth
@@ -45,6 +43,7 @@ from rlmm.lookup import (
     readable_ranges,
 )
 from rlmm.spi import RemoteLogMetadataManager
+from rlmm.state.partition_state import PartitionState
 from rsm.cache.chunk_buffers import ChunkBuffers
 from rsm.cache.chunk_cache import ChunkCache
 from rsm.cache.chunk_lease import ChunkLease

@@ -12,8 +12,6 @@ from collections.abc import Hashable
 from concurrent.futures import Future
 from typing import Protocol
 
-from rlmm.state.partition_state import PartitionState
-
 from rlm.gateway.fetch.remote_log_bounds import LookUpCache
 from rlm.gateway.fetch.remote_outcome import GapBelow, LogDivergence, ReadRefused
 from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteSlice, SliceRequest
@@ -21,6 +19,7 @@ from rlm.gateway.model.actions import PartitionFetch
 from rlm.wire.error_codes import ErrorCode
 from rlmm.lookup import Absence, NotStored, locate, log_start_offset
 from rlmm.spi import RemoteLogMetadataManager
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 

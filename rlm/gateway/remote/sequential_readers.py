@@ -13,13 +13,12 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from rlmm.state.partition_state import PartitionState
-
 from rlm.gateway.remote.read_ahead_depth import ReadAheadDepth
 from rlm.remote_read.chunk_window import BatchStart, Cut
 from rlm.remote_read.segment_parts import SegmentPart, SegmentParts
 from rlmm.lookup import NotStored, locate
 from rlmm.spi import RemoteLogMetadataManager
+from rlmm.state.partition_state import PartitionState
 from rsm.cache.chunk_cache import ChunkCache
 from rsm.cache.chunk_lease import ChunkRequest
 from rsm.segment.coverage import StoredRange

@@ -10,9 +10,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlmm.events.log_start import LogStartRequested
-from rlmm.state.log_starts import LogStart
-
 from rlm.gateway.model.context import GatewayContext
 from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.partition_walk import PartitionWalk
@@ -24,6 +21,8 @@ from rlm.wire.api.delete_records import (
     DeleteRecordsResponse,
 )
 from rlm.wire.error_codes import ErrorCode
+from rlmm.events.log_start import LogStartRequested
+from rlmm.state.log_starts import LogStart
 
 HIGH_WATERMARK = -1
 _NO_EPOCH = -1

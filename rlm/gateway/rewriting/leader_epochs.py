@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlmm.state.partition_state import PartitionState
-
 from rlm.gateway.model.context import GatewayContext
 from rlm.gateway.model.rewrite import Exchange
 from rlm.gateway.rewriting.partition_walk import PartitionWalk
@@ -26,6 +24,7 @@ from rlm.wire.api.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
 )
 from rlm.wire.error_codes import ErrorCode
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.ids import TopicIdPartition
 

@@ -22,10 +22,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rlmm.events.registration import NO_BROKER, ProcessRegistered
-
 from rlm.policy.peers.gateways import live_gateways
 from rlm.policy.peers.other_hosts import OtherHost
+from rlmm.events.registration import NO_BROKER, ProcessRegistered
 from rlmm.spi import Registration
 
 _OTHERS_NAMED_COUNT = 3

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from rlmm.events.registration import ProcessRegistered, ProcessRole
-
 from rlmm.registration import live_processes
 from rlmm.spi import MetadataPosition, Registration
 

@@ -21,7 +21,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rlmm.events.registration import NO_BROKER, ProcessRegistered
-
 from rlmm.registration import is_live
 from rlmm.spi import Registration
 

@@ -13,10 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from rlmm.events.registration import NO_BROKER, ProcessReadiness, ProcessRegistered
-
 from rlm.broker.topics.canary_topics import CanaryRecord
 from rlm.config.host_address import is_loopback, is_unspecified
+from rlmm.events.registration import NO_BROKER, ProcessReadiness, ProcessRegistered
 
 CANARY_PREFIX = "rlm-canary-"
 MIN_ROUNDS = 4

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from rlmm.state.partition_state import PartitionState
-
 from rsm.segment.coverage import stored_ranges
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import RemoteLogSegmentMetadata

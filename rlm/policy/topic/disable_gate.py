@@ -12,10 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from rlmm.state.partition_state import PartitionState
-
 from rlm.policy.anomalies import undamaged
 from rlm.policy.candidates import Lag
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata

@@ -8,9 +8,8 @@ keeps it.
 
 from __future__ import annotations
 
-from rlmm.events.policy import AS_MANAGERS_SETTING, AS_TOTAL_RETENTION, UNLIMITED, TopicPolicy
-
 from rlm.broker.topics.topic_configs import RETENTION_BYTES, RETENTION_MS
+from rlmm.events.policy import AS_MANAGERS_SETTING, AS_TOTAL_RETENTION, UNLIMITED, TopicPolicy
 from rsm.segment.errors import InvalidConfigError
 
 COPY_LAG_MS = "remote.copy.lag.ms"

@@ -11,6 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from rlm.broker.topics.topic_configs import (
+    CLEANUP_POLICY,
+    REMOTE_STORAGE_ENABLE,
+    RETENTION_BYTES,
+    RETENTION_MS,
+    TopicConfigs,
+)
+from rlm.policy.topic.policy_values import check_values
 from rlmm.events.policy import (
     AS_LOCAL_RETENTION,
     UNLIMITED,
@@ -20,15 +28,6 @@ from rlmm.events.policy import (
     PolicyState,
     TopicPolicy,
 )
-
-from rlm.broker.topics.topic_configs import (
-    CLEANUP_POLICY,
-    REMOTE_STORAGE_ENABLE,
-    RETENTION_BYTES,
-    RETENTION_MS,
-    TopicConfigs,
-)
-from rlm.policy.topic.policy_values import check_values
 from rsm.segment.errors import InvalidConfigError
 
 RETENTION_CONFIGS = (RETENTION_MS, RETENTION_BYTES)

@@ -20,13 +20,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from rlmm.events.segment import SegmentEvent
-
 from rlm.source.log_source import LocalSegment, OpenSegment
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_pace import CopyPace, PacedContent
 from rlm.tasks.copying.copy_throttle import CopyThrottle, ThrottledContent
 from rlm.tasks.leadership.partition_lead import PartitionLead, confirm_lead
+from rlmm.events.segment import SegmentEvent
 from rsm.segment.clock import Clock
 from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.errors import (

@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from threading import Event, Lock
 from uuid import UUID
 
-from rlmm.events.pause import PausableTask
-
 from rlm.metrics.metrics import Metrics
 from rlm.policy.candidates import COPYING_STATES
 from rlm.source.log_source import LocalSegment
@@ -25,6 +23,7 @@ from rlm.tasks.copying.copier import DEFAULT_CUSTOM_METADATA_MAX_BYTES, Copier, 
 from rlm.tasks.copying.copy_pace import CopyPace
 from rlm.tasks.copying.copy_throttle import CopyThrottle
 from rlm.tasks.leadership.partition_task import CopyHistory, PartitionTask
+from rlmm.events.pause import PausableTask
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import (
     CorruptError,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from rlmm.events.gaps import GapsRecorded
-from rlmm.events.policy import PolicyState
-from rlmm.state.gaps import GapReason, RecordedGap
-
 from rlm.metrics.metrics import Metrics
 from rlm.policy.view import PartitionView
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.leadership.partition_task import PartitionTask
+from rlmm.events.gaps import GapsRecorded
+from rlmm.events.policy import PolicyState
+from rlmm.state.gaps import GapReason, RecordedGap
 from rsm.segment.errors import RetriableError
 
 _log = logging.getLogger(__name__)

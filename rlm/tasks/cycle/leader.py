@@ -16,8 +16,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from rlmm.events.policy import TopicPolicy
-
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
 from rlm.metrics.metrics import Metrics
@@ -44,6 +42,7 @@ from rlm.tasks.deleting.trimmer import Trimmer, TrimPlan
 from rlm.tasks.leadership.hosted_partitions import HostedPartitions
 from rlm.tasks.leadership.leadership import Leadership
 from rlm.tasks.leadership.partition_task import PartitionTask
+from rlmm.events.policy import TopicPolicy
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 

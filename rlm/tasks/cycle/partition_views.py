@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from rlmm.events.policy import TopicPolicy
-
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.broker.partition_results import PartitionResults
 from rlm.policy.peers.gateways import live_gateways
@@ -17,6 +15,7 @@ from rlm.tasks.copying.copy_lane import CopyLanes
 from rlm.tasks.copying.repairs import Repairs
 from rlm.tasks.leadership.leadership import Leadership
 from rlm.tasks.leadership.partition_task import PartitionTask
+from rlmm.events.policy import TopicPolicy
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
 

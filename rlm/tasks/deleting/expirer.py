@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import logging
 
-from rlmm.events.segment import SegmentDeadLettered, SegmentEvent
-
 from rlm.metrics.metrics import Metrics
 from rlm.policy.peers.gateways import live_gateways
 from rlm.policy.plan import DeleteSegment
@@ -21,6 +19,7 @@ from rlm.policy.read_leases import lease_on
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import Failures, RetryPauses
 from rlmm.dead_letters.dead_letter import DeadLetter
+from rlmm.events.segment import SegmentDeadLettered, SegmentEvent
 from rsm.segment.errors import FencedError, TieredStorageError
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 

@@ -13,10 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Event
 
-from rlmm.events.log_start import LogStartAdvanced
-from rlmm.events.pause import PausableTask
-from rlmm.events.policy import TopicPolicy
-
 from rlm.policy.leftovers import never_finished
 from rlm.policy.plan import AdvanceLogStart, Plan
 from rlm.policy.view import PartitionView
@@ -27,6 +23,9 @@ from rlm.tasks.deleting.expirer import Expirer
 from rlm.tasks.integrity.damage_proof import DamageProof
 from rlm.tasks.leadership.partition_lead import PartitionLead
 from rlm.tasks.leadership.partition_task import PartitionTask
+from rlmm.events.log_start import LogStartAdvanced
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import TopicPolicy
 from rlmm.spi import SegmentRecord
 from rsm.segment.errors import FencedError, RetriableError, StoppedError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition

@@ -16,12 +16,6 @@ from functools import partial
 from threading import Event
 from uuid import UUID
 
-from rlmm.events.claim import LeadershipClaimed
-from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
-from rlmm.events.pause import PausableTask
-from rlmm.events.policy import TopicPolicy
-from rlmm.state.partition_state import RemotePartitionDeleteState
-
 from rlm.policy.peers.gateways import live_gateways
 from rlm.policy.removal import PartitionRemains, RemovalPlan, plan_removal, removed_by
 from rlm.policy.view import Moment
@@ -29,6 +23,11 @@ from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.deleting.expirer import Expirer
+from rlmm.events.claim import LeadershipClaimed
+from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import TopicPolicy
+from rlmm.state.partition_state import RemotePartitionDeleteState
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState, Writer

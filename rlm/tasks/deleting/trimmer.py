@@ -15,13 +15,12 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rlmm.events.local_trim import LocalLogTrimmed
-from rlmm.state.log_starts import LogStart
-
 from rlm.broker.delete_records import RecordDeletion
 from rlm.policy.anomalies import undamaged
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.leadership.partition_task import PartitionTask
+from rlmm.events.local_trim import LocalLogTrimmed
+from rlmm.state.log_starts import LogStart
 from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError, TieredStorageError

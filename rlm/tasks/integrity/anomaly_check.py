@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import Event
 from uuid import UUID
 
-from rlmm.state.anomalies import Anomaly, AnomalyKind
-
 from rlm.policy.view import Damage
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.context.retry_pauses import RetryPauses
@@ -23,6 +21,7 @@ from rlm.tasks.integrity.object_check import SegmentObjectCheck
 from rlm.tasks.leadership.partition_task import DamageCheck, PartitionTask
 from rlmm.events.anomaly import AnomalyReported, NoAnomalyRoomError
 from rlmm.spi import RemoteLogMetadataManager
+from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, StoppedError
 from rsm.segment.ids import RemoteLogSegmentId

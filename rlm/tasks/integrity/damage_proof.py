@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from threading import Event
 
-from rlmm.state.anomalies import AnomalyKind
-
 from rlm.policy.plan import DeleteSegment
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.integrity.object_check import SegmentObjectCheck
+from rlmm.state.anomalies import AnomalyKind
 from rsm.segment.errors import FencedError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState

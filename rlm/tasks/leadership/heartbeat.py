@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from uuid import UUID
 
+from rlm.policy.peers.other_hosts import HostIdentity
 from rlmm.events.registration import (
     AppliedPosition,
     ProcessReadiness,
@@ -14,8 +15,6 @@ from rlmm.events.registration import (
     ProcessRole,
     bounded_reasons,
 )
-
-from rlm.policy.peers.other_hosts import HostIdentity
 from rlmm.registration import has_missed_heartbeats
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock

@@ -17,12 +17,11 @@ from functools import partial
 from threading import Timer
 from uuid import UUID
 
-from rlmm.events.claim import LeadershipClaimed
-
 from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.leadership.partition_lead import PartitionLead
 from rlm.tasks.leadership.partition_task import PartitionTask
+from rlmm.events.claim import LeadershipClaimed
 from rsm.segment.epochs import stitch
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition

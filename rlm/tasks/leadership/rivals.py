@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from rlmm.events.registration import ProcessRole
-
 from rlmm.registration import is_live
 from rlmm.spi import Registration
 

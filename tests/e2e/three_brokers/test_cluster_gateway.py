@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaException, Producer
-from rlmm.events.registration import NO_BROKER, ProcessRole
 
+from rlmm.events.registration import NO_BROKER, ProcessRole
 from tests.clients.reader_contract import ReadRequest
 from tests.clients.reader_programs import reading
 from tests.e2e.three_brokers.cluster_gateway import ClusterGateway

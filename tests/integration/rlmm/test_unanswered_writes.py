@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from rlmm.state.log_starts import LogStart
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
@@ -17,6 +16,7 @@ from rlmm.codec import encode
 from rlmm.known_writes import barrier_key
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.positions import ReadPosition, TopicRecord
+from rlmm.state.log_starts import LogStart
 from rlmm.topic.event_topic import UnknownResultError
 from rlmm.topic.kafka import KafkaTimeouts, KafkaTopic
 from rlmm.topic.shape import TopicSettings

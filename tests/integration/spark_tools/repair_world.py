@@ -9,9 +9,9 @@ from uuid import uuid4
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from crc32c import crc32c
-from rlmm.events.claim import LeadershipClaimed
 
 from rlmm.dead_letters.dead_letter import DeadLetter, encode
+from rlmm.events.claim import LeadershipClaimed
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.epochs import Lineage

@@ -13,9 +13,9 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit, spark_partition_id, udf
-from rlmm.state.partition_state import ReadLease
 
 from rlmm.spi import RemoteLogMetadataManager
+from rlmm.state.partition_state import ReadLease
 from rsm.segment.errors import RetriableError
 from spark_tools.data_source import explain, register
 from spark_tools.rows.schema import COLUMNS

@@ -9,9 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from rlmm.events.event import Event
-
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events.event import Event
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.spi import PublishResult
 from rlmm.topic.event_topic import EventTopic

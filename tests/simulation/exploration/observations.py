@@ -16,17 +16,16 @@ from hashlib import blake2b
 from typing import TypeVar
 from uuid import UUID
 
+from rlm.source.log_source import LocalLog, LocalSegment, LogSource, OpenSegment
 from rlmm.events.event import Event
 from rlmm.events.gaps import GapsRecorded
 from rlmm.events.local_trim import LocalLogTrimmed
 from rlmm.events.log_start import LogStartAdvanced
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import TopicPolicy
-from rlmm.state.partition_state import PartitionState
-
-from rlm.source.log_source import LocalLog, LocalSegment, LogSource, OpenSegment
 from rlmm.record_keys import RecordKind
 from rlmm.spi import PublishResult, SegmentRecord
+from rlmm.state.partition_state import PartitionState
 from rlmm.topic.event_topic import PublishedPosition
 from rsm.segment.clock import Clock
 from rsm.segment.epochs import Lineage

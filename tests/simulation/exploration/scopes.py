@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from rlmm.events.policy import TopicPolicy
-
 from rsm.segment.ranges import OffsetRange
 from tests.simulation.exploration.stage import Stage
 from tests.simulation.processes import SimulatedProcess

@@ -7,7 +7,6 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from rlmm.events.policy import TopicPolicy
-
 from tests.simulation.checks import WorldChecks
 from tests.simulation.exploration.actors import END, Actor
 from tests.simulation.exploration.observations import (

@@ -6,9 +6,9 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from rlmm.events.segment import SegmentEvent
 
 from rlm.topics.originals_mirror import StoredOriginals
+from rlmm.events.segment import SegmentEvent
 from rsm.layout.originals import OriginalSettings, OriginalsKeys
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.ranges import OffsetRange

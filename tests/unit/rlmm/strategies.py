@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from rlmm.events.segment import SegmentEvent
 
+from rlmm.events.segment import SegmentEvent
 from rsm.segment.epochs import EpochEntry, Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer

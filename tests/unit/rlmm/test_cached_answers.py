@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from rlmm.state.partition_state import PartitionState
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.state.partition_state import PartitionState
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition

@@ -6,6 +6,9 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from rlmm.codec import FOLD_VERSION, decode, encode
+from rlmm.events.anomaly import AnomalyReported
 from rlmm.events.claim import LeadershipClaimed
 from rlmm.events.event import Event
 from rlmm.events.gaps import GapsRecorded
@@ -13,6 +16,7 @@ from rlmm.events.local_trim import LocalLogTrimmed
 from rlmm.events.log_start import LogStartAdvanced, LogStartRequested
 from rlmm.events.loss import LossAccepted
 from rlmm.events.offload import OffloadRequested
+from rlmm.events.parsed_segment import ParsedSegment
 from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
 from rlmm.events.pause import PausableTask, TopicPaused
 from rlmm.events.policy import (
@@ -33,17 +37,13 @@ from rlmm.events.registration import (
     ProcessRole,
 )
 from rlmm.events.segment import SegmentDeadLettered, SegmentEvent
-from rlmm.events.segment_step import SegmentStep
+from rlmm.fold import Tombstone, parse_record
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import RecordKind, parse_record_key
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.gaps import GapReason, RecordedGap
 from rlmm.state.partition_state import RemotePartitionDeleteState
 from rlmm.state.segment_entry import SegmentEntry
-
-from rlmm.codec import FOLD_VERSION, decode, encode
-from rlmm.events.anomaly import AnomalyReported
-from rlmm.fold import Tombstone, read_step
-from rlmm.proto import events_pb2 as pb
-from rlmm.record_keys import RecordKind, parse_record_key
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError, TieredStorageError, UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId
@@ -235,9 +235,9 @@ def test_event_when_encoded_and_decoded_then_is_the_same(event: Event) -> None:
 def test_segment_step_when_read_then_says_what_the_event_says(event: SegmentEvent) -> None:
     record = encode(event)
 
-    found = read_step(record.key, record.value)
+    found = parse_record(record.key, record.value)
 
-    assert isinstance(found, SegmentStep)
+    assert isinstance(found, ParsedSegment)
     metadata = event.metadata
     entry = SegmentEntry(records=b"", end_offset=found.end_offset, epochs=found.epochs)
     whole = metadata.segment_leader_epochs
@@ -263,7 +263,7 @@ def test_segment_step_when_message_is_bent_then_is_refused_as_the_codec_refuses(
     data.draw(st.sampled_from(BENDS))(message)
     value = message.SerializeToString()
 
-    by_step = _error_of(lambda: read_step(record.key, value))
+    by_step = _error_of(lambda: parse_record(record.key, value))
 
     assert by_step is _error_of(lambda: decode(record.key, value))
 
@@ -272,8 +272,8 @@ def test_segment_step_when_message_is_bent_then_is_refused_as_the_codec_refuses(
 def test_record_when_bytes_are_arbitrary_then_only_our_errors_come(
     key: bytes, value: bytes | None
 ) -> None:
-    """Bad input is distinguished from what a newer version wrote; neither is fatal."""
-    assert _error_of(lambda: read_step(key, value)) in {CorruptError, UnsupportedError, None}
+    """Bad input is told from what a newer version wrote; neither is fatal."""
+    assert _error_of(lambda: parse_record(key, value)) in {CorruptError, UnsupportedError, None}
 
 
 def test_record_when_of_a_newer_fold_then_is_unsupported() -> None:
@@ -283,7 +283,7 @@ def test_record_when_of_a_newer_fold_then_is_unsupported() -> None:
     message.min_fold_version = FOLD_VERSION + 1
 
     with pytest.raises(UnsupportedError):
-        read_step(record.key, message.SerializeToString())
+        parse_record(record.key, message.SerializeToString())
 
 
 def test_record_when_its_event_is_unknown_then_is_unsupported() -> None:
@@ -292,7 +292,7 @@ def test_record_when_its_event_is_unknown_then_is_unsupported() -> None:
     later = pb.MetadataEvent(min_fold_version=1, event_id=b"e" * 16).SerializeToString()
 
     with pytest.raises(UnsupportedError):
-        read_step(record.key, later + b"\xa2\x06\x00")
+        parse_record(record.key, later + b"\xa2\x06\x00")
 
 
 def test_record_when_its_key_is_another_segments_then_is_corrupt() -> None:
@@ -300,7 +300,7 @@ def test_record_when_its_key_is_another_segments_then_is_corrupt() -> None:
     value = encode(step(segment_metadata(2), STARTED)).value
 
     with pytest.raises(CorruptError):
-        read_step(key, value)
+        parse_record(key, value)
 
 
 @pytest.mark.parametrize(
@@ -318,10 +318,10 @@ def test_record_when_its_key_is_another_segments_then_is_corrupt() -> None:
     ],
     ids=lambda event: type(event).__name__,
 )
-def test_tombstone_when_read_then_its_key_has_the_subject(event: Event) -> None:
+def test_tombstone_when_read_then_its_key_tells_the_subject(event: Event) -> None:
     key = encode(event).key
 
-    assert read_step(key, None) == Tombstone(key=parse_record_key(key))
+    assert parse_record(key, None) == Tombstone(key=parse_record_key(key))
 
 
 def test_key_when_order_matters_then_differs_for_each_event() -> None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 import pytest
-from rlmm.events.event import Event
 
 from rlmm.codec import encode, record_key
 from rlmm.consumer import MetadataConsumer, Start
+from rlmm.events.event import Event
 from rlmm.positions import ReadPosition, TopicRecord
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import NotFoundError

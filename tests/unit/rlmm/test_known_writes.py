@@ -7,11 +7,11 @@ from dataclasses import replace
 from threading import Event, Thread
 
 import pytest
-from rlmm.events.event import Event as MetadataEvent
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.codec import encode
+from rlmm.events.event import Event as MetadataEvent
 from rlmm.known_writes import KnownWrites, barrier_key
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import event_partition, is_misplaced, metadata_partition

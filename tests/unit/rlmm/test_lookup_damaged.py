@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from uuid import UUID
 
-from rlmm.state.anomalies import Anomaly, AnomalyKind
-
 from rlmm.events.anomaly import AnomalyReported
 from rlmm.lookup import NotStored, locate, locate_around, locate_sound
+from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rsm.segment.coverage import StoredRange
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import RemoteLogSegmentMetadata

@@ -9,12 +9,12 @@ import pytest
 from google.protobuf.message import Message
 from hypothesis import given
 from hypothesis import strategies as st
-from rlmm.events.event import Event
-from rlmm.events.pause import PausableTask
-from rlmm.events.policy import OriginalConfig
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.codec import decode, encode
+from rlmm.events.event import Event
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import OriginalConfig
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import (
     RecordKind,

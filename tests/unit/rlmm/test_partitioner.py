@@ -3,9 +3,9 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from rlmm.events.event import Event
 
 from rlmm.codec import encode
+from rlmm.events.event import Event
 from rlmm.partitioner import event_partition, is_misplaced, metadata_partition
 from rlmm.record_keys import RecordKind
 from rsm.segment.ids import TopicIdPartition

@@ -1,4 +1,4 @@
-"""Existing records of topics are read by every later version: nothing of its format changes.
+"""What stands in topics already is read by every later version: nothing of its format changes.
 
 `published_schema.txt` lists each field and each enum value there is, `published_records.txt` one
 record of each kind as it was written. What is added to the schema is added there; a line that is
@@ -14,18 +14,18 @@ from uuid import UUID
 
 import pytest
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+
+from rlmm.codec import decode
 from rlmm.events.event import Event
+from rlmm.events.parsed_segment import ParsedSegment
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import OriginalConfig, OutagePolicy
 from rlmm.events.registration import AppliedPosition, ProcessReadiness
-from rlmm.events.segment_step import SegmentStep
-from rlmm.state.anomalies import AnomalyKind
-from rlmm.state.gaps import GapReason
-
-from rlmm.codec import decode
-from rlmm.fold import read_step
+from rlmm.fold import parse_record
 from rlmm.proto import dead_letter_pb2, events_pb2
 from rlmm.record_keys import RecordKind, parse_record_key
+from rlmm.state.anomalies import AnomalyKind
+from rlmm.state.gaps import GapReason
 from rsm.segment.metadata import StoredObject
 from rsm.segment.proto import segment_pb2
 from rsm.segment.ranges import OffsetRange
@@ -153,9 +153,9 @@ def test_records_when_published_then_are_of_every_kind_and_folded() -> None:
     """Scenario 102: all of them are taken by the fold too, segments by its short way."""
     records = _published_records()
 
-    steps = {name: read_step(*record) for name, record in records.items()}
+    steps = {name: parse_record(*record) for name, record in records.items()}
 
     assert {parse_record_key(key).kind for key, _ in records.values()} == set(RecordKind)
-    assert {name for name, step in steps.items() if isinstance(step, SegmentStep)} == {
+    assert {name for name, step in steps.items() if isinstance(step, ParsedSegment)} == {
         *("copy_started", "copy_finished", "delete_started", "delete_finished")
     }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from rlmm.events.registration import ProcessRegistered, ProcessRole
 
+from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rlmm.registration import (
     LEASE_MS,
     MISSED_HEARTBEATS,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlmm.state.partition_state import PartitionState
 
 from rlmm.lookup import Absence, NotStored, StoredLog
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.coverage import StoredRange
 from rsm.segment.epochs import Lineage
 from rsm.segment.ranges import OffsetRange

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlmm.state.partition_state import PartitionState
-
 from rlmm.spi import SegmentRecord
+from rlmm.state.partition_state import PartitionState
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState

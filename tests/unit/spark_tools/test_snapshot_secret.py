@@ -7,11 +7,11 @@ import pickle
 from functools import partial
 
 import pytest
-from rlmm.events.secret import SigningSecret
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.codec import encode
+from rlmm.events.secret import SigningSecret
 from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic

@@ -6,9 +6,9 @@ from pathlib import Path
 from uuid import uuid4
 
 from confluent_kafka import Producer, TopicPartition
+
 from rlmm.events.claim import LeadershipClaimed
 from rlmm.events.log_start import LogStartAdvanced
-
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import Writer
 from tests.e2e.broker_host import BrokerHost

@@ -7,10 +7,10 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from rlmm.events.log_start import LogStartAdvanced
-from rlmm.state.anomalies import AnomalyKind
 
 from rlm.gateway.model.counters import RemoteCount
+from rlmm.events.log_start import LogStartAdvanced
+from rlmm.state.anomalies import AnomalyKind
 from rsm.segment.metadata import SegmentState
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
 from rsm.storage.wrappers.faulty import FaultPlan, FaultyChunkStorage

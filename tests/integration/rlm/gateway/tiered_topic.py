@@ -7,9 +7,9 @@ from uuid import UUID, uuid4
 
 from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # re-exported without __all__
-from rlmm.events.policy import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 
 from rlm.source.logdir import LogDirSource
+from rlmm.events.policy import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
 from rsm.system_clock import SystemClock

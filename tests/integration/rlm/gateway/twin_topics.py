@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from rlmm.events.policy import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
-
 from rlm.source.logdir import LogDirSource
+from rlmm.events.policy import UNLIMITED, PolicyState, TopicPolicy, TopicPolicyChanged
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
 from rsm.system_clock import SystemClock

@@ -6,7 +6,6 @@ from contextlib import closing
 from uuid import UUID
 
 from prometheus_client import CollectorRegistry
-from rlmm.events.registration import ProcessRole
 
 from rlm.app.command_access import CommandAccess
 from rlm.app.registered_address import HostView, RegisteredAddress
@@ -22,6 +21,7 @@ from rlm.rest.signed_api import SignedApi
 from rlm.rest.signing import ManagerIdentity
 from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription, ProcessState
 from rlm.worker.fresh_id import fresh_id
+from rlmm.events.registration import ProcessRole
 from tests.unit.rlm.cli.stated_managers import Cluster, StatedView, report
 from tests.unit.rlm.rest.signed_manager import CLUSTER_ID, client_of
 

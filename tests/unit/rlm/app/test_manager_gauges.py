@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
-from rlmm.state.anomalies import AnomalyKind
 
 from rlm.app.manager_gauges import ManagerGauges
 from rlm.metrics.metrics import Metrics
 from rlm.policy.trim_gate import TrimDecision
 from rlm.status.report import leader_report
+from rlmm.state.anomalies import AnomalyKind
 from tests.metadata_builder import anomaly
 from tests.unit.rlm.app.no_copies import NoCopies
 from tests.unit.rlm.policy.views import Given, stored_up_to

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from uuid import UUID
 
 import pytest
-from rlmm.events.registration import ProcessRegistered, ProcessRole
 
 from rlm.app.registered_address import HostView, RegisteredAddress
 from rlm.broker.cluster import BrokerAddress
@@ -15,6 +14,7 @@ from rlm.config.values import HostPort
 from rlm.policy.peers.other_hosts import HostIdentity
 from rlm.rest.api_listener import ApiListener
 from rlm.rest.http_server import bind_listener
+from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rsm.segment.errors import RetriableError
 from tests.unit.rlm.cli.stated_managers import Cluster
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from rlmm.events.registration import ProcessRegistered, ProcessRole
-
 from rlm.rest.credentials import MetadataCredentials
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.document import PartitionReport
@@ -14,6 +12,7 @@ from rlm.status.explanation import OffsetExplanation
 from rlm.status.retention_preview import RetentionPreview
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.ids import TopicIdPartition

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from rlmm.events.local_trim import LocalLogTrimmed
-from rlmm.events.log_start import LogStartRequested
-
 from rlm.config.values import HostPort
 from rlm.gateway.model.advertised_brokers import GatewayTopology
 from rlm.gateway.model.context import AnswerSettings, GatewayContext
@@ -16,6 +13,8 @@ from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events.local_trim import LocalLogTrimmed
+from rlmm.events.log_start import LogStartRequested
 from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from rlmm.events.registration import ProcessReadiness, ProcessRegistered, ProcessRole
-
 from rlm.broker.cluster import BrokerAddress, ClusterView, PartitionReplicas, TopicView
 from rlm.broker.topics.canary_topics import CanaryRead, CanaryRecord, CanaryTopics, CanaryWritten
 from rlm.broker.topics.default_retention import DefaultRetention
@@ -24,6 +22,7 @@ from rlm.topics.enable import Tiering
 from rlm.topics.policy_writer import PolicyWriter
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events.registration import ProcessReadiness, ProcessRegistered, ProcessRole
 from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic

@@ -3,9 +3,8 @@ from __future__ import annotations
 from itertools import count
 from uuid import UUID
 
-from rlmm.events.secret import PREVIOUS_VALID_MS, ClusterSecret
-
 from rlm.operator.cluster_secret import SecretWriter
+from rlmm.events.secret import PREVIOUS_VALID_MS, ClusterSecret
 from tests.unit.rlm.cli.stated_managers import Cluster
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.read_lease import ReadLeaseTaken
 
 from rlm.operator.dead_letter_retry import DeadLetterRetry
+from rlmm.events.read_lease import ReadLeaseTaken
 from rsm.segment.errors import FencedError, RetriableError
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange

@@ -6,10 +6,10 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from rlmm.events.registration import ProcessRole
 
 from rlm.policy.blocked import Blocked
 from rlm.policy.request.canary import CheckResult, CheckRow
+from rlmm.events.registration import ProcessRole
 from rsm.segment.errors import RetriableError
 from tests.unit.rlm.operator.canary_world import WAIT_MS, CanaryWorld, process
 

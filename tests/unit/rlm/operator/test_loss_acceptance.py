@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
-from rlmm.events.pause import PausableTask
-from rlmm.state.anomalies import AnomalyKind
-from rlmm.state.gaps import GapReason
 
 from rlm.operator.loss_acceptance import AcceptableLoss, LossAcceptance
 from rlm.operator.pause import Pausing
 from rlm.tasks.copying.copier import BoundedAttempt
+from rlmm.events.pause import PausableTask
 from rlmm.lookup import Absence, NotStored, locate
+from rlmm.state.anomalies import AnomalyKind
+from rlmm.state.gaps import GapReason
 from rsm.segment.errors import InvalidConfigError, NotFoundError
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
-from rlmm.events.gaps import GapsRecorded
-from rlmm.state.anomalies import LOST_RANGES_MAX_COUNT, Anomaly, AnomalyKind
-from rlmm.state.gaps import GapReason, RecordedGap
-
 from rlm.operator.loss_acceptance import AcceptableLoss, LossAcceptance
 from rlm.tasks.copying.copier import BoundedAttempt
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events.anomaly import AnomalyReported
+from rlmm.events.gaps import GapsRecorded
 from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
+from rlmm.state.anomalies import LOST_RANGES_MAX_COUNT, Anomaly, AnomalyKind
+from rlmm.state.gaps import GapReason, RecordedGap
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.ranges import OffsetRange
 from tests.log_dir_builder import ManualClock

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from rlmm.events.pause import PausableTask
-from rlmm.events.policy import TopicPolicy
 
 from rlm.operator.offload import CopyProgress, Offload, OffloadedPartition
 from rlm.operator.pause import Pausing
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import TopicPolicy
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from tests.twins.world import KEEP_REMOTE, TIP, World

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.pause import PausableTask
 
 from rlm.operator.pause import ALL_TASKS, Pausing
+from rlmm.events.pause import PausableTask
 from tests.twins.invariants import leftovers, violations
 from tests.twins.world import KEEP_REMOTE, World
 

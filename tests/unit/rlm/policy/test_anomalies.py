@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.state.anomalies import Anomaly, AnomalyKind
-from rlmm.state.partition_state import PartitionState
 
 from rlm.policy.anomalies import anomalies_text, blocked_by_anomalies, object_counts, open_anomalies
 from rlm.policy.view import Damage
+from rlmm.state.anomalies import Anomaly, AnomalyKind
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import SegmentState
 from tests.metadata_builder import anomaly, segment_metadata

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from rlmm.events.policy import PolicyState
-
 from rlm.policy.candidates import copy_candidates, lag
+from rlmm.events.policy import PolicyState
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
 from tests.unit.rlm.policy.views import THEM, Given, local, policy, remote, stored_up_to

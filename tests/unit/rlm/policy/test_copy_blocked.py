@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.pause import PausableTask
-from rlmm.events.policy import PolicyState
-from rlmm.state.partition_state import RemotePartitionDeleteState
 
 from rlm.policy.candidates import copy_blocked, copy_candidates
 from rlm.policy.view import CopyFailure, PartitionView
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import PolicyState
 from rlmm.spi import MetadataPosition, NewerRecord
+from rlmm.state.partition_state import RemotePartitionDeleteState
 from tests.unit.rlm.policy.views import THEM, Given, policy, stored_up_to
 
 FAILING = CopyFailure(error="no space (name=a)", cause="no space", corrupt=False, attempts=3)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.policy import CopyLagSince, PolicyState
 
 from rlm.policy.candidates import copy_blocked, copy_candidates, offload_end_offset
+from rlmm.events.policy import CopyLagSince, PolicyState
 from rsm.segment.errors import InvalidConfigError
 from tests.unit.rlm.policy.topic.test_topic_policy import enabled
 from tests.unit.rlm.policy.views import HOUR_MS, NOW_MS, Given, local, policy

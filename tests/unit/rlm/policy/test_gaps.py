@@ -8,10 +8,10 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlmm.state.gaps import GapReason, RecordedGap
 
 from rlm.policy.gaps import gaps_to_record, with_gaps
 from rlm.policy.plan import plan
+from rlmm.state.gaps import GapReason, RecordedGap
 from rsm.segment.coverage import covered_end
 from rsm.segment.epochs import Lineage
 from rsm.segment.ranges import OffsetRange, missing

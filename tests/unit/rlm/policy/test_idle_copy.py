@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.policy import PolicyState
 
 from rlm.policy.candidates import copy_blocked, copy_candidates, lag
 from rlm.policy.retention import expiry_cut
 from rlm.policy.view import CopyFailure, PolicyLimits
 from rlm.source.log_source import CommittedTail, RolledSegment
+from rlmm.events.policy import PolicyState
 from tests.unit.rlm.policy.views import (
     HOUR_MS,
     Given,

@@ -6,7 +6,6 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from rlmm.events.policy import PolicyState, TopicPolicy
 
 from rlm.policy.leftovers import (
     below_log_start,
@@ -18,6 +17,7 @@ from rlm.policy.leftovers import (
     unreferenced,
 )
 from rlm.policy.view import PolicyLimits
+from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState, StoredObject

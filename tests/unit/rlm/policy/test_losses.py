@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.state.partition_state import PartitionState
 
 from rlm.policy.candidates import copy_candidates
 from rlm.policy.losses import losses
 from rlm.policy.plan import plan
 from rlm.policy.view import PartitionView, PolicyLimits
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
 from tests.metadata_builder import log_starts

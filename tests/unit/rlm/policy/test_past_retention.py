@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.policy import PolicyState
 
 from rlm.policy.retention import may_be_past_retention
+from rlmm.events.policy import PolicyState
 from tests.unit.rlm.policy.views import HOUR_MS, NOW_MS, THEM, Given, local, policy
 
 RETENTION = policy(retention_ms=HOUR_MS - 1)

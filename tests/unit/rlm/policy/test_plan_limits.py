@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.pause import PausableTask
 
 from rlm.policy.plan import plan
 from rlm.policy.view import PolicyLimits
+from rlmm.events.pause import PausableTask
 from rlmm.spi import MetadataPosition
 from rsm.segment.metadata import SegmentState
 from tests.unit.rlm.policy.peers.test_gateways import gateway

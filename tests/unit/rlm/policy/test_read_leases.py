@@ -6,16 +6,16 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from rlmm.events.policy import PolicyState
-from rlmm.state.partition_state import ReadLease
 
 from rlm.policy.plan import Plan, plan
 from rlm.policy.read_leases import log_start_within_leases
 from rlm.status.report import leader_report
+from rlmm.events.policy import PolicyState
 from rlmm.spi import (
     MetadataPosition,
     NewerRecord,
 )
+from rlmm.state.partition_state import ReadLease
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange
 from tests.unit.rlm.policy.views import NOW_MS, Given, policy, remote, stored_up_to

@@ -7,16 +7,16 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from rlmm.events.registration import AppliedPosition, ProcessRegistered, ProcessRole
-from rlmm.state.partition_state import PartitionState, ReadLease, RemotePartitionDeleteState
 
 from rlm.policy.removal import PartitionRemains, RemovalPlan, plan_removal, removed_by
 from rlm.policy.view import Moment
+from rlmm.events.registration import AppliedPosition, ProcessRegistered, ProcessRole
 from rlmm.spi import (
     MetadataPosition,
     Registration,
     SegmentRecord,
 )
+from rlmm.state.partition_state import PartitionState, ReadLease, RemotePartitionDeleteState
 from rsm.segment.metadata import SegmentState, StoredObject, Writer
 from rsm.segment.ranges import OffsetRange
 from tests.metadata_builder import DELETE_FINISHED, DELETE_STARTED, DELETED, DELETING, MARKED

@@ -6,9 +6,6 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from rlmm.events.pause import PausableTask
-from rlmm.state.anomalies import Anomaly, AnomalyKind
-from rlmm.state.gaps import GapReason, RecordedGap
 
 from rlm.policy.candidates import copy_candidates
 from rlm.policy.gaps import gaps_of_losses
@@ -24,7 +21,10 @@ from rlm.policy.repair import (
 )
 from rlm.policy.view import Damage, PartitionView
 from rlm.source.log_source import CommittedTail
+from rlmm.events.pause import PausableTask
 from rlmm.spi import SegmentRecord
+from rlmm.state.anomalies import Anomaly, AnomalyKind
+from rlmm.state.gaps import GapReason, RecordedGap
 from rsm.segment.epochs import Lineage
 from rsm.segment.ranges import OffsetRange
 from tests.metadata_builder import anomaly, gap

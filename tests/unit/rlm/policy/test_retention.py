@@ -4,12 +4,12 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from rlmm.events.policy import PolicyState
-from rlmm.events.registration import AppliedPosition, ProcessRegistered, ProcessRole
 
 from rlm.policy.plan import plan
 from rlm.policy.retention import expiry_cut, log_pieces
 from rlm.policy.view import PolicyLimits
+from rlmm.events.policy import PolicyState
+from rlmm.events.registration import AppliedPosition, ProcessRegistered, ProcessRole
 from rlmm.spi import MetadataPosition
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.policy import PolicyState
 
 from rlm.policy.retention import ExpiryCut, expiry_cut, log_pieces
 from rlm.policy.view import PolicyLimits
+from rlmm.events.policy import PolicyState
 from tests.unit.rlm.policy.views import (
     HOUR_MS,
     Given,

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.pause import PausableTask
-from rlmm.events.policy import OutagePolicy
-from rlmm.state.gaps import GapReason
 
 from rlm.policy.shedding import (
     SheddableRange,
@@ -17,6 +14,9 @@ from rlm.policy.shedding import (
     sheddable,
 )
 from rlm.policy.view import OUTAGE_ATTEMPTS, CopyFailure, PartitionView, PolicyLimits
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import OutagePolicy
+from rlmm.state.gaps import GapReason
 from tests.metadata_builder import anomaly
 from tests.unit.rlm.policy.views import (
     HOUR_MS,

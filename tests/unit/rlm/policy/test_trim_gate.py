@@ -3,11 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.policy import PolicyState
 
 from rlm.policy.trim_gate import decide_trim
 from rlm.policy.view import Damage, PolicyLimits
 from rlmm.events.anomaly import ANOMALIES_MAX_COUNT
+from rlmm.events.policy import PolicyState
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.pause import PausableTask
 
 from rlm.policy.trim_gate import decide_trim, segment_blocked
 from rlm.policy.view import PolicyLimits
+from rlmm.events.pause import PausableTask
 from tests.unit.rlm.policy.views import (
     HOUR_MS,
     NOW_MS,

@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from rlmm.events.policy import PolicyState, TopicPolicy
-from rlmm.events.registration import ProcessRegistered
-from rlmm.state.anomalies import Anomaly
-from rlmm.state.partition_state import PartitionState, ReadLease
-
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.source.log_source import LocalLog, RolledSegment
+from rlmm.events.policy import PolicyState, TopicPolicy
+from rlmm.events.registration import ProcessRegistered
 from rlmm.spi import (
     MetadataPosition,
     NewerRecord,
     SegmentRecord,
 )
+from rlmm.state.anomalies import Anomaly
+from rlmm.state.partition_state import PartitionState, ReadLease
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer

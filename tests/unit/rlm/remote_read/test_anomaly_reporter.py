@@ -4,12 +4,12 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
-from rlmm.state.anomalies import Anomaly, AnomalyKind
-from rlmm.state.partition_state import RemotePartitionDeleteState
 
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.anomaly_reporter import UPDATE_INTERVAL_MS, AnomalyReporter
+from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
+from rlmm.state.anomalies import Anomaly, AnomalyKind
+from rlmm.state.partition_state import RemotePartitionDeleteState
 from rsm.segment.errors import NotFoundError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange

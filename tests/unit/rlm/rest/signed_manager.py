@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from prometheus_client import CollectorRegistry
-from rlmm.events.registration import ProcessRegistered
 from starlette.types import ASGIApp
 
 from rlm.config.values import HostPort
@@ -19,6 +18,7 @@ from rlm.rest.manager_api import manager_api
 from rlm.rest.manager_client import ManagerClient
 from rlm.rest.signed_api import SignedApi
 from rlm.rest.signing import ManagerIdentity
+from rlmm.events.registration import ProcessRegistered
 from tests import metadata_builder as build
 from tests.unit.rlm.cli.stated_managers import Cluster, StatedView
 

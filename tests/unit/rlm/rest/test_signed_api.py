@@ -10,7 +10,6 @@ from uuid import UUID
 
 import httpx
 import pytest
-from rlmm.events.secret import PREVIOUS_VALID_MS
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -19,6 +18,7 @@ from starlette.types import Message
 from rlm.rest import signing
 from rlm.rest.signed_api import WINDOW_MS
 from rlm.rest.signing import SignedRequest
+from rlmm.events.secret import PREVIOUS_VALID_MS
 from rsm.segment.errors import CorruptError, RetriableError
 from tests import metadata_builder as build
 from tests.unit.rlm.cli.stated_managers import Cluster, report

@@ -5,9 +5,9 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from rlmm.events.registration import NO_BROKER, ProcessReadiness, ProcessRegistered, ProcessRole
 
 from rlm.status.cluster_processes import ProcessStatus, cluster_processes
+from rlmm.events.registration import NO_BROKER, ProcessReadiness, ProcessRegistered, ProcessRole
 from rlmm.registration import LEASE_MS
 from rlmm.spi import Registration
 

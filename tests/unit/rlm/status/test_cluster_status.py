@@ -4,8 +4,6 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from rlmm.events.policy import PolicyState
-from rlmm.state.partition_state import PartitionState, ReadLease
 
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.anomalies import anomalies_text
@@ -19,7 +17,9 @@ from rlm.status.cluster_status import (
     partition_status,
 )
 from rlm.status.document import PartitionReport
+from rlmm.events.policy import PolicyState
 from rlmm.spi import SegmentRecord
+from rlmm.state.partition_state import PartitionState, ReadLease
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import SegmentState

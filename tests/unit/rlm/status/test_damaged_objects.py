@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlmm.state.anomalies import Anomaly, AnomalyKind
-
 from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import CopyFailure
 from rlm.status.damaged_objects import damaged_objects_warnings
 from rlm.status.document import PartitionReport
 from rlm.status.report import leader_report
+from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rsm.segment.ids import id_to_text
 from tests.metadata_builder import anomaly
 from tests.unit.rlm.policy.views import Given, stored_up_to

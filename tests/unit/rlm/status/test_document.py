@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from rlmm.state.gaps import GapReason
 
 from rlm.policy.blocked import Blocked
 from rlm.policy.view import CopyFailure
@@ -17,6 +16,7 @@ from rlm.status.document import (
     gap_to_json,
 )
 from rlm.status.json_object import JsonObject
+from rlmm.state.gaps import GapReason
 from rsm.segment.errors import CorruptError
 from tests.metadata_builder import gap
 from tests.unit.rlm.cli.stated_managers import report

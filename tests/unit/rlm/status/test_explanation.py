@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlmm.events.policy import PolicyState
-from rlmm.state.gaps import GapReason, RecordedGap
 
 from rlm.policy.blocked import Blocked
 from rlm.policy.trim_gate import decide_trim
 from rlm.policy.view import PartitionView, PolicyLimits
 from rlm.status.explanation import OffsetExplanation, local_copy, offset_location
+from rlmm.events.policy import PolicyState
+from rlmm.state.gaps import GapReason, RecordedGap
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange

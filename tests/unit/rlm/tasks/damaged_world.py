@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlmm.state.anomalies import Anomaly, AnomalyKind
-
 from rlmm.events.anomaly import AnomalyReported
+from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rsm.segment.local_segment import BytesSource
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import ByteRange, OffsetRange

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.policy import PolicyState, TopicPolicy
 
 from rlm.broker.topics.topic_admin import LogSpan
 from rlm.policy.candidates import Lag
 from rlm.policy.topic.topic_policy import PolicyFlags
+from rlmm.events.policy import PolicyState, TopicPolicy
 from rsm.segment.errors import FencedError, InvalidConfigError, RetriableError
 from tests.unit.rlm.topics.tiering_world import (
     ALTER,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.policy import OriginalConfig, PolicyState
 
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlm.topics.broker_retention import POLL_INTERVAL_MS
+from rlmm.events.policy import OriginalConfig, PolicyState
 from rsm.segment.errors import FencedError, InvalidConfigError, NotFoundError, RetriableError
 from tests.unit.rlm.topics.tiering_world import (
     ALTER,

@@ -6,12 +6,12 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from rlmm.events.policy import OriginalConfig, PolicyState
 
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlm.topics.enable import Tiering
 from rlm.topics.originals_mirror import OriginalsMirror, StoredOriginals
 from rlm.topics.originals_restore import OriginalsRestore
+from rlmm.events.policy import OriginalConfig, PolicyState
 from rlmm.topic.memory import MemoryLog
 from rsm.layout.originals import OriginalSettings, OriginalsKeys
 from rsm.segment.errors import RetriableError

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rlmm.events.policy import PolicyState
-
 from rlm.policy.topic.topic_policy import PolicyFlags
+from rlmm.events.policy import PolicyState
 from rsm.segment.errors import RetriableError
 from tests.unit.rlm.topics.tiering_world import (
     ALTER,

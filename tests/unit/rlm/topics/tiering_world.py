@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from rlmm.events.policy import TopicPolicy, TopicPolicyChanged
-
 from rlm.broker.cluster import BrokerAddress, ClusterView, PartitionReplicas, TopicView
 from rlm.broker.topics.default_retention import DefaultRetention
 from rlm.broker.topics.topic_admin import LogSpan, TopicAdmin, TopicOnReplicas
@@ -24,6 +22,7 @@ from rlm.topics.policy_writer import PolicyWriter
 from rlm.topics.retention_guard import RetentionKeeper
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events.policy import TopicPolicy, TopicPolicyChanged
 from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.event_topic import PublishedPosition

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rlmm.events.event import Event
 
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events.event import Event
 from rsm.segment.coverage import stored_ranges
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState

@@ -9,10 +9,10 @@ from threading import Barrier, Thread
 
 import pytest
 from hypothesis import given
-from rlmm.events.segment import SegmentEvent
 
 from rlmm.cache.values import metadata_in
 from rlmm.codec import encode
+from rlmm.events.segment import SegmentEvent
 from rsm.segment.errors import CorruptError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.metadata_codec import metadata_on_demand, metadata_to_message

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rlmm.events.event import Event
 
 from rlmm.cache.keys import MAX_OFFSET
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import Table
 from rlmm.cache.segment_view import SegmentView
+from rlmm.events.event import Event
 from rlmm.record_keys import partition_subject
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.epochs import Lineage

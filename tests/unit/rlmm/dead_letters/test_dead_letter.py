@@ -5,10 +5,10 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rlmm.events.segment import SegmentEvent
 
 from rlmm.codec import encode as encode_event
 from rlmm.dead_letters.dead_letter import DeadLetter, decode, encode, end_of_deletion
+from rlmm.events.segment import SegmentEvent
 from rlmm.proto import dead_letter_pb2 as pb
 from rlmm.record_keys import segment_subject
 from rlmm.spi import MetadataPosition

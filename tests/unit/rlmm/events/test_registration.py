@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
+from rlmm.codec import decode, encode
 from rlmm.events.registration import (
     UNREADY_REASON_MAX_CHARACTERS,
     UNREADY_REASONS_MAX_COUNT,
@@ -12,8 +14,6 @@ from rlmm.events.registration import (
     ProcessRegistered,
     bounded_reasons,
 )
-
-from rlmm.codec import decode, encode
 from rlmm.proto import events_pb2 as pb
 from tests.metadata_builder import registration
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from enum import Enum
 
 import pytest
+
 from rlmm.events.log_start import LogStartRequested
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import (
@@ -22,7 +23,6 @@ from rlmm.events.segment import SegmentEvent
 from rlmm.state.anomalies import AnomalyKind
 from rlmm.state.gaps import GapReason
 from rlmm.state.partition_state import PartitionState, RemotePartitionDeleteState
-
 from rsm.segment.metadata import SegmentState
 from tests.metadata_builder import (
     NEWEST_EPOCH,

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
+
 from rlmm.events.event import Event
 from rlmm.events.gaps import GapsRecorded
 from rlmm.events.local_trim import LocalLogTrimmed
 from rlmm.events.log_start import LogStartAdvanced, LogStartRequested
 from rlmm.state.log_starts import LogStart
 from rlmm.state.partition_state import PartitionState
-
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import Writer
 from tests.folding import folded, log_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
+
+from rlmm.codec import encode
 from rlmm.events.event import Event
 from rlmm.events.pause import PausableTask
 from rlmm.state.log_starts import LogStart
 from rlmm.state.partition_state import PartitionState
-
-from rlmm.codec import encode
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.epochs import Lineage
 from tests.folding import append, folded, log_of, refusals

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rlmm.events.claim import LeadershipClaimed
-from rlmm.events.event import Event
-from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
-from rlmm.events.segment import SegmentEvent
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.cache.ordered_store import OrderedStore
 from rlmm.cache.rocksdb import RocksDbStore
 from rlmm.codec import encode
-from rlmm.fold import fold, read_step
+from rlmm.events.claim import LeadershipClaimed
+from rlmm.events.event import Event
+from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
+from rlmm.events.segment import SegmentEvent
+from rlmm.fold import fold, parse_record
 from rlmm.positions import TopicRecord
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, Writer
@@ -52,7 +52,7 @@ EPOCHS, OFFSETS = range(3), range(0, 60, 5)
 
 @dataclass
 class Model:
-    """KIP-405's transitions, FINISHED from nothing as well, and the fences of this product."""
+    """KIP-405's transitions, FINISHED from nothing beside them, and the fences of this product."""
 
     segments: dict[RemoteLogSegmentId, RemoteLogSegmentMetadata] = field(default_factory=dict)
     owners: dict[TopicIdPartition, Writer] = field(default_factory=dict)
@@ -164,7 +164,7 @@ def fold_into(store: OrderedStore, written: list[tuple[int, Event]]) -> list[boo
         for offset, (number, event) in enumerate(written[begin : begin + 4], start=begin):
             record = encode(event)
             read = TopicRecord(number, offset, 1_000, record.key, record.value)
-            accepted.append(fold(overlay, read_step(record.key, record.value), read) is None)
+            accepted.append(fold(overlay, parse_record(record.key, record.value), read) is None)
         overlay.commit({})
     return accepted
 

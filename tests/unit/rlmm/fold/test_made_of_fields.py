@@ -6,9 +6,8 @@ of the class is one of those tuples.
 
 from __future__ import annotations
 
-from rlmm.state.segment_entry import SegmentEntry, new_entry
-
 from rlmm.positions import TopicRecord, new_record
+from rlmm.state.segment_entry import SegmentEntry, new_entry
 from tests.metadata_builder import FINISHED
 
 

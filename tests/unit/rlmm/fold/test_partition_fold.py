@@ -6,17 +6,17 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from rlmm.events.event import Event
-from rlmm.events.pause import PausableTask
-from rlmm.state.anomalies import AnomalyKind
-from rlmm.state.partition_state import PartitionState
 
 from rlmm.codec import encode
 from rlmm.events.anomaly import FOLDED_ANOMALIES_MAX_COUNT
+from rlmm.events.event import Event
+from rlmm.events.pause import PausableTask
 from rlmm.record_keys import (
     RecordKind,
     partition_key,
 )
+from rlmm.state.anomalies import AnomalyKind
+from rlmm.state.partition_state import PartitionState
 from rlmm.topic.memory import MemoryLog
 from tests.folding import append, folded, log_of, refusals
 from tests.log_dir_builder import ManualClock

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from rlmm.events.event import Event
 
 from rlmm.codec import encode
+from rlmm.events.event import Event
 from rlmm.record_keys import RecordKey, RecordKind, parse_record_key
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.metadata import SegmentState

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
+
+from rlmm.codec import encode
 from rlmm.events.event import Event
 from rlmm.events.policy import PolicyState
 from rlmm.events.segment import SegmentEvent
-
-from rlmm.codec import encode
 from rlmm.topic.memory import MemoryLog
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState

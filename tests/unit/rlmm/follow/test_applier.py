@@ -6,11 +6,11 @@ import logging
 from collections.abc import Callable
 
 import pytest
-from rlmm.events.event import Event
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.codec import FOLD_VERSION, EncodedRecord, encode
+from rlmm.events.event import Event
 from rlmm.proto import events_pb2 as pb
 from rlmm.topic.memory import MemoryLog
 from tests.folding import append, fold_log

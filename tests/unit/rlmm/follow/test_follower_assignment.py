@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from rlmm.events.event import Event
-
 from rlmm.cache.ordered_store import Table
 from rlmm.codec import FOLD_VERSION, encode
+from rlmm.events.event import Event
 from rlmm.partitioner import event_partition
 from rlmm.positions import TopicIdentity
 from rlmm.proto import events_pb2 as pb

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from rlmm.state.log_starts import LogStart, uncovered
 
+from rlmm.state.log_starts import LogStart, uncovered
 from rsm.segment.epochs import Lineage
 from tests.folding import append, folded, log_of, refusals
 from tests.metadata_builder import (

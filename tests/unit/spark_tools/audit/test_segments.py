@@ -3,10 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.state.gaps import GapReason, RecordedGap
-from rlmm.state.partition_state import PartitionState
 
 from rlmm.spi import SegmentRecord
+from rlmm.state.gaps import GapReason, RecordedGap
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import OffsetRange

@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from rlmm.events.event import Event
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events.event import Event
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.layout.keys import ObjectKey, ObjectKeys

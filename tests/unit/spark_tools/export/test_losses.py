@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from rlmm.state.gaps import GapReason, RecordedGap
 from rlmm.state.partition_state import PartitionState
-
 from rsm.segment.epochs import Lineage
 from rsm.segment.ranges import OffsetRange
 from spark_tools.export.file_ranges import FileRange, WrittenFiles

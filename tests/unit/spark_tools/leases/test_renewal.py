@@ -9,9 +9,9 @@ from time import monotonic
 from uuid import UUID
 
 import pytest
-from rlmm.events.read_lease import ReadLeaseTaken
 
 from rlmm.codec import decode
+from rlmm.events.read_lease import ReadLeaseTaken
 from rlmm.topic.event_topic import EventTopic, PublishedPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.errors import RetriableError

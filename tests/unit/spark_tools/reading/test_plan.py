@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from rlmm.state.gaps import GapReason, RecordedGap
 from rlmm.state.partition_state import PartitionState
-
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import NotFoundError
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState

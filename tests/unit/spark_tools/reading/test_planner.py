@@ -6,10 +6,10 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from rlmm.events.read_lease import ReadLeaseTaken
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
+from rlmm.events.read_lease import ReadLeaseTaken
 from rlmm.follow.follower import FollowerSettings
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.positions import TopicIdentity

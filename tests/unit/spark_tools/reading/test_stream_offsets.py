@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.state.partition_state import PartitionState
 
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import NotFoundError, UnsupportedError
 from spark_tools.reading.admission import TriggerLimits

@@ -10,11 +10,11 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
-from rlmm.events.event import Event
 
 from rlmm.cache.memory import MemoryStore
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.dead_letters.dead_letter import DeadLetter, encode
+from rlmm.events.event import Event
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.partitioner import metadata_partition
 from rlmm.proto import events_pb2 as pb

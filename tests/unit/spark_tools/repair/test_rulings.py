@@ -6,13 +6,13 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from rlmm.state.partition_state import ReadLease
 
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment
 from rlmm.partitioner import metadata_partition
 from rlmm.record_keys import partition_subject, segment_subject
 from rlmm.spi import MetadataPosition
+from rlmm.state.partition_state import ReadLease
 from rsm.layout.keys import ObjectKey, ObjectKeys
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
 from rsm.segment.ranges import OffsetRange

@@ -8,13 +8,13 @@ from typing import cast
 from uuid import UUID
 
 import pytest
-from rlmm.events.policy import PolicyState, TopicPolicy
-from rlmm.events.registration import ProcessRegistered
 
 from rlm.cli.invocation.managers import LeadingManagers, ManagerLags, live_managers
 from rlm.policy.candidates import Lag
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.document import PartitionReport
+from rlmm.events.policy import PolicyState, TopicPolicy
+from rlmm.events.registration import ProcessRegistered
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 from tests.unit.rlm.cli.stated_managers import TIP, TOPIC_ID, Cluster, StatedView, report

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from rlmm.state.anomalies import AnomalyKind
 
 from rlm.cli.reading.damage_report import report_damage
+from rlmm.state.anomalies import AnomalyKind
 from rsm.segment.errors import NotFoundError
 from tests.remote_world import TIP, RemoteWorld, segment_of
 

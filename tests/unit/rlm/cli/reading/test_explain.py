@@ -6,11 +6,11 @@ from contextlib import closing
 from uuid import UUID
 
 import pytest
-from rlmm.state.gaps import GapReason
 
 from rlm.cli.invocation.managers import live_managers
 from rlm.cli.reading.explain import explained_by_leader
 from rlm.status.explanation import ContainingSegment, LocalCopy, OffsetExplanation
+from rlmm.state.gaps import GapReason
 from rsm.segment.ranges import OffsetRange
 from tests.metadata_builder import gap
 from tests.unit.rlm.cli.stated_managers import TIP, Cluster, StatedView

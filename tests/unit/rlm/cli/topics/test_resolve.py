@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from rlmm.state.anomalies import Anomaly, AnomalyKind
-from rlmm.state.partition_state import PartitionState
-
 from rlm.cli.topics.damaged_segments import damaged_segments
 from rlm.cli.topics.resolve import PartitionLosses, resolved_text
 from rlm.policy.losses import losses
+from rlmm.state.anomalies import Anomaly, AnomalyKind
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import SegmentState
 from tests.metadata_builder import ORDERS, anomaly, segment_metadata

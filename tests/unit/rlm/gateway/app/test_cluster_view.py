@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 import pytest
-from rlmm.events.policy import PolicyState, TopicPolicy, TopicPolicyChanged
 
 from rlm.broker.cluster import BrokerAddress, ClusterView, TopicView
 from rlm.config.values import HostPort
 from rlm.gateway.app.cluster_view import LiveFacts
 from rlm.gateway.endpoints.single_broker_routing import SingleBrokerRouting, SingleBrokerSettings
+from rlmm.events.policy import PolicyState, TopicPolicy, TopicPolicyChanged
 from rsm.segment.errors import RetriableError
 from tests.remote_world import TIP
 from tests.unit.rlm.gateway.gateway_world import OWN, GatewayWorld

@@ -7,8 +7,6 @@ from threading import Event
 from types import SimpleNamespace
 from typing import cast
 
-from rlmm.events.registration import ProcessReadiness
-
 from rlm.broker.errors import ForeignClusterError
 from rlm.gateway.app.cluster_view import LiveFacts
 from rlm.gateway.app.worker import GatewayWorker
@@ -17,6 +15,7 @@ from rlm.gateway.listener.server import GatewayParts
 from rlm.gateway.listener.server_thread import ServerThread
 from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessState
 from rlm.worker.periodic import Step
+from rlmm.events.registration import ProcessReadiness
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
 from rlmm.spi import Readiness
 from rsm.segment.clock import Clock

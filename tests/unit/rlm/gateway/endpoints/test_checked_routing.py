@@ -5,7 +5,6 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from rlmm.events.registration import ProcessRegistered, ProcessRole
 
 from rlm.broker.cluster import BrokerAddress, ClusterView
 from rlm.config.values import HostPort, parse_host_port
@@ -14,6 +13,7 @@ from rlm.gateway.endpoints.own_address import OwnAddress
 from rlm.gateway.endpoints.single_broker_routing import SingleBrokerRouting, SingleBrokerSettings
 from rlm.policy.peers.gateway_address import OwnGateway
 from rlm.policy.peers.other_hosts import HostIdentity
+from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rlmm.spi import Registration
 
 NOW_MS = 1_000_000

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from rlmm.events.registration import NO_BROKER
 
 from rlm.broker.cluster import BrokerAddress, ClusterView
 from rlm.config.values import HostPort
 from rlm.gateway.endpoints.own_address import OwnAddress, WildcardListener
+from rlmm.events.registration import NO_BROKER
 from rsm.segment.errors import NotFoundError, RetriableError
 
 _ROUTES = {"near": "10.0.0.1", "far": "10.1.0.1", "here": "127.0.1.1"}

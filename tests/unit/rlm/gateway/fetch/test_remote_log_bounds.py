@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from rlmm.state.partition_state import PartitionState
 
 from rlm.gateway.fetch.remote_log_bounds import LookUpCache, MetadataLogBoundsView
 from rlmm.lookup import log_start_offset
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import TopicIdPartition
 from tests.remote_world import TIP, segment_of
 from tests.unit.rlm.gateway.gateway_world import GatewayWorld

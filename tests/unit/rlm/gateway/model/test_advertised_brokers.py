@@ -5,10 +5,10 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from rlmm.events.registration import NO_BROKER, ProcessRegistered, ProcessRole
 
 from rlm.config.values import HostPort
 from rlm.gateway.model.advertised_brokers import GatewayTopology, topology_of
+from rlmm.events.registration import NO_BROKER, ProcessRegistered, ProcessRole
 from rlmm.registration import LEASE_MS
 from rlmm.spi import Registration
 

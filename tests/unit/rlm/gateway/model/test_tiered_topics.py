@@ -6,9 +6,9 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from rlmm.events.policy import PolicyState, TopicPolicy
 
 from rlm.gateway.model.tiered_topics import tiered_topics
+from rlmm.events.policy import PolicyState, TopicPolicy
 
 OLD, NEW = UUID(int=1), UUID(int=2)
 POLICY = TopicPolicy(

@@ -9,8 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from uuid import UUID
 
-from rlmm.events.local_trim import LocalLogTrimmed
-
 from rlm.gateway.fetch.remote_outcome import ReadPending, ReadRefused
 from rlm.gateway.fetch.remote_slice import RemoteSlice
 from rlm.gateway.model.actions import PartitionFetch, PrefetchHint, RemoteFetch
@@ -20,6 +18,7 @@ from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
 from rlm.gateway.remote.remote_fetches import RemoteFetches
 from rlm.gateway.remote.remote_log_reader import TierReader
 from rlm.wire.error_codes import ErrorCode
+from rlmm.events.local_trim import LocalLogTrimmed
 from tests.log_dir_builder import EPOCH_ZERO
 from tests.remote_world import TIP, WRITER, InlineExecutor, segment_of
 from tests.unit.rlm.gateway.remote.fetch_world import FetchWorld

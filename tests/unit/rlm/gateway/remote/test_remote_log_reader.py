@@ -6,7 +6,6 @@ from collections.abc import Hashable, Iterable
 from concurrent.futures import Future
 
 import pytest
-from rlmm.state.partition_state import PartitionState
 
 from rlm.gateway.fetch.remote_outcome import GapBelow, LogDivergence, ReadRefused
 from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteSlice, SliceRequest
@@ -15,6 +14,7 @@ from rlm.gateway.remote.remote_log_reader import TierReader
 from rlm.wire.error_codes import ErrorCode
 from rlmm.lookup import NotStored, locate
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition

@@ -6,11 +6,11 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from rlmm.events.registration import NO_BROKER, ProcessRegistered, ProcessRole
 
 from rlm.config.values import parse_host_port
 from rlm.policy.peers.gateway_address import OwnGateway, address_problem
 from rlm.policy.peers.other_hosts import OtherHost
+from rlmm.events.registration import NO_BROKER, ProcessRegistered, ProcessRole
 from rlmm.registration import LEASE_MS
 from rlmm.spi import Registration
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from rlmm.events.registration import NO_BROKER, AppliedPosition, ProcessRegistered, ProcessRole
 
 from rlm.policy.peers.gateways import live_gateways
 from rlm.policy.trim_gate import TrimDecision, decide_trim
+from rlmm.events.registration import NO_BROKER, AppliedPosition, ProcessRegistered, ProcessRole
 from rlmm.registration import LEASE_MS
 from rlmm.spi import MetadataPosition, Registration
 from tests.unit.rlm.policy.views import NOW_MS, Given, remote

@@ -5,9 +5,9 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from rlmm.events.registration import NO_BROKER, ProcessRegistered, ProcessRole
 
 from rlm.policy.peers.other_hosts import AdvertisedBroker, HostIdentity, other_hosts
+from rlmm.events.registration import NO_BROKER, ProcessRegistered, ProcessRole
 from rlmm.registration import LEASE_MS
 from rlmm.spi import Registration
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from rlmm.state.partition_state import PartitionState
 
 from rlm.policy.request.lost_segment import SegmentLoss, segment_loss
 from rlmm.spi import SegmentRecord
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.ranges import OffsetRange
 from tests.metadata_builder import anomaly, log_starts
 from tests.unit.rlm.policy.views import LINEAGE, remote, stored_up_to

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.state.partition_state import PartitionState
 
 from rlm.policy.candidates import Lag
 from rlm.policy.topic.disable_gate import LocalExtent, RecordsAtRisk, RiskReason, records_at_risk
+from rlmm.state.partition_state import PartitionState
 from rsm.segment.ranges import OffsetRange
 from tests.metadata_builder import anomaly
 from tests.unit.rlm.policy.views import LINEAGE, TIP, US, stored_up_to

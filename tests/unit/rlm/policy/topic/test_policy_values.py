@@ -3,9 +3,9 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from rlmm.events.policy import PolicyState, TopicPolicy
 
 from rlm.policy.topic.policy_values import delayed_trim_note
+from rlmm.events.policy import PolicyState, TopicPolicy
 
 MIN_AGE_MS = 900_000
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from rlmm.events.policy import CopyLagSince, OriginalConfig, PolicyState, TopicPolicy
 
 from rlm.broker.topics.topic_configs import ConfigValue, TopicConfigs
 from rlm.policy.topic.topic_policy import (
@@ -15,6 +14,7 @@ from rlm.policy.topic.topic_policy import (
     enabling_policy,
     untierable_reason,
 )
+from rlmm.events.policy import CopyLagSince, OriginalConfig, PolicyState, TopicPolicy
 from rsm.segment.errors import InvalidConfigError
 
 WEEK_MS = "604800000"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.policy import PolicyState
 
+from rlmm.events.policy import PolicyState
 from rsm.segment.batches.batch import scan_batches
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError, TieredStorageError

@@ -7,11 +7,11 @@ import re
 from uuid import UUID
 
 import pytest
-from rlmm.state.anomalies import AnomalyKind
 
 from rlm.policy.plan import DeleteSegment
 from rlm.policy.repair import MAX_DAMAGED_COPIES
 from rlm.tasks.integrity.damage_proof import DamageProof
+from rlmm.state.anomalies import AnomalyKind
 from rsm.segment.errors import FencedError, RetriableError
 from rsm.segment.metadata import SegmentState
 from tests.twins.invariants import leftovers, violations

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.policy import OutagePolicy
 
+from rlmm.events.policy import OutagePolicy
 from tests.twins.world import KEEP_REMOTE, TIP, World
 from tests.unit.rlm.tasks.cycle.test_outages import OutageWorld
 from tests.unit.rlm.tasks.deleting.test_expiring import DELETE_FINISHED, expired_world

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from rlmm.events.policy import PolicyState
 from rlmm.state.gaps import GapReason, RecordedGap
-
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from tests.twins.invariants import leftovers, violations

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from rlmm.events.segment import SegmentEvent
 
 from rlm.broker.groups.share_groups import ShareGroupStart
+from rlmm.events.segment import SegmentEvent
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState, StoredObject
 from tests.segment_builder import build_batch, records

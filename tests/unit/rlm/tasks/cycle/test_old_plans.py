@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from rlmm.events.pause import PausableTask
-from rlmm.events.policy import PolicyState
 
 from rlm.operator.pause import Pausing
 from rlm.source.log_source import LocalLog
 from rlm.tasks.context.lanes import Lanes
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import PolicyState
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 from tests.simulation.processes import LaggingMetadata

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.pause import PausableTask, TopicPaused
-from rlmm.events.policy import OutagePolicy
-from rlmm.state.gaps import GapReason
 
 from rlm.policy.view import OUTAGE_ATTEMPTS, PolicyLimits
 from rlm.source.local_disks import DiskUsage, LocalDisks
 from rlm.tasks.cycle.leader import LeaderCycle
 from rlm.tasks.cycle.outage_watch import OutageLimits, OutageWatch
+from rlmm.events.pause import PausableTask, TopicPaused
+from rlmm.events.policy import OutagePolicy
+from rlmm.state.gaps import GapReason
 from rsm.segment.errors import CorruptError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from tests.twins.invariants import leftovers, violations

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from rlmm.events.log_start import LogStartAdvanced
-from rlmm.events.policy import PolicyState
 
 from rlm.policy.view import PolicyLimits
 from rlm.tasks.cycle.partition_views import CycleOutlook
 from rlmm.cache.memory import MemoryStore
+from rlmm.events.log_start import LogStartAdvanced
+from rlmm.events.policy import PolicyState
 from rlmm.record_keys import RecordKind, parse_record_key
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState

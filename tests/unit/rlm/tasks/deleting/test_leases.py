@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rlmm.events.read_lease import ReadLeaseTaken
-
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKind, partition_key
 from rsm.segment.metadata import SegmentState

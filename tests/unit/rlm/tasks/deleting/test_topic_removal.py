@@ -8,19 +8,19 @@ from functools import partial
 from uuid import UUID
 
 import pytest
-from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
-from rlmm.events.pause import PausableTask, TopicPaused
-from rlmm.events.policy import TopicPolicyChanged
-from rlmm.events.read_lease import ReadLeaseTaken
-from rlmm.events.segment import SegmentEvent
-from rlmm.state.partition_state import RemotePartitionDeleteState
 
 from rlm.policy.view import PolicyLimits
 from rlm.source.log_source import LogSource
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.deleting.topic_removal import TopicRemoval
 from rlm.topics.originals_mirror import StoredOriginals
+from rlmm.events.partition_delete import RemotePartitionDeleteMetadata
+from rlmm.events.pause import PausableTask, TopicPaused
+from rlmm.events.policy import TopicPolicyChanged
+from rlmm.events.read_lease import ReadLeaseTaken
+from rlmm.events.segment import SegmentEvent
 from rlmm.record_keys import RecordKind, parse_record_key
+from rlmm.state.partition_state import RemotePartitionDeleteState
 from rsm.layout.originals import OriginalSettings, OriginalsKeys
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition

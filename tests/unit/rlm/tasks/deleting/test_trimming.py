@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from rlmm.events.local_trim import LocalLogTrimmed
-from rlmm.events.log_start import LogStartAdvanced
-from rlmm.events.segment import SegmentEvent
 
 from rlm.policy.view import PolicyLimits
 from rlmm.cache.memory import MemoryStore
+from rlmm.events.local_trim import LocalLogTrimmed
+from rlmm.events.log_start import LogStartAdvanced
+from rlmm.events.segment import SegmentEvent
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState

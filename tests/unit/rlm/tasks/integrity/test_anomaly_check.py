@@ -6,8 +6,6 @@ from threading import Event
 from uuid import UUID, uuid4
 
 import pytest
-from rlmm.events.segment import SegmentEvent
-from rlmm.state.anomalies import Anomaly, AnomalyKind
 
 from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.ports import Ports
@@ -16,6 +14,8 @@ from rlm.tasks.integrity.anomaly_check import AnomalyCheck
 from rlm.tasks.leadership.partition_lead import PartitionLead
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.events.anomaly import ANOMALIES_MAX_COUNT, AnomalyReported
+from rlmm.events.segment import SegmentEvent
+from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import SegmentState

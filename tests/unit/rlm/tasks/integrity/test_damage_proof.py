@@ -5,12 +5,12 @@ from __future__ import annotations
 from threading import Event
 
 import pytest
-from rlmm.events.pause import PausableTask
-from rlmm.state.anomalies import AnomalyKind
 
 from rlm.operator.pause import Pausing
 from rlm.policy.plan import DeleteSegment
 from rlm.tasks.integrity.damage_proof import DamageProof
+from rlmm.events.pause import PausableTask
+from rlmm.state.anomalies import AnomalyKind
 from rsm.segment.errors import FencedError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from tests.unit.rlm.tasks.damaged_world import KEEP_LOCAL, DamagedWorld

@@ -10,12 +10,12 @@ from uuid import UUID, uuid4
 
 import pytest
 from prometheus_client import CollectorRegistry
-from rlmm.state.anomalies import AnomalyKind
 
 from rlm.metrics.metrics import Metrics
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_throttle import CopyThrottle
 from rlm.tasks.integrity.scrub import Scrub, ScrubLimits
+from rlmm.state.anomalies import AnomalyKind
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata

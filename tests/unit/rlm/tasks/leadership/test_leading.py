@@ -8,10 +8,10 @@ from threading import Thread
 from uuid import UUID
 
 import pytest
-from rlmm.events.claim import LeadershipClaimed
-from rlmm.events.segment import SegmentEvent
 
 from rlm.tasks.leadership.leadership import Leadership
+from rlmm.events.claim import LeadershipClaimed
+from rlmm.events.segment import SegmentEvent
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState, Writer

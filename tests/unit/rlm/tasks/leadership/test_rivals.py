@@ -3,9 +3,9 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from rlmm.events.registration import ProcessRegistered, ProcessRole
 
 from rlm.tasks.leadership.rivals import live_rivals
+from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rlmm.spi import Registration
 
 OURS, THEIRS = UUID(int=1), UUID(int=2)

@@ -1,8 +1,8 @@
 """A segment's record, parsed as the fold reads it. Pure.
 
-Nearly all records are of segments, and the fold needs few of their fields. So `SegmentStep` is read
-directly from the message, without the values that `rlmm.codec` builds. It accepts exactly what the
-codec accepts, and raises the same errors.
+Nearly all records are of segments, and the fold needs few of their fields. So `ParsedSegment` is
+read directly from the message, without the values that `rlmm.codec` builds. It accepts exactly what
+the codec accepts, and raises the same errors.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from rlmm.proto import events_pb2 as pb
-from rlmm.record_keys import SEGMENT_SUBJECT_BYTES, RecordKind
+from rlmm.record_keys import SEGMENT_SUBJECT_BYTES
 from rlmm.state.segment_entry import pack_epoch
 from rsm.segment.errors import CorruptError
 from rsm.segment.metadata import SegmentState, Writer
@@ -21,13 +21,13 @@ from rsm.segment.metadata_codec import state_from_number, writer_from_message
 from rsm.segment.proto import segment_pb2
 
 _SEGMENT_KEY = Struct(">B16sI16s16s")
-_SEGMENT = int(RecordKind.SEGMENT)
+SEGMENT_KEY_BYTES = _SEGMENT_KEY.size
 _SUBJECT_END = 1 + SEGMENT_SUBJECT_BYTES
 _DELETE_STARTED = SegmentState.DELETE_SEGMENT_STARTED
 _STATES = {state.value: state for state in SegmentState}
 
 
-class SegmentStep(NamedTuple):
+class ParsedSegment(NamedTuple):
     """The fields of a SegmentEvent that the fold reads; `value` is the record's whole value.
 
     `subject` and `event_id` are as in rlmm/record_keys.py, `epochs` as in
@@ -50,7 +50,7 @@ class SegmentStep(NamedTuple):
     value: bytes
 
 
-_StepFields = tuple[
+_Fields = tuple[
     bytes,
     bytes,
     SegmentState,
@@ -65,16 +65,11 @@ _StepFields = tuple[
     int,
     bytes,
 ]
-_new_step: Callable[[_StepFields], SegmentStep] = partial(tuple.__new__, SegmentStep)
-"""Builds a SegmentStep from all its fields in order, in half the time; used for each record."""
+_new_parsed: Callable[[_Fields], ParsedSegment] = partial(tuple.__new__, ParsedSegment)
+"""Builds one from all its fields in order, in half the time; used for each record."""
 
 
-def is_segment_key(key: bytes) -> bool:
-    """Return whether a key of a segment's record is whole."""
-    return len(key) == _SEGMENT_KEY.size and key[0] == _SEGMENT
-
-
-def segment_step(key: bytes, value: bytes, message: pb.MetadataEvent) -> SegmentStep:
+def parse_segment(key: bytes, value: bytes, message: pb.MetadataEvent) -> ParsedSegment:
     """Parse a record whose `message` has a segment event. CorruptError, UnsupportedError."""
     event = message.segment
     metadata = event.metadata
@@ -99,7 +94,7 @@ def segment_step(key: bytes, value: bytes, message: pb.MetadataEvent) -> Segment
     size_bytes = metadata.segment_size_bytes
     if not 0 <= start_offset < end_offset or size_bytes < 0:
         raise CorruptError("not a segment's metadata", start=start_offset, end=end_offset)
-    return _new_step(
+    return _new_parsed(
         (
             key[1:_SUBJECT_END],
             event_id,

@@ -7,10 +7,10 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from rlmm.events.segment_step import SegmentStep
 
 from rlmm.codec import FOLD_VERSION, decode, encode
-from rlmm.fold import read_step
+from rlmm.events.parsed_segment import ParsedSegment
+from rlmm.fold import parse_record
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import segment_key
 from rsm.segment.errors import CorruptError, UnsupportedError
@@ -49,7 +49,7 @@ def changed(change: Callable[[pb.SegmentEvent], object]) -> bytes:
 def is_taken(value: bytes, key: bytes = RECORD.key) -> bool:
     """Whether the fold takes a record; the codec has to agree."""
     taken = []
-    for read in (read_step, decode):
+    for read in (parse_record, decode):
         try:
             read(key, value)
         except CorruptError:
@@ -62,9 +62,9 @@ def is_taken(value: bytes, key: bytes = RECORD.key) -> bool:
 
 def test_step_when_read_then_says_what_the_event_says() -> None:
     assert RECORD.value is not None
-    found = read_step(RECORD.key, RECORD.value)
+    found = parse_record(RECORD.key, RECORD.value)
 
-    assert isinstance(found, SegmentStep)
+    assert isinstance(found, ParsedSegment)
     assert (found.state, found.expected_state, found.writer) == (
         DELETE_STARTED,
         FINISHED,
@@ -78,9 +78,9 @@ def test_step_when_no_state_is_expected_then_none() -> None:
     record = encode(step(segment_metadata(), STARTED))
     assert record.value is not None
 
-    found = read_step(record.key, record.value)
+    found = parse_record(record.key, record.value)
 
-    assert isinstance(found, SegmentStep)
+    assert isinstance(found, ParsedSegment)
     assert (found.state, found.expected_state) == (SegmentState.COPY_SEGMENT_STARTED, None)
 
 
@@ -166,7 +166,7 @@ def test_step_when_its_writer_decides_nothing_then_must_be_one_all_the_same(leng
 def test_step_when_its_key_is_no_segments_then_corrupt(key: bytes) -> None:
     assert RECORD.value is not None
     with pytest.raises((CorruptError, UnsupportedError)):
-        read_step(key, RECORD.value)
+        parse_record(key, RECORD.value)
 
 
 @pytest.mark.parametrize(("version", "is_read"), [(FOLD_VERSION, True), (FOLD_VERSION + 1, False)])
@@ -177,11 +177,11 @@ def test_step_when_it_needs_these_rules_then_read_and_newer_ones_not(
     message = pb.MetadataEvent.FromString(RECORD.value)
     message.min_fold_version = version
     if is_read:
-        assert isinstance(read_step(RECORD.key, message.SerializeToString()), SegmentStep)
+        assert isinstance(parse_record(RECORD.key, message.SerializeToString()), ParsedSegment)
         return
 
     with pytest.raises(UnsupportedError):
-        read_step(RECORD.key, message.SerializeToString())
+        parse_record(RECORD.key, message.SerializeToString())
 
 
 def test_step_when_its_segment_starts_at_0_then_taken() -> None:
