@@ -73,11 +73,11 @@ class CachedAnswers(RemoteLogMetadataManager):
         )
 
     def remote_log_segment_metadata(
-        self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
+        self, topic_id_partition: TopicIdPartition, offset: int, *, leader_epoch: int | None = None
     ) -> RemoteLogSegmentMetadata | None:
         return self._answer(
             topic_id_partition,
-            lambda: self._cache.finished_segment(topic_id_partition, leader_epoch, offset),
+            lambda: self._cache.finished_segment(topic_id_partition, offset, leader_epoch),
         )
 
     def segment(self, segment_id: RemoteLogSegmentId) -> SegmentRecord | None:

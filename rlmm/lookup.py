@@ -181,9 +181,10 @@ def locate_in(
             absence=Absence.BELOW_LOG_START,
             until_offset=first_offset,
         )
+    # By the state's own lineage: it also limits the range, and reading it again takes time.
     epoch = state.lineage.epoch_for_offset(offset)
     if epoch is not None:
-        found = metadata.remote_log_segment_metadata(topic_id_partition, epoch, offset)
+        found = metadata.remote_log_segment_metadata(topic_id_partition, offset, leader_epoch=epoch)
         readable = () if found is None else stored_ranges(state.lineage, (found,))
         if readable and offset in readable[0].offsets:
             return _from_log_start(readable[0], state)

@@ -255,9 +255,12 @@ class RemoteLogMetadataManager(ABC):
 
     @abstractmethod
     def remote_log_segment_metadata(
-        self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
+        self, topic_id_partition: TopicIdPartition, offset: int, *, leader_epoch: int | None = None
     ) -> RemoteLogSegmentMetadata | None:
         """Return the COPY_SEGMENT_FINISHED segment that holds `offset` as `leader_epoch` wrote it.
+
+        Without `leader_epoch`, the log's lineage gives the epoch, and the result is None if it has
+        none for the offset. The log start does not limit the result.
 
         Of several segments, the one with the highest end in that epoch wins, then the one with the
         highest start, then the greatest id. The result depends only on the set of finished

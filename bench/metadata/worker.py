@@ -122,7 +122,7 @@ class _HeapMap:
                 self._segments.setdefault(key, []).append(metadata)
 
     def find(
-        self, partition: object, leader_epoch: int, offset: int
+        self, partition: object, offset: int, leader_epoch: int
     ) -> RemoteLogSegmentMetadata | None:
         key = (partition, leader_epoch)
         index = bisect_right(self._starts.get(key, []), offset)
@@ -185,7 +185,7 @@ def _find(find: Callable[..., Any], number: int) -> float:
     partition = catalogue.user_partition(number)
     offset = catalogue.start_offset(number) + catalogue.OFFSETS_PER_SEGMENT // 2
     started_s = time.perf_counter()
-    found = find(partition, catalogue.LEADER_EPOCH, offset)
+    found = find(partition, offset, catalogue.LEADER_EPOCH)
     seconds = time.perf_counter() - started_s
     assert found is not None, f"segment {number} is not found"
     assert found.segment_id.id == catalogue.segment_id(number), f"not segment {number}"

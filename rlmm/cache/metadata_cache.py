@@ -51,6 +51,7 @@ from rlmm.spi import (
 )
 from rlmm.state.partition_state import PartitionState
 from rlmm.state.segment_entry import SegmentEntry, entry_state, entry_value
+from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
@@ -187,10 +188,22 @@ class MetadataCache:
         with self._store.read(Table.CLUSTER) as reader:
             return sum(1 for _ in reader.ascending(Table.CLUSTER, prefix, after(prefix)))
 
+    def lineage(self, topic_id_partition: TopicIdPartition) -> Lineage:
+        """Return the lineage of a partition's log, decoding nothing else of its state."""
+        data = self._store.get(Table.PARTITIONS, partition_subject(topic_id_partition))
+        return Lineage() if data is None else values.lineage_from_bytes(data)
+
     def finished_segment(
-        self, topic_id_partition: TopicIdPartition, leader_epoch: int, offset: int
+        self, topic_id_partition: TopicIdPartition, offset: int, leader_epoch: int | None = None
     ) -> RemoteLogSegmentMetadata | None:
-        """Return the finished segment that holds an offset as an epoch wrote it."""
+        """Return the finished segment that holds an offset as an epoch wrote it.
+
+        Without an epoch, the log's lineage gives it.
+        """
+        if leader_epoch is None:
+            leader_epoch = self.lineage(topic_id_partition).epoch_for_offset(offset)
+        if leader_epoch is None:
+            return None
         with self._store.read(Table.SEGMENTS) as reader:
             view = self._view(reader, topic_id_partition)
             value = view.find_finished(leader_epoch, offset)
@@ -221,7 +234,7 @@ class MetadataCache:
         self, topic_id_partition: TopicIdPartition, leader_epoch: int | None = None
     ) -> int:
         """Return the bytes of the finished segments of an epoch; without one, of the lineage."""
-        lineage = self.partition_state(topic_id_partition).lineage
+        lineage = self.lineage(topic_id_partition)
         with self._store.read(Table.SEGMENTS) as reader:
             view = self._view(reader, topic_id_partition)
             if leader_epoch is None:

@@ -28,6 +28,7 @@ from rlmm.spi import (
 from rlmm.state.log_starts import LogStart
 from rlmm.state.partition_state import PartitionState, ReadLease, RemotePartitionDeleteState
 from rlmm.state.segment_entry import SegmentEntry
+from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata
@@ -124,12 +125,14 @@ def _unless(value: int, default: int) -> int | None:
     return None if value == default else value
 
 
+def lineage_from_bytes(value: bytes) -> Lineage:
+    """Decode only the lineage of a partition's state. CorruptError."""
+    return lineage_from_messages(list(_state_message(value).lineage))
+
+
 def partition_from_bytes(value: bytes) -> PartitionState:
     """Decode it. CorruptError."""
-    try:
-        message = pb.PartitionState.FromString(value)
-    except DecodeError as error:
-        raise CorruptError("not a partition's state") from error
+    message = _state_message(value)
     return PartitionState(
         owner=writer_from_message(message.owner) if message.HasField("owner") else None,
         lineage=lineage_from_messages(list(message.lineage)),
@@ -158,6 +161,13 @@ def partition_from_bytes(value: bytes) -> PartitionState:
         accepted_start_offset=message.accepted_start_offset,
         anomalies=tuple(map(anomaly_from_message, message.anomalies)),
     )
+
+
+def _state_message(value: bytes) -> pb.PartitionState:
+    try:
+        return pb.PartitionState.FromString(value)
+    except DecodeError as error:
+        raise CorruptError("not a partition's state") from error
 
 
 def _starts_to_messages(starts: Iterable[LogStart]) -> list[pb.LogStart]:

@@ -88,7 +88,7 @@ class MetadataAssignmentContract:
             lambda: manager.partition_state(partition),
             lambda: manager.segment(metadata.segment_id),
             lambda: manager.list_remote_log_segments(partition),
-            lambda: manager.remote_log_segment_metadata(partition, 0, 0),
+            lambda: manager.remote_log_segment_metadata(partition, 0, leader_epoch=0),
             lambda: manager.highest_offset_for_epoch(partition, 0),
             lambda: manager.earliest_log_offset(partition),
             lambda: manager.remote_log_size_bytes(partition),
@@ -202,7 +202,7 @@ def _apart_from_the_cluster() -> TopicIdPartition:
 
 
 def _stored(manager: TopicBasedRemoteLogMetadataManager, partition: TopicIdPartition) -> bool:
-    found = manager.remote_log_segment_metadata(partition, 0, 50)
+    found = manager.remote_log_segment_metadata(partition, 50, leader_epoch=0)
     return found is not None and found.topic_id_partition == partition
 
 

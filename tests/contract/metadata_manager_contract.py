@@ -67,7 +67,7 @@ class MetadataManagerContract:
         result = manager.publish(step(SEGMENT, FINISHED))
 
         assert result.accepted
-        found = manager.remote_log_segment_metadata(ORDERS, 1, 99)
+        found = manager.remote_log_segment_metadata(ORDERS, 99, leader_epoch=1)
         assert found is not None
         assert found.segment_id == SEGMENT.segment_id
         assert found.state is FINISHED

@@ -107,6 +107,25 @@ class MetadataSemanticsContract:
         assert manager.caught_up(ORDERS)
         assert manager.partition_state(ORDERS).owner is not None
 
+    def test_segment_when_asked_for_without_an_epoch_then_the_lineage_gives_it(
+        self, open_manager: OpenManager
+    ) -> None:
+        """KIP-405's look-up by partition and offset; a cut-off segment is found only by epoch."""
+        manager = open_manager()
+        for metadata in (FIRST, SECOND, CUT_OFF):
+            manager.publish(step(metadata, FINISHED))
+        before = manager.remote_log_segment_metadata(ORDERS, 70)
+        manager.publish(claim(lineage=LINEAGE))
+
+        found = [manager.remote_log_segment_metadata(ORDERS, n) for n in (0, 59, 70, 100, 200)]
+        cut_off = manager.remote_log_segment_metadata(ORDERS, 70, leader_epoch=0)
+
+        assert before is None
+        ids = [None if each is None else each.segment_id for each in found]
+        assert ids == [*[FIRST.segment_id] * 3, SECOND.segment_id, None]
+        assert cut_off is not None
+        assert cut_off.segment_id == CUT_OFF.segment_id
+
     def test_topic_when_recreated_then_never_sees_the_old_ones_data(
         self, open_manager: OpenManager
     ) -> None:
@@ -121,7 +140,7 @@ class MetadataSemanticsContract:
         states = [r.metadata.state for r in manager.list_remote_log_segments(recreated)]
 
         assert states == [STARTED]
-        assert manager.remote_log_segment_metadata(recreated, 0, 5) is None
+        assert manager.remote_log_segment_metadata(recreated, 5, leader_epoch=0) is None
         assert manager.partition_state(recreated).deletion is None
 
     def test_lease_when_taken_renewed_and_released_then_is_seen_by_all(

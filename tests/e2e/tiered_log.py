@@ -244,9 +244,6 @@ def assert_kafka_accepts(log: TieredLog, segment: RemoteLogSegmentMetadata, dire
 
 def _assert_found(metadata: RemoteLogMetadataManager, segment: RemoteLogSegmentMetadata) -> None:
     """Lookups answer with this very segment for its first and its last offset."""
-    lineage = metadata.partition_state(segment.topic_id_partition).lineage
     for offset in (segment.offsets.start_offset, segment.offsets.last_offset):
-        epoch = lineage.epoch_for_offset(offset)
-        assert epoch is not None
-        found = metadata.remote_log_segment_metadata(segment.topic_id_partition, epoch, offset)
+        found = metadata.remote_log_segment_metadata(segment.topic_id_partition, offset)
         assert found == segment

@@ -151,7 +151,7 @@ def _records(metadata: RemoteLogMetadataManager, tip: TopicIdPartition) -> list[
 def _looked_up(
     metadata: RemoteLogMetadataManager, tip: TopicIdPartition, epoch: int, offset: int
 ) -> str | None:
-    found = metadata.remote_log_segment_metadata(tip, epoch, offset)
+    found = metadata.remote_log_segment_metadata(tip, offset, leader_epoch=epoch)
     return None if found is None else str(found.segment_id.id)
 
 

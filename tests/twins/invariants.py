@@ -67,7 +67,7 @@ def first_unreadable(
         metadata = (
             None
             if epoch is None
-            else world.metadata.remote_log_segment_metadata(tip, epoch, offset)
+            else world.metadata.remote_log_segment_metadata(tip, offset, leader_epoch=epoch)
         )
         lost = (*(g.offsets for g in world.state(tip).gaps), *world.taken.get(tip, ()))
         gap = next((offsets for offsets in lost if offset in offsets), None)

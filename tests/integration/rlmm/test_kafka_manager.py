@@ -76,13 +76,17 @@ def test_cache_when_its_directory_is_lost_then_is_rebuilt_with_the_same_lookups(
     first.publish(claim())
     for segment in segments:
         first.publish(step(segment, FINISHED))
-    expected = [first.remote_log_segment_metadata(ORDERS, 0, offset) for offset in range(220)]
+    expected = [
+        first.remote_log_segment_metadata(ORDERS, offset, leader_epoch=0) for offset in range(220)
+    ]
     first.close()
     shutil.rmtree(tmp_path / "one")
 
     again = open_manager()
 
-    found = [again.remote_log_segment_metadata(ORDERS, 0, offset) for offset in range(220)]
+    found = [
+        again.remote_log_segment_metadata(ORDERS, offset, leader_epoch=0) for offset in range(220)
+    ]
     assert found == expected
     assert again.metrics().applied_events_count == len(segments) + 1
 
@@ -211,7 +215,7 @@ def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(tmp_pat
     with pytest.raises(RetriableError):
         manager.publish(step(segment_metadata(2), STARTED))
 
-    assert manager.remote_log_segment_metadata(ORDERS, 0, 5) is not None
+    assert manager.remote_log_segment_metadata(ORDERS, 5, leader_epoch=0) is not None
     manager.close()
 
 

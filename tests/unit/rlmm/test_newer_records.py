@@ -134,7 +134,7 @@ def test_newer_record_when_read_then_the_rest_is_still_folded() -> None:
     (skipped,) = (c.skipped for c in fold_log(log, MemoryStore()))
 
     assert skipped == {"newer_version": 1}
-    assert folded(log).finished_segment(ORDERS, 0, 5) is not None
+    assert folded(log).finished_segment(ORDERS, 5, leader_epoch=0) is not None
 
 
 # Field 900, which no version has: three bytes.

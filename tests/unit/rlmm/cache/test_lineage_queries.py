@@ -159,7 +159,7 @@ def test_next_transaction_index_when_asked_then_is_where_repeated_lookups_end(
     """KIP-1058: a hole and the epoch's end end the search."""
 
     def walk(offset: int) -> RemoteLogSegmentMetadata | None:
-        while segment := found.cache.finished_segment(ORDERS, epoch, offset):
+        while segment := found.cache.finished_segment(ORDERS, offset, leader_epoch=epoch):
             written = part(segment, epoch)
             if segment.has_transaction_index or written is None:
                 return segment

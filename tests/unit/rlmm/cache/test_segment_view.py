@@ -54,7 +54,7 @@ def view_of(*events: Event) -> Iterator[SegmentView]:
 
 
 def found_number(cache: MetadataCache, offset: int, epoch: int = 0) -> int | None:
-    found = cache.finished_segment(ORDERS, epoch, offset)
+    found = cache.finished_segment(ORDERS, offset, leader_epoch=epoch)
     return found.segment_id.id.int if found else None
 
 

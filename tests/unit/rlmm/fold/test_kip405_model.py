@@ -180,7 +180,7 @@ def check(store: OrderedStore, written: list[tuple[int, Event]]) -> None:
         assert state.owner == model.owners.get(tip)
         assert (state.deletion.value if state.deletion else None) == model.deletions.get(tip)
         for epoch in EPOCHS:
-            found = [cache.finished_segment(tip, epoch, offset) for offset in OFFSETS]
+            found = [cache.finished_segment(tip, offset, leader_epoch=epoch) for offset in OFFSETS]
             assert [f.segment_id.id if f else None for f in found] == [
                 model.holder(tip, epoch, offset) for offset in OFFSETS
             ]

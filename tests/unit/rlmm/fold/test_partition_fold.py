@@ -133,7 +133,7 @@ def test_topic_when_recreated_then_does_not_know_the_old_ones_data() -> None:
 
     assert cache.partition_state(recreated) == PartitionState()
     assert cache.segments(recreated) == []
-    assert cache.finished_segment(recreated, 0, 5) is None
+    assert cache.finished_segment(recreated, 5, leader_epoch=0) is None
     assert cache.earliest_log_offset(recreated) is None
 
 

@@ -279,7 +279,9 @@ def test_fetch_when_another_segment_holds_the_offset_then_that_one_answers(
     world.store(segment_of(0))
     damaged = world.store(segment_of(0))
     both = world.metadata.list_remote_log_segments(damaged.topic_id_partition)
-    first = world.metadata.remote_log_segment_metadata(damaged.topic_id_partition, 0, 0)
+    first = world.metadata.remote_log_segment_metadata(
+        damaged.topic_id_partition, 0, leader_epoch=0
+    )
     assert first is not None, "one of the two answers"
     world.objects.delete(first.objects[0].key)
 

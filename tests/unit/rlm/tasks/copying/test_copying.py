@@ -98,7 +98,7 @@ def test_copy_when_log_starts_inside_a_segment_then_that_one_is_the_first() -> N
 
     assert world.stored() == [(10, 20), (20, 30)]
     assert world.state().log_start_offset == 15
-    assert world.metadata.remote_log_segment_metadata(TIP, 0, 14) is None
+    assert world.metadata.remote_log_segment_metadata(TIP, 14, leader_epoch=0) is None
     assert violations(world) == []
 
 
@@ -157,7 +157,10 @@ def test_copy_when_two_owners_finish_the_same_range_then_one_answers_always() ->
 
     world.settle()
 
-    found = [world.metadata.remote_log_segment_metadata(TIP, 0, offset) for offset in range(10)]
+    found = [
+        world.metadata.remote_log_segment_metadata(TIP, offset, leader_epoch=0)
+        for offset in range(10)
+    ]
     assert world.stored() == [(0, 10), (0, 10), (10, 20)]
     assert len({metadata.segment_id for metadata in found if metadata}) == 1
     assert world.state().log_start_offset == 0

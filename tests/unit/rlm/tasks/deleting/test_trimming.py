@@ -394,7 +394,7 @@ def test_log_when_cut_by_an_unclean_election_then_copied_from_where_it_parts() -
 
     world.settle()
 
-    found = world.metadata.remote_log_segment_metadata(TIP, 1, 45)
+    found = world.metadata.remote_log_segment_metadata(TIP, 45, leader_epoch=1)
     assert world.state().lineage == Lineage.of((0, 0), (1, 40))
     assert found is not None
     assert found.writer == process.leadership.led()[0].lead.writer
