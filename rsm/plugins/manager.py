@@ -24,7 +24,7 @@ from rsm.plugins.calls import CallWatch, PluginCalls
 from rsm.plugins.given import BytesRead, CountedSource, WatchedAttempt
 from rsm.plugins.results import require_type, require_types
 from rsm.segment.copy_into import copy_into
-from rsm.segment.errors import CorruptError, TieredStorageError
+from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, id_to_text
 from rsm.segment.local_segment import AbortedTransaction, LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
@@ -172,7 +172,12 @@ class PluginStorageManager(RemoteStorageManager):
             )
         if self._read_back is None:
             return
-        stored_bytes, checksum = self._read_all(metadata, attempt, self._read_back)
+        try:
+            stored_bytes, checksum = self._read_all(metadata, attempt, self._read_back)
+        except NotFoundError as error:
+            raise CorruptError(
+                "plug-in does not have the log that it was given", segment_id=metadata.segment_id
+            ) from error
         if (stored_bytes, checksum) != (length_bytes, read.crc32c):
             raise CorruptError(
                 "plug-in returns other bytes than it was given",

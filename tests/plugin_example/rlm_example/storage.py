@@ -108,7 +108,7 @@ class SqliteChunkStorage(ChunkStorage):
         length_bytes = min(len(positions), _MAX_POSITION)
         sql = "SELECT substr(content, ?, ?) FROM chunk WHERE name = ?"
         (content,) = _only(name, self._execute(sql, (start, length_bytes, name)))
-        return bytes(content)
+        return bytes(content or b"")  # no bytes are NULL
 
     def delete(self, name: str) -> None:
         check_name(name)
