@@ -321,4 +321,5 @@ def _limits(config: Config) -> PolicyLimits:
         expiry_max_percent=config.deleting.expiry_max_percent,
         holds_after_loss=config.deleting.hold_after_loss,
         idle_copy_ms=config.copying.idle_ms,
+        sheds=not config.storage.has_plugin,  # an error of a plug-in proves no outage
     )

@@ -38,7 +38,7 @@ def sheddable(view: PartitionView) -> SheddableRange | None:
     A corrupt segment, or one that cannot be stored at all, is no outage: later segments stay until
     an operator decides. Paused copies are no outage either.
     """
-    sheds = view.policy.outage_policy is OutagePolicy.SHED_OLDEST
+    sheds = view.limits.sheds and view.policy.outage_policy is OutagePolicy.SHED_OLDEST
     failure = view.copy_failure
     is_of_segment = failure is not None and (failure.corrupt or failure.final)
     is_paused = PausableTask.COPY in view.paused

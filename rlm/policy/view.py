@@ -28,7 +28,8 @@ from rsm.segment.metadata import Writer
 class PolicyLimits:
     """Represents the settings that decisions depend on, named as in the configuration.
 
-    `idle_copy_ms` -1: the active segment is never copied.
+    `idle_copy_ms` -1: the active segment is never copied. Without `sheds`, nothing is shed whatever
+    a topic's policy allows.
     """
 
     local_trim_margin_bytes: int = 0
@@ -39,6 +40,7 @@ class PolicyLimits:
     expiry_max_percent: int = 100
     holds_after_loss: bool = False
     idle_copy_ms: int = -1
+    sheds: bool = True
 
 
 # This process's clock counts only up to this far ahead of the brokers' last known time.

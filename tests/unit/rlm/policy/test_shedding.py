@@ -116,6 +116,13 @@ def test_sheddable_when_the_segment_itself_fails_then_that_is_no_outage(
     assert (found is not None) is may_go
 
 
+def test_sheddable_when_a_plug_in_reports_the_outage_then_nothing_is_given_up() -> None:
+    """Scenario 121."""
+    view = in_outage(Given(segments=STORED))
+
+    assert sheddable(replace(view, limits=replace(view.limits, sheds=False))) is None
+
+
 def test_sheddable_when_the_log_begins_higher_then_only_what_the_broker_still_has() -> None:
     found = sheddable(in_outage(Given(segments=STORED, local_start=200, trimmed=200)))
 
