@@ -57,6 +57,7 @@ from rlm.worker.external import (
 from rlm.worker.fresh_id import fresh_id
 from rlm.worker.metadata_manager import open_metadata_manager
 from rlm.worker.observed_store import observed_store
+from rlm.worker.plugin_check import has_plugin
 from rlmm.events.registration import ProcessRole
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rsm.layout.segment_layout import ObjectOrigin
@@ -321,5 +322,5 @@ def _limits(config: Config) -> PolicyLimits:
         expiry_max_percent=config.deleting.expiry_max_percent,
         holds_after_loss=config.deleting.hold_after_loss,
         idle_copy_ms=config.copying.idle_ms,
-        sheds=not config.storage.has_plugin,  # an error of a plug-in proves no outage
+        sheds=not has_plugin(config),  # an error of a plug-in proves no outage
     )

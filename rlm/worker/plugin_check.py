@@ -1,4 +1,4 @@
-"""Check the plug-ins of a configuration before anything is created or started."""
+"""Find the plug-ins of a configuration, and check them before anything is created or started."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ def check_plugins(config: Config) -> None:
     """
     for plugin, spi in _plugins(config):
         check_plugin(plugin, spi)
+
+
+def has_plugin(config: Config) -> bool:
+    """Return whether any part of the configuration is a plug-in."""
+    return next(_plugins(config), None) is not None
 
 
 def _plugins(config: Config) -> Iterator[tuple[Plugin, type[object]]]:

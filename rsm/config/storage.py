@@ -202,12 +202,6 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         """The layout of new segments."""
         return self.layouts[0]
 
-    @property
-    def has_plugin(self) -> bool:
-        """Whether a plug-in takes part in the storage of segments."""
-        chosen = (self.backend, self.storage_manager, *self.layouts)
-        return any(isinstance(each, ClassName) for each in chosen)
-
     def store(self) -> Store:
         """Return the settings of the store's binding, or the plug-in."""
         match self.backend:

@@ -105,22 +105,6 @@ def test_layouts_when_listed_then_the_first_one_writes_and_all_keep_their_order(
     )
 
 
-@pytest.mark.parametrize(
-    ("values", "has_plugin"),
-    [
-        ({}, False),
-        ({"rsm.config.layout": "block_v1,raw"}, False),
-        ({"rsm.config.layout": "raw,acme.stores:Tape"}, True),
-        ({"rsm.config.storage.backend": "acme.stores:Tape"}, True),
-        ({_MANAGER_KEY: "acme.stores:Tape"}, True),
-    ],
-)
-def test_plugin_when_any_class_takes_part_in_the_storage_then_known(
-    values: dict[str, str], *, has_plugin: bool
-) -> None:
-    assert parse_storage(with_prefix(DIRECTORY) | values).has_plugin is has_plugin
-
-
 @pytest.mark.parametrize("layouts", ["", "raw,raw", "blocks", "raw,acme.stores"])
 def test_layouts_when_one_is_unknown_or_twice_then_refused(layouts: str) -> None:
     with pytest.raises(InvalidConfigError, match=r"rsm\.config\.layout"):
