@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from rsm.segment.errors import UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import (
     AbortedTransaction,
@@ -141,7 +142,6 @@ class RemoteStorageManager(ABC):
         written, so that a crash leaves no unrecorded object.
         """
 
-    @abstractmethod
     def open_segment_writer(
         self,
         segment_id: RemoteLogSegmentId,
@@ -150,8 +150,14 @@ class RemoteStorageManager(ABC):
     ) -> SegmentWriter:
         """Return a writer of the planned objects, with the guarantees of a copy.
 
-        Raises UnsupportedError for an unknown layout.
+        Raises UnsupportedError for an unknown layout, and where an implementation stores only whole
+        segments, as this one does (KIP-405 has no such method).
         """
+        raise UnsupportedError(
+            "this remote storage manager stores only whole segments",
+            segment_id=segment_id,
+            layout=planned.layout,
+        )
 
     @abstractmethod
     def copy_log_segment_data(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from crc32c import crc32c
 
 from rsm.plugins.calls import CallWatch, PluginCalls
-from rsm.segment.local_segment import WrappedSource
+from rsm.segment.local_segment import SizedSource, WrappedSource
 from rsm.spi import CopyAttempt
 
 
@@ -44,6 +44,17 @@ class CountedSource(WrappedSource):
                 self.read.length_bytes, self.read.crc32c = length_bytes, checksum
                 return
             yield view
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedLog(CountedSource):
+    """A counted source of a known length."""
+
+    source: SizedSource
+
+    @property
+    def length_bytes(self) -> int:
+        return self.source.length_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

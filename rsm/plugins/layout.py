@@ -7,15 +7,24 @@ from dataclasses import replace
 
 from rsm.layout.companion import Companion
 from rsm.layout.keys import LedgerKey, ObjectKey
-from rsm.layout.segment_layout import LocatedBytes, ObjectContent, SegmentLayout, SegmentObjects
+from rsm.layout.segment_layout import (
+    LocatedBytes,
+    LogToWrite,
+    ObjectContent,
+    SegmentEncoding,
+    SegmentLayout,
+    SegmentObjects,
+)
 from rsm.plugins.calls import CallWatch, PluginCalls
-from rsm.plugins.given import CountedSource, MappedSource
+from rsm.plugins.given import BytesRead, CountedSource, MappedSource
 from rsm.plugins.results import require_type
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
-from rsm.segment.local_segment import LogSegmentData
+from rsm.segment.local_segment import SegmentCompanions
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
+
+_LEAST_OBJECTS = 2
 
 
 class PluginLayout(SegmentLayout):
@@ -43,33 +52,45 @@ class PluginLayout(SegmentLayout):
     ) -> tuple[ObjectKey | LedgerKey, ...]:
         with self._calls.mapped("object_keys"):
             found = require_type(self._inner.object_keys(segment_id, base_offset), tuple)
-            if not found or any(
+            if any(
                 each.segment_id != segment_id or each.base_offset != base_offset for each in found
             ):
                 raise ValueError("not keys of this segment")
+            if len(found) < _LEAST_OBJECTS:
+                raise ValueError("fewer objects than one of the log and one of its companions")
             return found
 
-    def contents(
-        self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData
-    ) -> Generator[ObjectContent, StoredObject, None]:
-        """Raise CorruptError if the contents are not those of the objects, or leave out the log."""
-        log = CountedSource(source=data.log, watch=CallWatch())
-        contents = self._inner.contents(metadata, replace(data, log=log))
-        content = self._next(contents, None)
-        for planned in metadata.objects:
-            if content is None or content.key != planned.key:
-                raise _not_planned(metadata)
-            stored = yield content
-            content = self._next(contents, stored)
-        if content is not None:
-            raise _not_planned(metadata)
-        if log.read.length_bytes != data.log.length_bytes:
-            raise CorruptError(
-                "plug-in did not read the log that it was given",
-                segment_id=metadata.segment_id,
-                length_bytes=data.log.length_bytes,
-                read_bytes=log.read.length_bytes,
+    def encoding(self, log: LogToWrite) -> SegmentEncoding:
+        """Raise CorruptError for contents of other objects, or if the plug-in leaves out the log.
+
+        The log's own object shows only at its end whether the plug-in read the log, so the contents
+        after it raise that.
+        """
+        counted = CountedSource(source=log.content, watch=CallWatch())
+        with self._calls.mapped("encoding"):
+            found = require_type(
+                self._inner.encoding(replace(log, content=counted)), SegmentEncoding
             )
+            log_object = require_type(found.log_object, ObjectContent)
+        if log_object.key != log.objects[0].key:
+            raise _not_planned(log.segment_id)
+
+        def closing(
+            metadata: RemoteLogSegmentMetadata, companions: SegmentCompanions
+        ) -> Generator[ObjectContent, StoredObject, None]:
+            _require_read(metadata, counted.read)
+            with self._calls.mapped("closing"):
+                contents = found.closing(metadata, companions)
+            content = self._next(contents, None)
+            for planned in metadata.objects[1:]:
+                if content is None or content.key != planned.key:
+                    raise _not_planned(log.segment_id)
+                stored = yield content
+                content = self._next(contents, stored)
+            if content is not None:
+                raise _not_planned(log.segment_id)
+
+        return SegmentEncoding(log_object=self._mapped(log_object), closing=closing)
 
     def _next(
         self,
@@ -77,15 +98,15 @@ class PluginLayout(SegmentLayout):
         stored: StoredObject | None,
     ) -> ObjectContent | None:
         """Return the next content, whose source is mapped too; None at the end."""
-        with self._calls.mapped("contents"):
+        with self._calls.mapped("closing"):
             try:
                 found = next(contents) if stored is None else contents.send(stored)
             except StopIteration:
                 return None
-            source = MappedSource(
-                source=require_type(found, ObjectContent).source, calls=self._calls
-            )
-            return replace(found, source=source)
+            return self._mapped(require_type(found, ObjectContent))
+
+    def _mapped(self, content: ObjectContent) -> ObjectContent:
+        return replace(content, source=MappedSource(source=content.source, calls=self._calls))
 
     def locate(
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, objects: SegmentObjects
@@ -111,7 +132,17 @@ class PluginLayout(SegmentLayout):
             return require_type(self._inner.decode_companion(content), Companion)
 
 
-def _not_planned(metadata: RemoteLogSegmentMetadata) -> CorruptError:
+def _require_read(metadata: RemoteLogSegmentMetadata, read: BytesRead) -> None:
+    if read.length_bytes != metadata.segment_size_bytes:
+        raise CorruptError(
+            "plug-in did not read the log that it was given",
+            segment_id=metadata.segment_id,
+            length_bytes=metadata.segment_size_bytes,
+            read_bytes=read.length_bytes,
+        )
+
+
+def _not_planned(segment_id: RemoteLogSegmentId) -> CorruptError:
     return CorruptError(
-        "plug-in has contents of other objects than those planned", segment_id=metadata.segment_id
+        "plug-in has contents of other objects than those planned", segment_id=segment_id
     )

@@ -21,7 +21,7 @@ from typing import TypeVar
 from crc32c import crc32c
 
 from rsm.plugins.calls import CallWatch, PluginCalls
-from rsm.plugins.given import BytesRead, CountedSource, WatchedAttempt
+from rsm.plugins.given import BytesRead, CountedLog, WatchedAttempt
 from rsm.plugins.results import require_type, require_types
 from rsm.segment.copy_into import copy_into
 from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
@@ -75,7 +75,7 @@ class PluginStorageManager(RemoteStorageManager):
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData, attempt: CopyAttempt
     ) -> CopiedSegment:
         watch = CallWatch()
-        log = CountedSource(source=data.log, watch=watch)
+        log = CountedLog(source=data.log, watch=watch)
         watched = WatchedAttempt(attempt, watch)
 
         def copy() -> CopiedSegment:

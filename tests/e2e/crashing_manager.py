@@ -124,7 +124,7 @@ class _HalvedSource:
         self._what = what
 
     @property
-    def length_bytes(self) -> int:
+    def length_bytes(self) -> int | None:
         return self._inner.length_bytes
 
     def chunks(self) -> Iterator[memoryview]:

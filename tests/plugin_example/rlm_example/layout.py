@@ -12,9 +12,16 @@ from dataclasses import replace
 from rsm.layout.companion import Companion
 from rsm.layout.keys import ObjectKey
 from rsm.layout.raw import RawLayout
-from rsm.layout.segment_layout import LocatedBytes, ObjectContent, SegmentLayout, SegmentObjects
+from rsm.layout.segment_layout import (
+    LocatedBytes,
+    LogToWrite,
+    ObjectContent,
+    SegmentEncoding,
+    SegmentLayout,
+    SegmentObjects,
+)
 from rsm.segment.ids import RemoteLogSegmentId
-from rsm.segment.local_segment import LogSegmentData
+from rsm.segment.local_segment import SegmentCompanions
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
 
@@ -40,18 +47,22 @@ class LabelledLayout(SegmentLayout):
     ) -> tuple[ObjectKey, ...]:
         return self._raw.object_keys(segment_id, base_offset)
 
-    def contents(
-        self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData
-    ) -> Generator[ObjectContent, StoredObject, None]:
-        contents = self._raw.contents(metadata, data)
-        content = next(contents)
-        while True:
-            labels = {**content.inline_attributes, "label": self._label}
-            stored = yield replace(content, inline_attributes=labels)
-            try:
-                content = contents.send(stored)
-            except StopIteration:
-                return
+    def encoding(self, log: LogToWrite) -> SegmentEncoding:
+        encoding = self._raw.encoding(log)
+
+        def closing(
+            metadata: RemoteLogSegmentMetadata, companions: SegmentCompanions
+        ) -> Generator[ObjectContent, StoredObject, None]:
+            contents = encoding.closing(metadata, companions)
+            content = next(contents)
+            while True:
+                stored = yield self._labelled(content)
+                try:
+                    content = contents.send(stored)
+                except StopIteration:
+                    return
+
+        return SegmentEncoding(log_object=self._labelled(encoding.log_object), closing=closing)
 
     def locate(
         self, metadata: RemoteLogSegmentMetadata, positions: ByteRange, objects: SegmentObjects
@@ -63,3 +74,7 @@ class LabelledLayout(SegmentLayout):
 
     def decode_companion(self, content: bytes) -> Companion:
         return self._raw.decode_companion(content)
+
+    def _labelled(self, content: ObjectContent) -> ObjectContent:
+        labels = {**content.inline_attributes, "label": self._label}
+        return replace(content, inline_attributes=labels)

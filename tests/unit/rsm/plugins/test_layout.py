@@ -9,13 +9,13 @@ import pytest
 
 from rsm.layout.companion import Companion
 from rsm.layout.keys import ObjectKey, ObjectKeys
-from rsm.layout.segment_layout import ObjectContent
+from rsm.layout.segment_layout import LogToWrite, ObjectContent, SegmentEncoding
 from rsm.manager import SegmentStorageManager
 from rsm.plugins.layout import PluginLayout
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId
-from rsm.segment.local_segment import BytesSource, LogSegmentData, WrappedSource
-from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
+from rsm.segment.local_segment import BytesSource, WrappedSource
+from rsm.segment.metadata import StoredObject
 from rsm.spi import IndexType
 from rsm.storage.memory import MemoryChunkStorage
 from tests.contract.segments import copied
@@ -26,14 +26,26 @@ Contents = Generator[ObjectContent, StoredObject, None]
 
 
 class Changed(LabelledLayout):
-    """Changes the contents as a test says."""
+    """Changes the log's object and the contents after it as a test says."""
 
-    def __init__(self, change: Callable[[Contents], Contents]) -> None:
+    def __init__(
+        self,
+        *,
+        log: Callable[[ObjectContent], ObjectContent] = lambda content: content,
+        closing: Callable[[Contents], Contents] = lambda contents: contents,
+    ) -> None:
         super().__init__({})
-        self._change = change
+        self._change_log = log
+        self._change_closing = closing
 
-    def contents(self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData) -> Contents:
-        return self._change(super().contents(metadata, data))
+    def encoding(self, log: LogToWrite) -> SegmentEncoding:
+        found = super().encoding(log)
+        return SegmentEncoding(
+            log_object=self._change_log(found.log_object),
+            closing=lambda metadata, companions: self._change_closing(
+                found.closing(metadata, companions)
+            ),
+        )
 
 
 def open_manager(
@@ -45,33 +57,34 @@ def open_manager(
     return manager, storage
 
 
-def without_companion(contents: Contents) -> Contents:
-    yield next(contents)
-
-
-def under_another_key(contents: Contents) -> Contents:
-    yield replace(next(contents), key="another segment's")
-
-
-def without_log(contents: Contents) -> Contents:
-    stored = yield replace(next(contents), source=BytesSource(content=b"no log"))
-    yield contents.send(stored)
+def without_companion(_contents: Contents) -> Contents:
+    yield from ()
 
 
 def with_one_more(contents: Contents) -> Contents:
-    stored = yield next(contents)
-    last = contents.send(stored)
+    last = next(contents)
     yield last
     yield replace(last, key=f"{last.key}.more")
 
 
+def another_key(contents: Contents) -> Contents:
+    yield replace(next(contents), key="another segment's")
+
+
 @pytest.mark.parametrize(
-    "change", [without_companion, under_another_key, without_log, with_one_more]
+    "layout",
+    [
+        Changed(closing=without_companion),
+        Changed(closing=with_one_more),
+        Changed(closing=another_key),
+        Changed(log=lambda content: replace(content, key="another segment's")),
+        Changed(log=lambda content: replace(content, source=BytesSource(content=b"no log"))),
+    ],
 )
 def test_copy_when_the_contents_are_wrong_then_it_does_not_finish_and_leaves_nothing(
-    change: Callable[[Contents], Contents],
+    layout: Changed,
 ) -> None:
-    manager, storage = open_manager(Changed(change), Failures())
+    manager, storage = open_manager(layout, Failures())
 
     with pytest.raises(CorruptError, match="plug-in"):
         copied(manager)
@@ -79,8 +92,8 @@ def test_copy_when_the_contents_are_wrong_then_it_does_not_finish_and_leaves_not
     assert list(storage.list("")) == []
 
 
-def raising(contents: Contents) -> Contents:
-    yield next(contents)
+def raising(_contents: Contents) -> Contents:
+    yield from ()
     raise KeyError("companion")
 
 
@@ -91,19 +104,21 @@ class RaisingSource(WrappedSource):
         raise KeyError("piece")
 
 
-def with_raising_source(contents: Contents) -> Contents:
-    content = next(contents)
-    yield replace(content, source=RaisingSource(source=content.source))
-
-
 @pytest.mark.parametrize(
-    ("change", "method"), [(raising, "contents"), (with_raising_source, "chunks")]
+    ("layout", "method"),
+    [
+        (Changed(closing=raising), "closing"),
+        (
+            Changed(log=lambda found: replace(found, source=RaisingSource(source=found.source))),
+            "chunks",
+        ),
+    ],
 )
 def test_copy_when_the_layout_raises_then_it_is_retriable_and_leaves_nothing(
-    change: Callable[[Contents], Contents], method: str
+    layout: Changed, method: str
 ) -> None:
     failures = Failures()
-    manager, storage = open_manager(Changed(change), failures)
+    manager, storage = open_manager(layout, failures)
 
     with pytest.raises(RetriableError):
         copied(manager)
@@ -119,6 +134,13 @@ class OfAnotherSegment(LabelledLayout):
         return super().object_keys(segment_id, base_offset + 1)
 
 
+class OfOneObject(LabelledLayout):
+    def object_keys(
+        self, segment_id: RemoteLogSegmentId, base_offset: int
+    ) -> tuple[ObjectKey, ...]:
+        return super().object_keys(segment_id, base_offset)[:1]
+
+
 class WithoutCompanion(LabelledLayout):
     def decode_companion(self, content: bytes) -> Companion:
         raise ValueError("cannot decode")
@@ -128,6 +150,13 @@ def test_plan_when_the_keys_are_of_another_segment_then_retriable() -> None:
     manager, _ = open_manager(OfAnotherSegment({}), Failures())
 
     with pytest.raises(RetriableError, match="not keys of this segment"):
+        copied(manager)
+
+
+def test_plan_when_there_is_no_object_for_the_companions_then_retriable() -> None:
+    manager, _ = open_manager(OfOneObject({}), Failures())
+
+    with pytest.raises(RetriableError, match="fewer objects than one of the log"):
         copied(manager)
 
 

@@ -12,7 +12,12 @@ from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import RawLayout
 from rsm.manager import SegmentStorageManager
 from rsm.plugins.manager import PluginStorageManager
-from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
+from rsm.segment.errors import (
+    CorruptError,
+    RetriableError,
+    TieredStorageError,
+    UnsupportedError,
+)
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import LogSegmentData
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
@@ -179,3 +184,12 @@ def test_index_when_it_is_no_bytes_then_retriable() -> None:
 
     with pytest.raises(RetriableError, match="str instead of bytes"):
         manager.fetch_index(copied(manager), IndexType.OFFSET)
+
+
+def test_writer_when_opened_of_a_plug_in_then_only_whole_segments_are_stored() -> None:
+    manager = PluginStorageManager(Changed(), Failures().calls())
+    metadata = planned(manager)
+    names = PlannedObjects(layout=metadata.layout, objects=metadata.objects)
+
+    with pytest.raises(UnsupportedError, match="stores only whole segments"):
+        manager.open_segment_writer(metadata.segment_id, names, CountedAttempt())
