@@ -1,1 +1,1 @@
-"""Events as values and as protobuf messages, with their field types."""
+"""The events of the metadata topic: one module for each family, and the registry of them."""
