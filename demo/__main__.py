@@ -19,7 +19,7 @@ from demo.failure import DemoFailedError
 from demo.narration import Narrator
 from demo.scenario import TOPIC, DemoSizes, Scenario
 from demo.stage import DemoStage, services
-from rlm.process.interrupt import Interrupt
+from rlm.cli.invocation.interrupt import Interrupt
 from tests.services.rlm_run import RLM
 
 _MB = 1_000_000

@@ -18,7 +18,7 @@ from collections.abc import Callable
 import typer
 
 from rlm.cli.invocation.command_start import CommandStart
-from rlm.process.interrupt import Interrupt
+from rlm.cli.invocation.interrupt import Interrupt
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 
 _INTERRUPTED = 128 + signal.SIGINT
