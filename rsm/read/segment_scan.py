@@ -102,24 +102,24 @@ class RemoteScanner:
         The last run may pass `end_offset`. A segment is requested from `segments` when the first
         fetch in it is due, so its selection may depend on time.
         """
-        return RemoteScan(self._prefetch(self._requests(segments)), from_offset, end_offset)
+        requests = self._requests(segments, end_offset)
+        return RemoteScan(self._prefetch(requests), from_offset, end_offset)
 
     def _requests(
-        self, segments: Iterable[tuple[StoredRange, int]]
+        self, segments: Iterable[tuple[StoredRange, int]], end_offset: int | None
     ) -> Iterator[tuple[SegmentCursor, ByteRange]]:
         for stored, from_offset in segments:
-            cursor = self._open(stored, from_offset)
-            for positions in _pieces(cursor, self._settings.fetch_bytes):
+            metadata = stored.metadata
+            entry = OffsetIndexEntry(offset=metadata.offsets.start_offset, position=0)
+            end_position = None
+            if from_offset > metadata.offsets.start_offset:
+                indexes = read_indexes(self._storage, metadata)
+                entry = indexes.lookup(from_offset, metadata.segment_size_bytes)
+                if end_offset is not None:
+                    end_position = indexes.offset_index.end_position(end_offset - 1)
+            cursor = SegmentCursor(stored, from_offset=from_offset, entry=entry)
+            for positions in _pieces(cursor, self._settings.fetch_bytes, end_position):
                 yield cursor, positions
-
-    def _open(self, stored: StoredRange, from_offset: int) -> SegmentCursor:
-        metadata = stored.metadata
-        entry = OffsetIndexEntry(offset=metadata.offsets.start_offset, position=0)
-        if from_offset > metadata.offsets.start_offset:
-            entry = read_indexes(self._storage, metadata).lookup(
-                from_offset, metadata.segment_size_bytes
-            )
-        return SegmentCursor(stored, from_offset=from_offset, entry=entry)
 
     def _prefetch(self, requests: Iterator[tuple[SegmentCursor, ByteRange]]) -> _Fetched:
         """Fetch the requested ranges in order, some of them while the consumer is busy."""
@@ -138,14 +138,23 @@ class RemoteScanner:
                 future.cancel()
 
 
-def _pieces(cursor: SegmentCursor, fetch_bytes: int) -> Iterator[ByteRange]:
-    """Yield the ranges of a segment to fetch, until its cursor is done."""
+def _pieces(
+    cursor: SegmentCursor, fetch_bytes: int, end_position: int | None
+) -> Iterator[ByteRange]:
+    """Yield the ranges of a segment to fetch, until its cursor is done.
+
+    By the index, the requested offsets end at `end_position`. The next range is fetched ahead, and
+    needed only if compaction removed the last of them or the index is wrong. So it is small.
+    """
     size = cursor.stored.metadata.segment_size_bytes
     position = cursor.position
     while position < size and not cursor.done:
-        end_position = min(position + fetch_bytes, size)
-        yield ByteRange(start_position=position, end_position=end_position)
-        position = end_position
+        end = position + (_MIN_FETCH_BYTES if position == end_position else fetch_bytes)
+        if end_position is not None and position < end_position < end:
+            end = end_position
+        end = min(end, size)
+        yield ByteRange(start_position=position, end_position=end)
+        position = end
 
 
 def _taken(under_way: deque[tuple[SegmentCursor, Future[bytes]]]) -> tuple[SegmentCursor, bytes]:

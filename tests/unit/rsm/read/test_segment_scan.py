@@ -17,7 +17,7 @@ from rsm.segment.errors import CorruptError, RetriableError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange, OffsetRange
 from rsm.spi import IndexType
-from tests.remote_world import RemoteWorld, bytes_of, segment_of
+from tests.remote_world import RemoteWorld, bytes_of, positions_of, segment_of
 
 
 @pytest.fixture
@@ -96,6 +96,48 @@ def test_scan_when_the_callers_fetch_fails_then_its_error_after_all_batches_befo
 
     assert scan.next_offset == runs[-1].offsets.end_offset
     assert 0 < scan.next_offset < 100
+
+
+@pytest.mark.parametrize("end", [15, 31, 50, 89])
+def test_scan_when_it_ends_inside_a_segment_then_fetches_little_after_its_last_batch(
+    world: RemoteWorld, end: int
+) -> None:
+    """The index says where it ends; what is fetched ahead of that is small."""
+    ((segment, _),) = stored(world, 0)
+    fetched: list[ByteRange] = []
+
+    def fetch(metadata: RemoteLogSegmentMetadata, positions: ByteRange) -> bytes:
+        fetched.append(positions)
+        return world.storage.fetch_log_segment(metadata, positions)
+
+    reader = RemoteScanner(world.storage, world.executor, ScanSettings(), fetch=fetch)
+    runs = list(reader.scan([(segment, 11)], 11, end))
+
+    batches = positions_of(segment_of(0))
+    first, ahead = fetched
+    last = (end + 9) // 10
+    assert batches[last] <= first.end_position <= batches[last + 1]
+    assert len(ahead) <= 1 << 16
+    assert runs[-1].offsets.end_offset >= end
+
+
+@pytest.mark.parametrize("position", [-5, 0, 1, 20_001, 1 << 30])
+def test_scan_when_the_index_is_wrong_about_the_end_then_the_same_batches(
+    world: RemoteWorld, position: int
+) -> None:
+    """Only the entry at which the scan starts has to be right."""
+    ((segment, _),) = stored(world, 0)
+    entries = [(5, 0), (55, position), (56, position), (57, position)]
+    index = b"".join(struct.pack(">ii", *each) for each in entries)
+    reader = RemoteScanner(IndexManager(world, index), world.executor, ScanSettings())
+
+    runs = list(reader.scan([(segment, 11)], 11, 54))
+
+    assert runs[0].offsets.start_offset == 10
+    assert runs[-1].offsets.end_offset >= 54
+    assert [run.offsets.start_offset for run in runs[1:]] == [
+        run.offsets.end_offset for run in runs[:-1]
+    ]
 
 
 class IndexManager(SegmentStorageManager):
