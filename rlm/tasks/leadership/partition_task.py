@@ -14,7 +14,7 @@ false.
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -172,7 +172,7 @@ class PartitionTask:
             taken, self._proven_losses = self._proven_losses, frozenset()
         return taken
 
-    def log_level(self, subject: Hashable, what: str, error: TieredStorageError) -> int:
+    def log_level(self, subject: str, what: str, error: TieredStorageError) -> int:
         """Return WARNING for a new problem of the partition, DEBUG for one that lasts.
 
         A partition that the broker does not have is logged once per topic at INFO: the topic was
