@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from enum import Enum
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
 from uuid import UUID
 
 from rsm.segment.epochs import Lineage
@@ -44,7 +42,7 @@ class Writer:
     incarnation: UUID
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RemoteLogSegmentMetadata:
     """The metadata of one log segment; each record of the segment contains all of it. Immutable.
 
@@ -53,8 +51,7 @@ class RemoteLogSegmentMetadata:
     offsets below are not readable. `objects` are named before the first byte is written, and
     `layout` names their layout. `custom_metadata` are the storage manager's own bytes (KIP-917).
     `unknown_fields` are a newer version's protobuf fields. `in_state` copies it to another state.
-
-    An instance made `on_demand` is equal, but reads each field at the first access.
+    Metadata is equal by its fields, also that of a subclass.
     """
 
     segment_id: RemoteLogSegmentId
@@ -70,32 +67,14 @@ class RemoteLogSegmentMetadata:
     has_transaction_index: bool = False
     custom_metadata: bytes = b""
     unknown_fields: bytes = b""
-    _read: Callable[[str], Any] | None = field(default=None, init=False, repr=False, compare=False)
 
-    @classmethod
-    def on_demand(cls, read: Callable[[str], Any]) -> RemoteLogSegmentMetadata:
-        """Make an instance that reads a field with `read(name)` at the first access.
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RemoteLogSegmentMetadata):
+            return NotImplemented
+        return bool(_values(self) == _values(other))
 
-        Several threads may read the same field at once. There are no checks: the caller has
-        validated the fields. An access raises the errors of `read`.
-        """
-        made = object.__new__(cls)
-        object.__setattr__(made, "_read", read)
-        return made
-
-    if not TYPE_CHECKING:  # type checkers know all fields
-
-        def __getattr__(self, name: str) -> object:
-            """Read a field at its first access. AttributeError for an unknown name."""
-            if name not in _FIELDS or self._read is None:
-                raise AttributeError(f"a segment's metadata has no {name!r}")
-            value = self._read(name)
-            object.__setattr__(self, name, value)
-            return value
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        whole = {name: getattr(self, name) for name in _FIELDS}
-        return partial(type(self), **whole), ()
+    def __hash__(self) -> int:
+        return hash(_values(self))
 
     def __post_init__(self) -> None:
         if not len(self.offsets):
@@ -129,4 +108,4 @@ class RemoteLogSegmentMetadata:
         )
 
 
-_FIELDS = frozenset(each.name for each in fields(RemoteLogSegmentMetadata) if each.init)
+_values = attrgetter(*(each.name for each in fields(RemoteLogSegmentMetadata)))

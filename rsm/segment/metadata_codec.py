@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from functools import lru_cache, partial
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, TypeVar
 from uuid import UUID
@@ -135,18 +135,47 @@ def metadata_on_demand(
 ) -> RemoteLogSegmentMetadata:
     """Return metadata that decodes each field of a validated message at the first access.
 
-    For callers that need few fields of many segments. `known` is the partition if the caller found
-    it by id and number already; only its name is compared.
+    For callers that need few fields of many segments. There are no checks: the caller has validated
+    the message. An access raises the errors of the field's decoder. `known` is the partition if the
+    caller found it by id and number already; only its name is compared.
     """
-    return RemoteLogSegmentMetadata.on_demand(partial(_metadata_field, message, known))
+    made = object.__new__(_MetadataOnDemand)
+    made.__dict__["message"] = message
+    made.__dict__["known"] = known
+    return made
 
 
-def _metadata_field(
-    message: pb.RemoteLogSegmentMetadata, known: TopicIdPartition | None, name: str
-) -> object:
-    if name == "segment_id" and known and known.topic == message.topic_id_partition.topic:
-        return RemoteLogSegmentId(topic_id_partition=known, id=id_from_bytes(message.id))
-    return _METADATA_FIELDS[name](message)
+class _MetadataOnDemand(RemoteLogSegmentMetadata):
+    """Metadata with an _OnDemandField for each of its fields; equal to the decoded metadata.
+
+    Several threads may read the same field at once. A copy with other values is whole at once.
+    """
+
+    message: pb.RemoteLogSegmentMetadata
+    known: TopicIdPartition | None
+
+    def __repr__(self) -> str:
+        whole = {name: getattr(self, name) for name in _METADATA_FIELDS}
+        return repr(RemoteLogSegmentMetadata(**whole))
+
+
+class _OnDemandField:
+    """Decodes a field at the first access; then the instance has the value instead."""
+
+    def __init__(self, name: str, read: Callable[[pb.RemoteLogSegmentMetadata], object]) -> None:
+        self._name = name
+        self._read = read
+
+    def __get__(self, instance: _MetadataOnDemand, _owner: object = None) -> object:
+        known, message = instance.known, instance.message
+        if self._name == "segment_id" and known and known.topic == message.topic_id_partition.topic:
+            value: object = RemoteLogSegmentId(
+                topic_id_partition=known, id=id_from_bytes(message.id)
+            )
+        else:
+            value = self._read(message)
+        instance.__dict__[self._name] = value
+        return value
 
 
 def state_from_number(number: int) -> SegmentState:
@@ -191,3 +220,6 @@ _METADATA_FIELDS: Mapping[str, Callable[[pb.RemoteLogSegmentMetadata], Any]] = {
     "unknown_fields": unknown_fields,
 }
 """The decoder of each metadata field. Raises UnsupportedError, CorruptError, ValueError."""
+
+for _name, _read in _METADATA_FIELDS.items():
+    setattr(_MetadataOnDemand, _name, _OnDemandField(_name, _read))
