@@ -15,7 +15,7 @@ from rsm.storage.azure.storage import AzureChunkStorage
 from rsm.storage.probe import ProbeResult, probe
 from tests.contract.chunk_change_contract import ChunkChangeContract
 from tests.contract.chunk_creation_contract import ChunkCreationContract
-from tests.contract.sources import source_of
+from tests.contract.sources import UnsizedSource, source_of
 from tests.integration.rsm.storage.absent_roots import assert_never_not_found
 from tests.services.azure import AzureServer
 from tests.services.http_faults import Fault, FaultyProxy
@@ -79,6 +79,18 @@ def test_creation_when_it_is_in_parts_then_one_whole(
     whole = storage.read_range("a", ByteRange(start_position=0, end_position=1 << 40))
     assert whole == content[:length_bytes]
     assert storage.info("a").attributes == {"k": "v"}
+
+
+@pytest.mark.parametrize("length_bytes", [1, 2 * MIB, 2 * MIB + 1])
+def test_creation_when_the_length_is_unknown_then_one_whole(
+    storage: AzureChunkStorage, length_bytes: int
+) -> None:
+    content = (bytes(range(251)) * (length_bytes // 251 + 1))[:length_bytes]
+
+    storage.create_with_content("a", UnsizedSource(source=source_of(content)))
+
+    whole = storage.read_range("a", ByteRange(start_position=0, end_position=1 << 40))
+    assert whole == content
 
 
 def test_creation_when_it_has_a_version_then_the_blobs_own_metadata_says_it(

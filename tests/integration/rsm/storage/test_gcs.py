@@ -18,7 +18,7 @@ from rsm.storage.gcs.storage import GcsChunkStorage
 from rsm.storage.probe import ProbeResult, probe
 from tests.contract.chunk_change_contract import ChunkChangeContract
 from tests.contract.chunk_creation_contract import ChunkCreationContract
-from tests.contract.sources import source_of
+from tests.contract.sources import UnsizedSource, source_of
 from tests.integration.rsm.storage.absent_roots import assert_never_not_found
 from tests.services.gcs import GcsServer
 from tests.services.http_faults import Fault, FaultyProxy
@@ -97,6 +97,19 @@ def test_creation_when_it_is_in_parts_then_one_whole(
     assert storage.read_range("a", WHOLE) == content
     assert storage.info("a").crc32c == checksum
     assert storage.info("a").attributes == {"k": "v"}
+
+
+@pytest.mark.parametrize("length_bytes", [1, 8 * MIB, 8 * MIB + 1])
+def test_creation_when_the_length_is_unknown_then_one_whole(
+    storage: GcsChunkStorage, length_bytes: int
+) -> None:
+    """Also where the last part is full, so that only an empty one shows the end."""
+    content = (bytes(range(251)) * (length_bytes // 251 + 1))[:length_bytes]
+
+    checksum = storage.create_with_content("a", UnsizedSource(source=source_of(content)))
+
+    assert storage.read_range("a", WHOLE) == content
+    assert storage.info("a").crc32c == checksum
 
 
 def test_creation_when_its_answer_is_lost_then_what_is_there_is_known_as_ours(

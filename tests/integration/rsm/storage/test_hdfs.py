@@ -15,7 +15,7 @@ from rsm.segment.ranges import ByteRange
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.hdfs.storage import HdfsChunkStorage
 from rsm.storage.probe import ProbeResult, probe
-from tests.contract.sources import source_of
+from tests.contract.sources import UnsizedSource, source_of
 from tests.integration.rsm.storage.absent_roots import assert_never_not_found
 from tests.services.hdfs import HdfsCluster
 from tests.services.http_faults import Fault, FaultyProxy
@@ -41,6 +41,16 @@ def test_probe_when_the_cluster_is_there_then_every_verb_works(
 
     assert [step for step in steps if step.result is not ProbeResult.OK] == []
     assert not list(storage.list(""))
+
+
+def test_creation_when_the_length_is_unknown_then_one_whole(hdfs_settings: HdfsSettings) -> None:
+    storage = HdfsChunkStorage(hdfs_settings)
+    pieces = [bytes([number]) * 300_000 for number in range(9)]
+
+    storage.create_with_content("a", UnsizedSource(source=source_of(*pieces)))
+
+    assert storage.read_range("a", WHOLE) == b"".join(pieces)
+    storage.delete("a")
 
 
 def test_any_request_when_the_root_is_gone_then_retriable_and_it_is_not_made(

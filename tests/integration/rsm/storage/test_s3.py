@@ -14,11 +14,12 @@ import pytest
 from rsm.layout.block_v1.block_log import BlockedLog
 from rsm.layout.block_v1.block_plan import BlockBuilder
 from rsm.segment.errors import RetriableError
+from rsm.segment.local_segment import PartBounds
 from rsm.segment.ranges import ByteRange
 from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.settings import S3Settings
 from rsm.storage.s3.storage import S3ChunkStorage
-from tests.contract.sources import PiecesSource, source_of
+from tests.contract.sources import PiecesSource, UnsizedSource, source_of
 from tests.integration.rsm.storage.absent_roots import assert_never_not_found
 from tests.segment_builder import pack_batch
 from tests.services.s3 import ACCESS_KEY, SECRET_KEY, S3Server
@@ -76,6 +77,37 @@ def test_creation_when_it_is_larger_then_parts_make_one_whole(
     )
     across = ByteRange(start_position=PART - 3, end_position=PART + 3)
     assert storage.read_range("a", across) == content[PART - 3 : min(PART + 3, length_bytes)]
+
+
+@pytest.mark.parametrize(("length_bytes", "parts"), [(1, 1), (2 * PART, 2), (2 * PART + 7, 3)])
+def test_creation_when_the_length_is_unknown_then_parts_make_one_whole(
+    storage: S3ChunkStorage, sent: Counter[str], length_bytes: int, parts: int
+) -> None:
+    content = (bytes(range(251)) * (length_bytes // 251 + 1))[:length_bytes]
+    pieces = [content[at : at + MIB] for at in range(0, length_bytes, MIB)]
+
+    checksum = storage.create_with_content("a", UnsizedSource(source=source_of(*pieces)))
+
+    assert sent == {
+        "create_multipart_upload": 1,
+        "upload_part": parts,
+        "complete_multipart_upload": 1,
+    }
+    whole = ByteRange(start_position=0, end_position=1 << 40)
+    assert storage.read_range("a", whole) == content
+    assert storage.info("a").crc32c == checksum
+
+
+def test_creation_when_each_chunk_is_a_part_then_parts_are_the_chunks(
+    storage: S3ChunkStorage, sent: Counter[str]
+) -> None:
+    """A block of a ledger that is still being read."""
+    chunks = source_of(b"a" * (PART + 1), b"b" * (PART + 2), b"c")
+
+    storage.create_with_content("a", UnsizedSource(source=chunks, parts=PartBounds.EACH_CHUNK))
+
+    assert sent["upload_part"] == 3
+    assert storage.info("a").length_bytes == chunks.length_bytes
 
 
 def test_creation_when_the_source_divides_its_content_then_parts_are_its_own(
