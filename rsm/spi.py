@@ -84,7 +84,8 @@ class SegmentWriter(ABC):
 
     Memory: nothing of the log, and what the store and the layout need. Appended bytes need more
     than a log that is written as a whole: a layout in blocks buffers one block, and a writer that
-    waits for its log keeps one part of the store's upload memory occupied.
+    waits for its log keeps one part of the store's upload memory occupied. A store may end a
+    request that gets no bytes for its time limit, so a writer should not wait for long.
     """
 
     @abstractmethod
@@ -137,9 +138,10 @@ class RemoteStorageManager(ABC):
     ) -> PlannedObjects:
         """Name the objects that `copy_log_segment_data` would write, without writing anything.
 
-        `size_bytes` is the log's length. It is 0 if compaction removed all batches; not every
-        layout can store such a segment. The caller records the names before the first byte is
-        written, so that a crash leaves no unrecorded object.
+        `size_bytes` is the log's length, or any positive number while its end is not known. It is 0
+        if compaction removed all batches; not every layout can store such a segment. The caller
+        records the names before the first byte is written, so that a crash leaves no unrecorded
+        object.
         """
 
     def open_segment_writer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 
@@ -19,6 +20,7 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import ByteRange
 from rsm.spi import CopyAttempt, PlannedObjects, RemoteStorageManager, SegmentWriter
 from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 from rsm.transfer import ReadBack
 from tests.contract.segments import (
     COMPANIONS,
@@ -121,6 +123,43 @@ def test_writer_when_not_sealed_yet_then_no_companion_and_not_the_whole_log(
 
     assert stored_keys(storage) == []
     writer.abort(RetriableError("the process died"))
+
+
+class ProcessDiedError(BaseException):
+    """Nothing of the process runs after this."""
+
+
+class DyingStorage(ChunkStorageWrapper):
+    """The store of a process that dies before its creation of `last_number`, from 0."""
+
+    def __init__(self, inner: ChunkStorage, last_number: int) -> None:
+        super().__init__(inner)
+        self._left = last_number
+
+    @contextmanager
+    def _request(self, operation: str, name: str) -> Iterator[None]:
+        if operation == "create_with_content":
+            self._left -= 1
+        if self._left < 0:
+            raise ProcessDiedError
+        yield
+
+
+def test_seal_when_the_process_dies_between_two_objects_then_what_is_left_is_found_by_the_plan(
+    storage: ChunkStorage, layout: SegmentLayout
+) -> None:
+    metadata = planned(manager_of(storage, layout))
+    keys = [stored.key for stored in metadata.objects]
+
+    for number in range(1, len(keys)):
+        writer = opened(manager_of(DyingStorage(storage, number), layout), metadata)
+        append_all(writer, [LOG])
+        with pytest.raises(ProcessDiedError):
+            writer.seal(metadata, COMPANIONS)
+
+        assert stored_keys(storage) == sorted(keys[:number])
+        manager_of(storage, layout).delete_log_segment_data(metadata)
+        assert stored_keys(storage) == []
 
 
 def test_writer_when_aborted_then_nothing_is_left_and_it_stays_failed(

@@ -31,11 +31,14 @@ class PartSenders:
         self._threads = ThreadPoolExecutor(max(1, memory_bytes // part_bytes), name)
 
     def is_one_part(self, source: ContentSource, reader: PartReader) -> bool:
-        """Return whether the content is known to be a single part: unknown length is, if empty."""
+        """Return whether the content is known to be a single part before it is read.
+
+        Content of unknown length, or with chunks as parts, is one part only if it is empty.
+        """
         parts = parts_of(source)
         if not isinstance(parts, PartBounds):
             return len(parts) == 1
-        if source.length_bytes is None:
+        if source.length_bytes is None or parts is PartBounds.EACH_CHUNK:
             return not reader.next_chunk_bytes()
         return source.length_bytes <= self._part_bytes
 
@@ -47,7 +50,7 @@ class PartSenders:
         parts = parts_of(source)
         if not isinstance(parts, PartBounds):
             return iter(parts)
-        if source.length_bytes is None:
+        if source.length_bytes is None or parts is PartBounds.EACH_CHUNK:
             return self._lengths_to_the_end(reader, is_each_chunk=parts is PartBounds.EACH_CHUNK)
         # Not a list: the announced length has no limit.
         full, rest_bytes = divmod(source.length_bytes, self._part_bytes)
@@ -56,7 +59,7 @@ class PartSenders:
     @contextmanager
     def only_part(self, reader: PartReader) -> Iterator[bytearray]:
         """Read the only part, which the caller sends itself; its room is free afterwards."""
-        length_bytes = reader.left_bytes or 0  # a single part of unknown length is empty
+        length_bytes = reader.left_bytes or 0  # one part of unknown length is empty
         self._room.take(length_bytes)
         try:
             yield reader.read(length_bytes)
