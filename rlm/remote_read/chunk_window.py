@@ -12,15 +12,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from rsm.segment.batches.batch import PREFIX_BYTES, batch_length_bytes
+from rsm.segment.batches.batch_carry import BatchCarry
 from rsm.segment.batches.batch_checks import (
     RunEnd,
-    append_checked,
-    checked_header,
+    check_batch,
+    check_run,
     require_index_agrees,
     require_outside,
 )
 from rsm.segment.batches.batch_run import BatchRun, LocatedBatch
+from rsm.segment.batches.expectations import SegmentExpectation
 from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry
@@ -198,7 +199,7 @@ class ChunkWindow:
                 break
         if position >= self._stored.metadata.segment_size_bytes:
             return None
-        return Incomplete(position=position, end_position=self._batch_end(position))
+        return Incomplete(position=position, end_position=self._carry(position).end_position)
 
     def _reach(self, first: LocatedBatch, limit_position: int) -> tuple[int, int]:
         """Extend the first batch while batches are complete, correct and readable."""
@@ -260,33 +261,26 @@ class ChunkWindow:
 
     def _extend(self, chunk: SegmentChunk, run: BatchRun, until: RunEnd) -> None:
         """Verify batch after batch, while they start in the chunk and are complete."""
-        metadata = self._stored.metadata
-        while True:
-            append_checked(run, chunk.content, chunk.position, metadata, until)
-            position = run.end_position
-            if position >= chunk.end_position or until.reached(position, run.next_offset):
-                return
-            end_position = self._batch_end(position)
-            if end_position > self._end_position:
-                return
-            header = checked_header(
-                self.view(position, end_position),
-                metadata,
-                position=position,
-                at_least_offset=run.next_offset,
-            )
-            run.append(header.length_bytes, header.base_offset, header.next_offset)
+        if _is_at_end(chunk, run, until):
+            return
+        expectation = SegmentExpectation(self._stored.metadata)
+        check_run(run, chunk.content, chunk.position, expectation, until)
+        if _is_at_end(chunk, run, until):
+            return
+        carry = self._carry(run.end_position)
+        if carry.is_whole:
+            check_batch(run, carry.pieces, expectation)
 
-    def _batch_end(self, position: int) -> int:
-        """Return where a batch ends, or how far bytes must be present to find out."""
-        end_position = position + PREFIX_BYTES
-        if end_position <= self._end_position:
-            prefix = b"".join(self.view(position, end_position))
-            size = batch_length_bytes(memoryview(prefix), 0, base_position=position)
-            end_position = end_position if size is None else position + size
-        if end_position > self._stored.metadata.segment_size_bytes:
+    def _carry(self, position: int) -> BatchCarry:
+        """Return the batch at `position`, which ends in a later chunk, as far as it is present."""
+        carry = BatchCarry(position)
+        for piece in self.view(position, self._end_position):
+            carry.take(piece)
+            if carry.is_whole:
+                break
+        if carry.end_position > self._stored.metadata.segment_size_bytes:
             raise CorruptError("a stored segment ends within a batch", position=position)
-        return end_position
+        return carry
 
     def _started_earlier(self, chunk: SegmentChunk, run: BatchRun, position: int) -> BatchRun:
         earlier = self._run_at(position)
@@ -302,3 +296,9 @@ class ChunkWindow:
         number = run.within(entry.position)
         if number < len(run):
             require_index_agrees(run[number].base_offset, entry)
+
+
+def _is_at_end(chunk: SegmentChunk, run: BatchRun, until: RunEnd) -> bool:
+    return run.end_position >= chunk.end_position or until.reached(
+        run.end_position, run.next_offset
+    )

@@ -86,7 +86,6 @@ GROUPS = (
         tests=(
             "tests/unit/rlm/remote_read",
             "tests/unit/rlm/gateway/remote",
-            "tests/unit/rlm/gateway/remote",
             "tests/contract/test_remote_log_metadata_manager.py",
             *_METADATA_TESTS,
         ),
@@ -123,12 +122,19 @@ GROUPS = (
     Group(
         name="scanner",
         sources=_below(
-            "rsm/segment/batches", "scanner", "batch", "batch_checks", "batch_run", "segment_cursor"
+            "rsm/segment/batches",
+            "scanner",
+            "batch",
+            "batch_carry",
+            "batch_checks",
+            "batch_run",
+            "batch_stream",
+            "expectations",
+            "segment_cursor",
         ),
         tests=(
             "tests/unit/rsm/segment",
             "tests/unit/rlm/remote_read",
-            "tests/unit/rlm/gateway/remote",
             "tests/unit/rlm/gateway/remote",
         ),
     ),

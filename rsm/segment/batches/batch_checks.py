@@ -1,13 +1,15 @@
-"""Checks a stored record batch before it may be served.
+"""Checks record batches before they count as stored and before they are served.
 
-The checks cover its CRC, its offsets, which must ascend within the segment's, and its leader epoch.
-Pure.
+The checks cover a batch's size and CRC, its offsets, which must ascend, and its leader epoch. Every
+reader of whole logs uses `check_run`: the copy of a segment, a scan of a stored one, and the chunks
+of the gateway. Must not know where the bytes come from. Pure.
 """
 
 from __future__ import annotations
 
+import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from crc32c import crc32c
@@ -18,17 +20,18 @@ from rsm.segment.batches.batch import (
     LEGACY_CRC_COVERED_FROM,
     LOG_OVERHEAD_BYTES,
     MAGIC_POSITION,
-    NO_EPOCH,
-    V2_HEADER,
-    BatchHeader,
+    MAX_BATCH_BYTES,
+    batch_length_bytes,
     parse_header,
 )
 from rsm.segment.batches.batch_run import BatchRun
+from rsm.segment.batches.expectations import BatchExpectation
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry
-from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 _NO_END = 1 << 63
+# Base offset, length, leader epoch, magic, CRC, last offset delta and record count of a batch v2.
+_CHECKED_FIELDS = struct.Struct(">qiibI2xi30xi")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,74 +45,84 @@ class RunEnd:
         return position >= self.position or next_offset > self.offset
 
 
-def checked_header(
-    batch: Sequence[memoryview],
-    metadata: RemoteLogSegmentMetadata,
-    *,
-    position: int,
-    at_least_offset: int,
-) -> BatchHeader:
-    """Check one whole batch, whose bytes may be in several buffers.
-
-    `position` is its position in the log, `at_least_offset` its lowest valid base offset. Raises
-    CorruptError. The reader makes the checks that depend on its view of the log.
-    """
-    header = parse_header(_beginning(batch), base_position=position)
-    found_crc = _crc(batch, header.magic)
-    if found_crc != header.crc:
-        raise CorruptError(
-            "wrong batch CRC", position=position, expected=header.crc, found=found_crc
-        )
-    # The CRC covers neither offset nor leader epoch.
-    end_offset = metadata.offsets.end_offset
-    if header.base_offset < at_least_offset or header.next_offset > end_offset:
-        expected, found = f"{at_least_offset}..{end_offset - 1}", header.base_offset
-        raise CorruptError("batch has other offsets", expected=expected, found=found)
-    if header.magic >= 2:
-        _check_epoch(header, metadata)
-    return header
+NO_END = RunEnd()
 
 
-def append_checked(
+def check_run(
     run: BatchRun,
     buffer: memoryview,
     buffer_position: int,
-    metadata: RemoteLogSegmentMetadata,
-    until: RunEnd,
+    expectation: BatchExpectation,
+    until: RunEnd = NO_END,
 ) -> None:
-    """Check the batches of `buffer` that follow `run`, and add the valid ones.
+    """Check the batches of `buffer` that follow `run`, and add them to it.
 
-    Handles nearly every batch: version 2, whole in one buffer, unpacked in place. Stops at any
-    other batch, which `checked_header` then checks.
+    Ends at `until` or at a batch whose end is not in the buffer. `buffer_position` is the buffer's
+    position in the log. Raises CorruptError at an invalid batch, after adding the batches before
+    it.
     """
-    epochs, segment_end_offset = metadata.segment_leader_epochs, metadata.offsets.end_offset
-    next_offset = run.next_offset
-    epoch: int | None = NO_EPOCH
-    epoch_end_offset = next_offset
-    position = run.end_position - buffer_position
+    end, end_offset = len(buffer), expectation.end_offset
     until_position, until_offset = until.position - buffer_position, until.offset
+    position, next_offset = run.end_position - buffer_position, run.next_offset
+    epoch, epoch_end_offset = None, next_offset
     while position < until_position and next_offset <= until_offset:
-        if len(buffer) - position < HEADER_BYTES or buffer[position + MAGIC_POSITION] != 2:
+        # Nearly every batch: version 2, whole and valid, unpacked in place.
+        if end - position >= HEADER_BYTES:
+            base_offset, length, batch_epoch, magic, crc, delta, count = (
+                _CHECKED_FIELDS.unpack_from(buffer, position)
+            )
+            size, last_offset = length + LOG_OVERHEAD_BYTES, base_offset + delta
+            if (
+                magic == 2
+                and HEADER_BYTES <= size <= MAX_BATCH_BYTES
+                and position + size <= end
+                and crc32c(buffer[position + CRC_COVERED_FROM : position + size]) == crc
+                and next_offset <= base_offset <= last_offset < end_offset
+                and count >= 0
+            ):
+                if batch_epoch != epoch or last_offset >= epoch_end_offset:
+                    where = buffer_position + position
+                    epoch_end_offset = expectation.enter_epoch(
+                        batch_epoch, base_offset, last_offset, where
+                    )
+                    epoch = batch_epoch
+                next_offset = last_offset + 1
+                position += size
+                run.append(buffer_position + position, base_offset, next_offset)
+                continue
+        whole_bytes = batch_length_bytes(buffer, position, base_position=buffer_position)
+        if whole_bytes is None or position + whole_bytes > end:
             return
-        base_offset, length, batch_epoch, _, crc, _, delta, *_ = V2_HEADER.unpack_from(
-            buffer, position
-        )
-        end_position = position + length + LOG_OVERHEAD_BYTES
-        if not position + HEADER_BYTES <= end_position <= len(buffer):
-            return
-        if crc32c(buffer[position + CRC_COVERED_FROM : end_position]) != crc:
-            return
-        if delta < 0 or base_offset < next_offset or base_offset + delta >= segment_end_offset:
-            return
-        if base_offset >= epoch_end_offset:
-            epoch = epochs.epoch_for_offset(base_offset)
-            following = None if epoch is None else epochs.end_offset(epoch)
-            epoch_end_offset = segment_end_offset if following is None else following
-        if batch_epoch != epoch:
-            return
-        next_offset = base_offset + delta + 1
-        run.append(end_position - position, base_offset, next_offset)
-        position = end_position
+        check_batch(run, (buffer[position : position + whole_bytes],), expectation)
+        position, next_offset = run.end_position - buffer_position, run.next_offset
+
+
+def check_batch(run: BatchRun, batch: Sequence[memoryview], expectation: BatchExpectation) -> None:
+    """Check one whole batch that follows `run`, and add it. Raises CorruptError.
+
+    Its bytes may be in several buffers. `batch_length_bytes` has checked its magic and size.
+    """
+    position, beginning = run.end_position, _beginning(batch)
+    epoch: int | None
+    if beginning[MAGIC_POSITION] < 2:
+        header = parse_header(beginning, base_position=position)
+        base_offset, crc, epoch, delta, count = header.base_offset, header.crc, None, 0, 0
+        length = header.length_bytes - LOG_OVERHEAD_BYTES
+        found_crc = _crc(batch, LEGACY_CRC_COVERED_FROM, zlib.crc32)
+    else:
+        base_offset, length, epoch, _, crc, delta, count = _CHECKED_FIELDS.unpack_from(beginning)
+        found_crc = _crc(batch, CRC_COVERED_FROM, crc32c)
+    if found_crc != crc:
+        raise CorruptError("wrong batch CRC", position=position, expected=crc, found=found_crc)
+    # The CRC covers neither offset nor leader epoch.
+    last_offset = base_offset + delta
+    if not run.next_offset <= base_offset <= last_offset < expectation.end_offset:
+        raise expectation.wrong_offsets(base_offset, delta, run.next_offset, position)
+    if count < 0:
+        raise CorruptError("negative record count", position=position, expected=">= 0", found=count)
+    if epoch is not None:
+        expectation.enter_epoch(epoch, base_offset, last_offset, position)
+    run.append(position + length + LOG_OVERHEAD_BYTES, base_offset, last_offset + 1)
 
 
 def require_index_agrees(base_offset: int, entry: OffsetIndexEntry) -> None:
@@ -127,9 +140,8 @@ def require_outside(base_offset: int, end_offset: int) -> None:
 
 
 def _beginning(batch: Sequence[memoryview]) -> memoryview:
-    """Return the header, or the available part of it, in one buffer."""
+    """Return the header, or the whole of a smaller batch, in one buffer."""
     if len(batch) == 1 or len(batch[0]) >= HEADER_BYTES:
-        # The caller that found the batch's end has checked its length.
         return batch[0]
     beginning = bytearray()
     for piece in batch:
@@ -137,20 +149,12 @@ def _beginning(batch: Sequence[memoryview]) -> memoryview:
     return memoryview(bytes(beginning))
 
 
-def _crc(batch: Sequence[memoryview], magic: int) -> int:
-    """Compute a batch's CRC: a CRC-32C for magic 2, a CRC-32 for magic 0 and 1."""
-    uncovered_bytes = LEGACY_CRC_COVERED_FROM if magic < 2 else CRC_COVERED_FROM
+def _crc(
+    batch: Sequence[memoryview], covered_from: int, checksum: Callable[[memoryview, int], int]
+) -> int:
     crc = 0
     for piece in batch:
-        covered = piece[uncovered_bytes:]
-        uncovered_bytes -= len(piece) - len(covered)
-        crc = zlib.crc32(covered, crc) if magic < 2 else crc32c(covered, crc)
+        covered = piece[covered_from:]
+        covered_from -= len(piece) - len(covered)
+        crc = checksum(covered, crc)
     return crc
-
-
-def _check_epoch(header: BatchHeader, metadata: RemoteLogSegmentMetadata) -> None:
-    expected = metadata.segment_leader_epochs.epoch_for_offset(header.base_offset)
-    # None: below the log start at copy time, so the epoch is unknown and the batch is not served.
-    if expected is not None and expected != header.partition_leader_epoch:
-        found = header.partition_leader_epoch
-        raise CorruptError("leader epoch is not the segment's", expected=expected, found=found)

@@ -24,9 +24,11 @@ class BatchRun:
     2/5 of the batches' own.
     """
 
+    __slots__ = ("_at_least_offset", "_base_offsets", "_bounds", "_next_offsets")
+
     def __init__(self, position: int, *, at_least_offset: int = 0) -> None:
         self._at_least_offset = at_least_offset
-        self._bounds = array("q", [position])
+        self._bounds = array("q", (position,))
         self._base_offsets = array("q")
         self._next_offsets = array("q")
 
@@ -49,14 +51,15 @@ class BatchRun:
         Includes the batches that end at or below both limits. `at_least_count` of them may exceed
         `limit_position`.
         """
-        first = bisect_left(self._bounds, position)
-        count = max(self.within(limit_position), min(first + at_least_count, len(self)))
+        bounds = self._bounds
+        first = bisect_left(bounds, position)
+        count = max(self.within(limit_position), min(first + at_least_count, len(bounds) - 1))
         count = min(count, self.above(end_offset))
-        if first >= count or self._bounds[first] != position:
+        if first >= count or bounds[first] != position:
             return None
         return LocatedBatch(
             position=position,
-            end_position=self._bounds[count],
+            end_position=bounds[count],
             base_offset=self._base_offsets[first],
             next_offset=self._next_offsets[count - 1],
         )
@@ -75,9 +78,9 @@ class BatchRun:
         """The lowest valid offset of the next batch."""
         return self._next_offsets[-1] if self._next_offsets else self._at_least_offset
 
-    def append(self, size_bytes: int, base_offset: int, next_offset: int) -> None:
-        """Add the batch at `end_position`."""
-        self._bounds.append(self._bounds[-1] + size_bytes)
+    def append(self, end_position: int, base_offset: int, next_offset: int) -> None:
+        """Add the next batch, which ends at `end_position`."""
+        self._bounds.append(end_position)
         self._base_offsets.append(base_offset)
         self._next_offsets.append(next_offset)
 

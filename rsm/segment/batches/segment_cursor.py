@@ -7,18 +7,13 @@ bytes or the records in them. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rsm.segment.batches.batch import PREFIX_BYTES, batch_length_bytes
-from rsm.segment.batches.batch_checks import (
-    RunEnd,
-    append_checked,
-    checked_header,
-    require_index_agrees,
-    require_outside,
-)
+from rsm.segment.batches.batch_checks import RunEnd, require_index_agrees, require_outside
 from rsm.segment.batches.batch_run import BatchRun
+from rsm.segment.batches.batch_stream import BatchStream
+from rsm.segment.batches.expectations import SegmentExpectation
 from rsm.segment.coverage import StoredRange
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry
@@ -52,7 +47,12 @@ class SegmentCursor:
         self._position = entry.position
         self._next_offset = stored.metadata.offsets.start_offset
         self._unfed_bytes = stored.metadata.segment_size_bytes - entry.position
-        self._partial_batch = bytearray()
+        self._batches = BatchStream(
+            SegmentExpectation(stored.metadata),
+            position=entry.position,
+            next_offset=self._next_offset,
+            until=RunEnd(offset=stored.offsets.end_offset - 1),
+        )
         self._done = False
 
     @property
@@ -81,89 +81,41 @@ class SegmentCursor:
         Raises CorruptError with the segment, its objects, the offset and the position; also if
         the segment's bytes end within a batch.
         """
+        if self._done:
+            return
         try:
-            yield from self._runs(memoryview(piece))
+            for run, data in self._batches.feed(piece):
+                yield from self._readable(run, data)
+                if self._done:
+                    return
         except CorruptError as error:
             raise self._corrupt("a stored batch is corrupt", reason=error) from error
         self._unfed_bytes -= len(piece)
         if self._unfed_bytes <= 0:
-            if self._partial_batch:
+            if self._batches.incomplete_bytes:
                 raise self._corrupt("a stored segment ends within a batch")
             self._done = True
 
-    def _runs(self, view: memoryview) -> Iterator[StoredBatches]:
-        if self._partial_batch:
-            taken = self._complete_partial_batch(view)
-            batch = memoryview(bytes(self._partial_batch))
-            self._partial_batch.clear()
-            yield from self._cut(batch)
-            view = view[taken:]
-        yield from self._cut(view)
-
-    def _complete_partial_batch(self, view: memoryview) -> int:
-        """Complete the buffered batch from `view`; return how many bytes it took."""
-        taken = 0
-        while taken < len(view):
-            prefix = memoryview(bytes(self._partial_batch[:PREFIX_BYTES]))
-            size = batch_length_bytes(prefix, 0, base_position=self._position)
-            missing = (PREFIX_BYTES if size is None else size) - len(self._partial_batch)
-            if missing <= 0:
-                break
-            more = view[taken : taken + missing]
-            self._partial_batch += more
-            taken += len(more)
-        return taken
-
-    def _cut(self, view: memoryview) -> Iterator[StoredBatches]:
-        """Yield the whole, valid batches of `view` as one run; buffer an incomplete one."""
-        if self._done:
-            return
-        position, end_offset = self._position, self._stored.offsets.end_offset
-        run = BatchRun(position, at_least_offset=self._next_offset)
-        corrupt: CorruptError | None = None
-        try:
-            self._extend(run, view)
-        except CorruptError as error:
-            corrupt = error
-        if len(run) and position == self._entry.position:
+    def _readable(self, run: BatchRun, data: Sequence[memoryview]) -> Iterator[StoredBatches]:
+        """Yield the batches of a run from the requested offset to the readable part's end."""
+        end_offset = self._stored.offsets.end_offset
+        if run.position == self._entry.position:
             require_index_agrees(run[0].base_offset, self._entry)
         first, count = run.above(self._from_offset), run.above(end_offset)
         if count:
-            self._position, self._next_offset = (
-                run[count - 1].end_position,
-                run[count - 1].next_offset,
-            )
+            last = run[count - 1]
+            self._position, self._next_offset = last.end_position, last.next_offset
         if first < count:
-            offsets = OffsetRange(start_offset=run[first].base_offset, end_offset=self._next_offset)
-            data = view[run[first].position - position : self._position - position]
-            yield StoredBatches(metadata=self._stored.metadata, offsets=offsets, data=data)
-        if corrupt is not None:
-            raise corrupt
+            begin = run[first]
+            view = data[0] if len(data) == 1 else memoryview(b"".join(data))
+            yield StoredBatches(
+                metadata=self._stored.metadata,
+                offsets=OffsetRange(start_offset=begin.base_offset, end_offset=self._next_offset),
+                data=view[begin.position - run.position : self._position - run.position],
+            )
         if count < len(run):
             require_outside(run[count].base_offset, end_offset)
         self._done = run.next_offset >= end_offset
-        if not self._done:
-            self._partial_batch += view[self._position - position :]
-
-    def _extend(self, run: BatchRun, view: memoryview) -> None:
-        """Check batch after batch up to the readable part's end or an incomplete batch."""
-        metadata = self._stored.metadata
-        until = RunEnd(offset=self._stored.offsets.end_offset - 1)
-        while True:
-            append_checked(run, view, self._position, metadata, until)
-            if until.reached(run.end_position, run.next_offset):
-                return
-            begin = run.end_position - self._position
-            size = batch_length_bytes(view, begin, base_position=self._position)
-            if size is None or begin + size > len(view):
-                return
-            header = checked_header(
-                (view[begin : begin + size],),
-                metadata,
-                position=run.end_position,
-                at_least_offset=run.next_offset,
-            )
-            run.append(size, header.base_offset, header.next_offset)
 
     def _corrupt(self, message: str, **context: object) -> CorruptError:
         metadata = self._stored.metadata

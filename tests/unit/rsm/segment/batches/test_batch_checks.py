@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 import pytest
 from crc32c import crc32c
 
-from rsm.segment.batches.batch import HEADER_BYTES, MAX_BATCH_BYTES
+from rsm.segment.batches.batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAX_BATCH_BYTES
 from rsm.segment.batches.batch_checks import (
     RunEnd,
-    append_checked,
-    checked_header,
+    check_batch,
+    check_run,
     require_index_agrees,
     require_outside,
 )
 from rsm.segment.batches.batch_run import BatchRun
+from rsm.segment.batches.expectations import SegmentExpectation
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OffsetIndexEntry
 from rsm.segment.metadata import RemoteLogSegmentMetadata
@@ -31,54 +33,90 @@ BATCHES = [
 BATCH_BYTES = len(BATCHES[0])
 
 
-def appended(
+def check(
+    *batches: bytes,
+    run: BatchRun,
+    metadata: RemoteLogSegmentMetadata = SEGMENT,
+    until: RunEnd | None = None,
+) -> None:
+    """Check batches whose bytes begin where the run ends."""
+    buffer = memoryview(b"".join(batches))
+    check_run(run, buffer, run.end_position, SegmentExpectation(metadata), until or RunEnd())
+
+
+def checked(
     *batches: bytes,
     metadata: RemoteLogSegmentMetadata = SEGMENT,
     until: RunEnd | None = None,
-    position: int = 0,
 ) -> list[tuple[int, int]]:
-    """The offsets of the batches that are right, up to the first that is not."""
-    run = BatchRun(position)
-    append_checked(run, memoryview(b"".join(batches)), position, metadata, until or RunEnd())
-    assert [run[n].position for n in range(len(run))] == [
-        position + BATCH_BYTES * n for n in range(len(run))
-    ]
+    """The offsets of the batches up to `until`."""
+    run = BatchRun(0, at_least_offset=metadata.offsets.start_offset)
+    check(*batches, run=run, metadata=metadata, until=until)
+    return offsets_of(run)
+
+
+def offsets_of(run: BatchRun) -> list[tuple[int, int]]:
     return [(run[n].base_offset, run[n].next_offset) for n in range(len(run))]
 
 
-def with_delta(batch: bytes, delta: int) -> bytes:
+def check_one(
+    batch: Sequence[memoryview],
+    metadata: RemoteLogSegmentMetadata = SEGMENT,
+    *,
+    position: int = 0,
+    at_least_offset: int = 0,
+) -> BatchRun:
+    run = BatchRun(position, at_least_offset=at_least_offset)
+    check_batch(run, batch, SegmentExpectation(metadata))
+    return run
+
+
+def with_field(batch: bytes, position: int, value: int) -> bytes:
+    """The batch with another number there, under a right CRC."""
     data = bytearray(batch)
-    struct.pack_into(">i", data, 23, delta)
+    struct.pack_into(">i", data, position, value)
     struct.pack_into(">I", data, 17, crc32c(bytes(data[21:])))
     return bytes(data)
 
 
+def with_length(batch: bytes, size: int) -> bytes:
+    return batch[:8] + struct.pack(">i", size - LOG_OVERHEAD_BYTES) + batch[12:]
+
+
 @pytest.mark.parametrize("position", [0, 1_000])
-def test_append_when_all_are_right_then_the_run_has_each_where_it_lies(position: int) -> None:
+def test_run_when_all_are_right_then_has_each_where_it_lies(position: int) -> None:
     assert len(set(map(len, BATCHES))) == 1
-    found = appended(*BATCHES, position=position)
-    assert found == [(0, 10), (10, 20), (20, 30), (30, 40)]
+    run = BatchRun(position)
+
+    check(*BATCHES, run=run)
+
+    assert offsets_of(run) == [(0, 10), (10, 20), (20, 30), (30, 40)]
+    assert [run[n].position for n in range(4)] == [position + BATCH_BYTES * n for n in range(4)]
+    assert run.end_position == position + 4 * BATCH_BYTES
 
 
-def test_append_when_a_run_is_started_then_goes_on_behind_it() -> None:
-    log = b"".join(BATCHES)
+def test_run_when_it_is_started_then_goes_on_behind_it() -> None:
+    log = memoryview(b"".join(BATCHES))
+    expectation = SegmentExpectation(SEGMENT)
     run = BatchRun(0)
-    append_checked(run, memoryview(log)[: 2 * BATCH_BYTES], 0, SEGMENT, RunEnd())
+    check_run(run, log[: 2 * BATCH_BYTES], 0, expectation)
     assert (len(run), run.end_position) == (2, 2 * BATCH_BYTES)
 
-    append_checked(run, memoryview(log)[BATCH_BYTES:], BATCH_BYTES, SEGMENT, RunEnd())
+    check_run(run, log[BATCH_BYTES:], BATCH_BYTES, expectation)
 
     assert [run[n].base_offset for n in range(len(run))] == [0, 10, 20, 30]
     assert run.end_position == len(log)
 
 
-def test_append_when_a_batch_comes_again_then_is_not_added() -> None:
+def test_run_when_a_batch_comes_again_then_corrupt() -> None:
     """Its offsets are below those that the run has."""
     run = BatchRun(0)
-    append_checked(run, memoryview(BATCHES[1] + BATCHES[0]), 0, SEGMENT, RunEnd())
+    with pytest.raises(CorruptError, match="other offsets"):
+        check(BATCHES[1], BATCHES[0], run=run)
     assert [run[n].base_offset for n in range(len(run))] == [10]
 
-    append_checked(run, memoryview(BATCHES[1]), BATCH_BYTES, SEGMENT, RunEnd())
+    with pytest.raises(CorruptError, match="other offsets"):
+        check(BATCHES[1], run=run)
 
     assert len(run) == 1
 
@@ -94,8 +132,8 @@ def test_append_when_a_batch_comes_again_then_is_not_added() -> None:
         (RunEnd(position=3 * BATCH_BYTES, offset=5), 1),
     ],
 )
-def test_append_when_an_end_is_given_then_stops_at_it(until: RunEnd, count: int) -> None:
-    assert len(appended(*BATCHES, until=until)) == count
+def test_run_when_an_end_is_given_then_stops_at_it(until: RunEnd, count: int) -> None:
+    assert len(checked(*BATCHES, until=until)) == count
 
 
 @pytest.mark.parametrize(
@@ -107,135 +145,177 @@ def test_end_when_either_bound_is_come_to_then_reached(
     assert RunEnd(position=10, offset=20).reached(position, offset) == reached
 
 
+@pytest.mark.parametrize("present_bytes", [0, 1, 16, 17, HEADER_BYTES - 1, BATCH_BYTES - 1])
+def test_run_when_a_batch_is_cut_short_then_stops_before_it(present_bytes: int) -> None:
+    assert checked(BATCHES[0], BATCHES[1][:present_bytes]) == [(0, 10)]
+
+
 @pytest.mark.parametrize(
-    "second",
+    ("second", "message"),
     [
-        pytest.param(BATCHES[1][:-1], id="cut short"),
-        pytest.param(BATCHES[1][: HEADER_BYTES - 1], id="its header is cut short"),
-        pytest.param(build_legacy_message(10, b"value", magic=1), id="of an older version"),
-        pytest.param(BATCHES[1][:-1] + b"\xff", id="its bytes are changed"),
-        pytest.param(build_batch(records(10, base_offset=9)), id="its offsets go back"),
-        pytest.param(build_batch(records(31, base_offset=10)), id="it ends above the segment"),
-        pytest.param(with_delta(BATCHES[1], -1), id="it ends before it begins"),
-        pytest.param(build_batch(records(10, base_offset=10), leader_epoch=3), id="a later epoch"),
-        pytest.param(build_batch(records(10, base_offset=20)), id="an earlier epoch"),
+        pytest.param(BATCHES[1][:-1] + b"\xff", "CRC", id="its bytes are changed"),
+        pytest.param(build_batch(records(10, base_offset=9)), "offsets", id="its offsets go back"),
+        pytest.param(
+            build_batch(records(31, base_offset=10)), "offsets", id="it ends above the segment"
+        ),
+        pytest.param(with_field(BATCHES[1], 23, -1), "offsets", id="it ends before it begins"),
+        pytest.param(with_field(BATCHES[1], 57, -1), "record count", id="it has less than none"),
+        pytest.param(
+            build_batch(records(10, base_offset=10), leader_epoch=3), "epoch", id="a later epoch"
+        ),
+        pytest.param(build_batch(records(10, base_offset=20)), "epoch", id="an earlier epoch"),
+        pytest.param(
+            with_length(BATCHES[1], HEADER_BYTES - 1), "size", id="it is shorter than a header"
+        ),
+        pytest.param(
+            with_length(BATCHES[1], MAX_BATCH_BYTES + 1), "size", id="it is longer than may be"
+        ),
+        pytest.param(BATCHES[1][:16] + b"\x03" + BATCHES[1][17:], "magic", id="a later version"),
+        pytest.param(
+            build_legacy_message(9, b"value", magic=1), "offsets", id="an older one that goes back"
+        ),
+        pytest.param(
+            build_legacy_message(10, b"value", magic=1)[:-1] + b"\xff",
+            "CRC",
+            id="an older one with changed bytes",
+        ),
     ],
 )
-def test_append_when_a_batch_is_not_right_then_stops_before_it(second: bytes) -> None:
-    assert appended(BATCHES[0], second) == [(0, 10)]
+def test_run_when_a_batch_is_not_right_then_corrupt_after_those_before_it(
+    second: bytes, message: str
+) -> None:
+    run = BatchRun(1_000)
+
+    with pytest.raises(CorruptError, match=message) as caught:
+        check(BATCHES[0], second, run=run)
+
+    assert offsets_of(run) == [(0, 10)]
+    assert caught.value.context["position"] == 1_000 + BATCH_BYTES
 
 
-def test_append_when_a_length_is_less_than_a_header_then_stops_before_it() -> None:
-    bad = bytearray(BATCHES[1])
-    struct.pack_into(">i", bad, 8, HEADER_BYTES - 12 - 1)
-    assert appended(BATCHES[0], bytes(bad)) == [(0, 10)]
+@pytest.mark.parametrize("magic", [0, 1])
+def test_run_when_a_message_is_of_an_older_version_then_added_and_goes_on(magic: int) -> None:
+    """It has no leader epoch."""
+    message = build_legacy_message(12, b"value", magic=magic)
+
+    found = checked(BATCHES[0], message, BATCHES[2], until=RunEnd(offset=20))
+
+    assert found == [(0, 10), (12, 13), (20, 30)]
 
 
-def test_append_when_batches_are_as_small_as_can_be_then_added() -> None:
+def test_run_when_batches_are_as_small_as_can_be_then_added() -> None:
     """Compaction leaves empty ones; a batch of one record ends where it begins."""
-    run = BatchRun(0)
     empty = pack_batch(b"", base_offset=0, last_offset=19)
     one = pack_batch(b"", base_offset=39, last_offset=39, leader_epoch=3)
     assert len(empty) == HEADER_BYTES
 
-    append_checked(run, memoryview(empty + one), 0, SEGMENT, RunEnd())
-
-    assert [(run[n].base_offset, run[n].next_offset) for n in range(len(run))] == [
-        (0, 20),
-        (39, 40),
-    ]
+    assert checked(empty, one) == [(0, 20), (39, 40)]
 
 
-@pytest.mark.parametrize(("start", "count"), [(10, 1), (11, 0)])
-def test_append_when_a_batch_begins_below_the_segment_then_stops_before_it(
-    start: int, count: int
+@pytest.mark.parametrize(("start", "accepted"), [(10, True), (11, False)])
+def test_run_when_a_batch_begins_below_the_segment_then_corrupt(
+    start: int, *, accepted: bool
 ) -> None:
     segment = segment_metadata(1, start, 40, epochs=((0, start), (3, 20)))
-    assert len(appended(BATCHES[1], metadata=segment)) == count
+    if accepted:
+        assert checked(BATCHES[1], metadata=segment) == [(10, 20)]
+        return
+
+    with pytest.raises(CorruptError, match="other offsets"):
+        checked(BATCHES[1], metadata=segment)
 
 
-def test_append_when_an_epoch_is_not_known_then_left_to_be_checked_alone() -> None:
-    segment = segment_metadata(1, 10, 40, epochs=((0, 15), (3, 20)))
-    assert appended(BATCHES[1], metadata=segment) == []
+def test_run_when_an_epoch_is_not_known_then_accepted_up_to_the_first_that_is() -> None:
+    """What lies below the first known epoch was below the log start as it was copied."""
+    segment = segment_metadata(1, 0, 40, epochs=((3, 20),))
+    other = build_batch(records(10, base_offset=10), leader_epoch=7)
+
+    assert len(checked(BATCHES[0], other, BATCHES[2], metadata=segment)) == 3
+    with pytest.raises(CorruptError, match="epoch"):
+        checked(other, build_batch(records(10, base_offset=20), leader_epoch=7), metadata=segment)
 
 
-def test_append_when_a_batch_ends_above_the_segment_by_one_then_stops_before_it() -> None:
+def test_run_when_a_batch_reaches_into_the_next_epoch_then_its_first_offset_decides() -> None:
+    segment = segment_metadata(1, 0, 40, epochs=((0, 0), (3, 25)))
+    across = build_batch(records(10, base_offset=20), leader_epoch=0)
+
+    assert len(checked(BATCHES[0], BATCHES[1], across, BATCHES[3], metadata=segment)) == 4
+
+
+def test_run_when_a_batch_ends_above_the_segment_by_one_then_corrupt() -> None:
     shorter = segment_metadata(1, 0, 39, epochs=((0, 0), (3, 20)))
-    assert len(appended(*BATCHES, metadata=shorter)) == 3
+    run = BatchRun(0)
+
+    with pytest.raises(CorruptError, match="other offsets") as caught:
+        check(*BATCHES, run=run, metadata=shorter)
+
+    assert len(run) == 3
+    assert caught.value.context["last_offset"] == 39
 
 
 @pytest.mark.parametrize("size", [1, 16, 17, 20, 21, 22, 60, 61, 62, BATCH_BYTES])
 @pytest.mark.parametrize("batch", [BATCHES[0], build_legacy_message(0, b"v" * 200, magic=1)])
-def test_header_when_its_batch_lies_in_pieces_of_any_size_then_checked(
+def test_batch_when_its_batch_lies_in_pieces_of_any_size_then_checked(
     batch: bytes, size: int
 ) -> None:
     pieces = [memoryview(batch)[start : start + size] for start in range(0, len(batch), size)]
 
-    header = checked_header(pieces, SEGMENT, position=500, at_least_offset=0)
+    run = check_one(pieces, position=500)
 
-    assert (header.base_offset, header.length_bytes) == (0, len(batch))
+    assert (run[0].base_offset, run.end_position) == (0, 500 + len(batch))
     changed = batch[:-1] + bytes([batch[-1] ^ 1])
     pieces = [memoryview(changed)[start : start + size] for start in range(0, len(batch), size)]
     with pytest.raises(CorruptError, match="CRC") as caught:
-        checked_header(pieces, SEGMENT, position=500, at_least_offset=0)
+        check_one(pieces, position=500)
     assert caught.value.context["position"] == 500
 
 
 @pytest.mark.parametrize(("at_least", "accepted"), [(10, True), (11, False)])
-def test_header_when_a_batch_begins_below_what_it_may_then_corrupt(
+def test_batch_when_a_batch_begins_below_what_it_may_then_corrupt(
     at_least: int, *, accepted: bool
 ) -> None:
     batch = [memoryview(BATCHES[1])]
     if accepted:
-        header = checked_header(batch, SEGMENT, position=0, at_least_offset=at_least)
-        assert header.base_offset == 10
+        run = check_one(batch, at_least_offset=at_least)
+        assert run[0].base_offset == 10
         return
 
     with pytest.raises(CorruptError, match="other offsets") as caught:
-        checked_header(batch, SEGMENT, position=0, at_least_offset=at_least)
+        check_one(batch, at_least_offset=at_least)
 
     assert (caught.value.context["expected"], caught.value.context["found"]) == ("11..39", 10)
 
 
 @pytest.mark.parametrize(("end", "accepted"), [(40, True), (39, False)])
-def test_header_when_a_batch_ends_above_its_segment_then_corrupt(
+def test_batch_when_a_batch_ends_above_its_segment_then_corrupt(
     end: int, *, accepted: bool
 ) -> None:
     segment = segment_metadata(1, 0, end, epochs=((0, 0), (3, 20)))
     batch = [memoryview(BATCHES[3])]
     if accepted:
-        header = checked_header(batch, segment, position=0, at_least_offset=0)
-        assert header.next_offset == 40
+        assert check_one(batch, segment).next_offset == 40
         return
 
     with pytest.raises(CorruptError, match="other offsets"):
-        checked_header(batch, segment, position=0, at_least_offset=0)
+        check_one(batch, segment)
 
 
 @pytest.mark.parametrize(
     ("epochs", "accepted"),
     [(((0, 0), (3, 20)), True), (((0, 0), (2, 10)), False), (((2, 15),), True)],
 )
-def test_header_when_its_epoch_is_known_then_must_be_the_segments(
+def test_batch_when_its_epoch_is_known_then_must_be_the_segments(
     epochs: tuple[tuple[int, int], ...], *, accepted: bool
 ) -> None:
     """What lies below the first known epoch was below the log start as it was copied."""
     segment = segment_metadata(1, 0, 40, epochs=epochs)
     batch = [memoryview(BATCHES[1])]
     if accepted:
-        header = checked_header(batch, segment, position=0, at_least_offset=0)
-        assert header.base_offset == 10
+        assert check_one(batch, segment)[0].base_offset == 10
         return
 
     with pytest.raises(CorruptError, match="epoch"):
-        checked_header(batch, segment, position=0, at_least_offset=0)
-
-
-def test_header_when_it_is_none_then_corrupt_at_its_position() -> None:
-    with pytest.raises(CorruptError) as caught:
-        checked_header([memoryview(bytes(100))[:50]], SEGMENT, position=500, at_least_offset=0)
-
-    assert caught.value.context["position"] == 500
+        check_one(batch, segment)
 
 
 @pytest.mark.parametrize(

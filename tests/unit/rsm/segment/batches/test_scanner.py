@@ -9,7 +9,12 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsm.segment.batches.batch import BatchHeader
+from rsm.segment.batches.batch import (
+    CRC_COVERED_FROM,
+    LOG_OVERHEAD_BYTES,
+    MAX_BATCH_BYTES,
+    V2_HEADER,
+)
 from rsm.segment.batches.scanner import SegmentScan, SegmentScanner
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError
@@ -18,17 +23,27 @@ from tests.segment_builder import (
     build_batches,
     build_legacy_message,
     pack_batch,
-    record,
     records,
 )
 
 ONE_EPOCH = Lineage.of((0, 0))
 
 
-def scan_whole(log: bytes, lineage: Lineage = ONE_EPOCH, base_offset: int = 0) -> SegmentScan:
+def scan_whole(
+    log: bytes | memoryview, lineage: Lineage = ONE_EPOCH, base_offset: int = 0
+) -> SegmentScan:
     scanner = SegmentScanner(base_offset=base_offset, lineage=lineage)
     scanner.feed(log)
     return scanner.finish()
+
+
+def batch_of_bytes(size: int, *, leader_epoch: int = 0) -> memoryview:
+    """A batch of any size, around zeros that take no memory."""
+    batch = memoryview(bytearray(size))
+    fields = [0, size - LOG_OVERHEAD_BYTES, leader_epoch, 2, 0, 0, 0, 0, 0, -1, -1, -1, 1]
+    V2_HEADER.pack_into(batch, 0, *fields)
+    struct.pack_into(">I", batch, 17, crc32c(batch[CRC_COVERED_FROM:]))
+    return batch
 
 
 def batch_of_epoch(epoch: int, base_offset: int, count: int = 10) -> bytes:
@@ -50,7 +65,6 @@ def test_scan_when_log_is_whole_then_result_tells_all_of_it() -> None:
     scan = scan_whole(MIXED_LOG)
 
     assert (scan.offsets.start_offset, scan.offsets.end_offset) == (0, 55)
-    assert (scan.max_timestamp_ms, scan.offset_of_max_timestamp) == (1_800_000_000_000, 1)
     assert scan.batch_count == 10
     assert scan.valid_bytes == scan.fed_bytes == len(MIXED_LOG)
 
@@ -167,6 +181,11 @@ def test_feed_when_epochs_are_not_the_lineages_then_corrupt(
         scan_whole(log, lineage)
 
 
+def test_feed_when_the_first_batch_has_no_epoch_then_corrupt() -> None:
+    with pytest.raises(CorruptError, match="epoch"):
+        scan_whole(batch_of_epoch(-1, 0, count=1))
+
+
 @pytest.mark.parametrize("epochs", [(2, 2), (0, 2), (1, 2)])
 def test_feed_when_lineage_was_cut_by_a_trim_then_older_epochs_below_it_are_accepted(
     epochs: tuple[int, int],
@@ -208,37 +227,25 @@ def test_finish_when_nothing_was_fed_then_empty_result() -> None:
     scan = SegmentScanner(base_offset=7, lineage=ONE_EPOCH).finish()
 
     assert (scan.offsets.start_offset, scan.offsets.end_offset) == (7, 7)
-    assert (scan.batch_count, scan.max_timestamp_ms) == (0, -1)
+    assert scan.batch_count == 0
 
 
 @pytest.mark.parametrize("first_bytes", [0, 1, 16])
 def test_feed_when_a_length_is_beyond_the_bound_then_corrupt_before_it_is_held_back(
     first_bytes: int,
 ) -> None:
-    log = build_batch([record(0, b"x" * 2_000)])
-    scanner = SegmentScanner(base_offset=0, lineage=ONE_EPOCH, max_batch_bytes=1_000)
+    length = MAX_BATCH_BYTES - LOG_OVERHEAD_BYTES + 1
+    log = bytes(8) + struct.pack(">iib", length, 0, 2)
+    scanner = SegmentScanner(base_offset=0, lineage=ONE_EPOCH)
     scanner.feed(log[:first_bytes])
 
     with pytest.raises(CorruptError, match="out of bounds"):
-        scanner.feed(log[first_bytes:17])
+        scanner.feed(log[first_bytes:])
 
 
 def test_feed_when_a_whole_batch_is_beyond_the_bound_then_corrupt_too() -> None:
-    log = build_batch([record(0, b"x" * 2_000)])
-    scanner = SegmentScanner(base_offset=0, lineage=ONE_EPOCH, max_batch_bytes=1_000)
-
     with pytest.raises(CorruptError, match="out of bounds"):
-        scanner.feed(log)
-
-
-def test_feed_when_observed_then_each_header_is_handed_on_in_order() -> None:
-    seen: list[BatchHeader] = []
-    scanner = SegmentScanner(base_offset=0, lineage=ONE_EPOCH, observe=seen.append)
-
-    for start in range(0, len(MIXED_LOG), 70):
-        scanner.feed(MIXED_LOG[start : start + 70])
-
-    assert [each.base_offset for each in seen] == [0, 1, 2, 5, 8, 11, 14, 17, 30, 50]
+        scan_whole(batch_of_bytes(MAX_BATCH_BYTES + 1))
 
 
 @given(data=st.binary(max_size=300))

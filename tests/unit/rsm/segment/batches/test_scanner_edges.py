@@ -6,18 +6,21 @@ import struct
 
 import pytest
 
-from rsm.segment.batches.batch import BatchHeader, parse_header, scan_batches, verify_crc
+from rsm.segment.batches.batch import MAX_BATCH_BYTES, parse_header, scan_batches, verify_crc
 from rsm.segment.batches.scanner import SegmentScanner
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import CorruptError
 from tests.segment_builder import (
     build_batch,
     build_legacy_message,
-    pack_batch,
-    record,
     records,
 )
-from tests.unit.rsm.segment.batches.test_scanner import ONE_EPOCH, batch_of_epoch, scan_whole
+from tests.unit.rsm.segment.batches.test_scanner import (
+    ONE_EPOCH,
+    batch_of_bytes,
+    batch_of_epoch,
+    scan_whole,
+)
 
 FIRST = batch_of_epoch(0, 0)
 GARBAGE = bytes(16) + b"\x09" + bytes(100)
@@ -60,11 +63,8 @@ def test_feed_when_a_legacy_offset_is_negative_then_corrupt_at_it() -> None:
 
 
 def test_feed_when_a_batch_is_as_large_as_it_may_be_then_its_epoch_is_checked_too() -> None:
-    batch = batch_of_epoch(1, 0)
-    scanner = SegmentScanner(base_offset=0, lineage=ONE_EPOCH, max_batch_bytes=len(batch))
-
     with pytest.raises(CorruptError, match="epoch"):
-        scanner.feed(batch)
+        scan_whole(batch_of_bytes(MAX_BATCH_BYTES, leader_epoch=1))
 
 
 def test_feed_when_a_batch_holds_one_record_then_accepted() -> None:
@@ -97,33 +97,6 @@ def test_feed_when_the_first_batch_reaches_to_its_epochs_end_then_accepted_no_fu
 
     with pytest.raises(CorruptError, match="outlives"):
         scan_whole(batch_of_epoch(1, 0), lineage)
-
-
-def test_feed_when_observed_in_one_chunk_then_each_batchs_own_header_is_handed_on() -> None:
-    seen: list[BatchHeader] = []
-    scanner = SegmentScanner(base_offset=0, lineage=ONE_EPOCH, observe=seen.append)
-
-    scanner.feed(FIRST + batch_of_epoch(0, 10))
-
-    assert [each.base_offset for each in seen] == [0, 10]
-
-
-def test_scan_when_batches_share_the_newest_timestamp_then_the_first_ones_offset() -> None:
-    """As Kafka's index by time has it."""
-    log = b"".join(
-        build_batch([record(offset, timestamp_ms=time)])
-        for offset, time in ((0, 1_000), (1, 2_000), (2, 2_000), (3, 1_000))
-    )
-
-    scan = scan_whole(log)
-
-    assert (scan.max_timestamp_ms, scan.offset_of_max_timestamp) == (2_000, 1)
-
-
-def test_scan_when_no_batch_has_a_timestamp_then_no_offset_has_it() -> None:
-    for log in (b"", pack_batch(b"", base_offset=5, last_offset=5, max_timestamp_ms=-1)):
-        scan = scan_whole(log)
-        assert (scan.max_timestamp_ms, scan.offset_of_max_timestamp) == (-1, -1)
 
 
 def test_scan_batches_when_what_follows_is_no_batch_then_corrupt_at_its_position_in_the_log() -> (
