@@ -47,10 +47,14 @@ class SegmentChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStart:
-    """The start of a batch. `entry` is its index entry; None if it is known from a read."""
+    """The start of a batch. `entry` is its index entry; None if it is known from a read.
+
+    The batch has no offset below `at_least_offset`: the offset after the batch before it, if known.
+    """
 
     position: int
     entry: OffsetIndexEntry | None = None
+    at_least_offset: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +74,13 @@ class Cut:
 class Incomplete:
     """The requested batch starts at `position` or later; more bytes are needed to find it.
 
-    The bytes up to `end_position` must be present.
+    The bytes up to `end_position` must be present. The batch at `position` has no offset below
+    `next_offset`.
     """
 
     position: int
     end_position: int
+    next_offset: int
 
 
 # Verification that no fetch waits for releases the chunk's lock after this many bytes.
@@ -97,9 +103,10 @@ class ChunkWindow:
 
         Bytes are missing or corrupt there; a request for them gets the error.
         """
+        next_offset = 0
         with suppress(CorruptError):
             for chunk in self._chunks:
-                position = self._check_chunk(chunk, position)
+                position, next_offset = self._check_chunk(chunk, position, next_offset)
                 if position < chunk.end_position:
                     break
         return position
@@ -140,7 +147,8 @@ class ChunkWindow:
     def checked(self, position: int, offset: int, *, max_bytes: int) -> Cut | None:
         """Return verified batches, like `cut`; None if the one at `position` is not verified.
 
-        That one contains `offset`, and is returned whatever its size. Neither verifies nor waits.
+        That one has no offset below `offset`, and is returned whatever its size. Neither verifies
+        nor waits.
         """
         begin_position, base_offset, next_offset = position, offset, offset
         limit_position = min(position + max_bytes, self._end_position)
@@ -149,7 +157,7 @@ class ChunkWindow:
                 continue
             is_first = position == begin_position
             found = self._checked_span(chunk, position, limit_position, at_least_count=is_first)
-            if found is None:
+            if found is None or found.base_offset < next_offset:
                 break
             base_offset = found.base_offset if is_first else base_offset
             position, next_offset = found.end_position, found.next_offset
@@ -182,24 +190,25 @@ class ChunkWindow:
 
     def _find(self, begin: BatchStart, offset: int) -> LocatedBatch | Incomplete | None:
         """Return the first batch that reaches above `offset`; None at the segment's end."""
-        position = begin.position
+        position, next_offset = begin.position, begin.at_least_offset
         for chunk in self._chunks:
             if position >= chunk.end_position:
                 continue
             with chunk.lock:
-                run = self._run_from(chunk, position)
+                run = self._run_from(chunk, position, next_offset)
                 self._extend(chunk, run, RunEnd(offset=offset))
                 if begin.entry is not None and position == begin.position:
                     self._require_agrees(run, begin.entry)
                 number = run.above(offset)
                 if number < len(run):
                     return self._whole(run[number])
-                position = run.end_position
+                position, next_offset = run.end_position, run.next_offset
             if position < chunk.end_position:
                 break
         if position >= self._stored.metadata.segment_size_bytes:
             return None
-        return Incomplete(position=position, end_position=self._carry(position).end_position)
+        end_position = self._carry(position).end_position
+        return Incomplete(position=position, end_position=end_position, next_offset=next_offset)
 
     def _reach(self, first: LocatedBatch, limit_position: int) -> tuple[int, int]:
         """Extend the first batch while batches are complete, correct and readable."""
@@ -210,7 +219,7 @@ class ChunkWindow:
                 continue
             # Batches before a corrupt one are correct; a request for that one gets the error.
             with suppress(CorruptError), chunk.lock:
-                run = self._run_from(chunk, position)
+                run = self._run_from(chunk, position, next_offset)
                 with suppress(CorruptError):
                     self._extend(chunk, run, RunEnd(position=limit_position))
                 count = min(run.within(limit_position), run.above(self._stored.offsets.end_offset))
@@ -220,24 +229,31 @@ class ChunkWindow:
                 break
         return position, next_offset
 
-    def _check_chunk(self, chunk: SegmentChunk, position: int) -> int:
-        """Verify a chunk's batches from `position`; return where the first unverified starts."""
+    def _check_chunk(self, chunk: SegmentChunk, position: int, next_offset: int) -> tuple[int, int]:
+        """Verify a chunk's batches; return where the first unverified one starts, and its offset.
+
+        `next_offset` is the lowest valid offset of the batch at `position`.
+        """
         while position < chunk.end_position:
             with chunk.lock:
-                run = self._run_from(chunk, position)
+                run = self._run_from(chunk, position, next_offset)
                 with suppress(CorruptError):
                     until = RunEnd(position=run.end_position + _CHECKED_AT_ONCE_BYTES)
                     self._extend(chunk, run, until)
                 if run.end_position == position:
                     break
-                position = run.end_position
-        return position
+                position, next_offset = run.end_position, run.next_offset
+        return position, next_offset
 
     def _whole(self, batch: LocatedBatch) -> LocatedBatch | Incomplete:
         """Return the batch, or Incomplete if its end is not in this window."""
         if batch.end_position <= self._end_position:
             return batch
-        return Incomplete(position=batch.position, end_position=batch.end_position)
+        return Incomplete(
+            position=batch.position,
+            end_position=batch.end_position,
+            next_offset=batch.base_offset,
+        )
 
     def _is_readable(self, batch: LocatedBatch) -> bool:
         if batch.next_offset <= self._stored.offsets.end_offset:
@@ -245,19 +261,19 @@ class ChunkWindow:
         require_outside(batch.base_offset, self._stored.offsets.end_offset)
         return False
 
-    def _run_from(self, chunk: SegmentChunk, position: int) -> BatchRun:
+    def _run_from(self, chunk: SegmentChunk, position: int, at_least_offset: int) -> BatchRun:
         """Return the chunk's run, extended so that the batch at `position` is in it or next."""
-        run = self._run_at(position) if chunk.run is None else chunk.run
+        run = self._run_at(position, at_least_offset) if chunk.run is None else chunk.run
         if position < run.position:
-            run = self._started_earlier(chunk, run, position)
+            run = self._started_earlier(chunk, run, position, at_least_offset)
         chunk.run = run
         self._extend(chunk, run, RunEnd(position=position))
-        if not run.has_bound(position):
-            raise CorruptError("no batch begins here", position=position)
+        run.require_start(position, at_least_offset=at_least_offset)
         return run
 
-    def _run_at(self, position: int) -> BatchRun:
-        return BatchRun(position, at_least_offset=self._stored.metadata.offsets.start_offset)
+    def _run_at(self, position: int, at_least_offset: int) -> BatchRun:
+        start_offset = self._stored.metadata.offsets.start_offset
+        return BatchRun(position, at_least_offset=max(start_offset, at_least_offset))
 
     def _extend(self, chunk: SegmentChunk, run: BatchRun, until: RunEnd) -> None:
         """Verify batch after batch, while they start in the chunk and are complete."""
@@ -282,8 +298,10 @@ class ChunkWindow:
             raise CorruptError("a stored segment ends within a batch", position=position)
         return carry
 
-    def _started_earlier(self, chunk: SegmentChunk, run: BatchRun, position: int) -> BatchRun:
-        earlier = self._run_at(position)
+    def _started_earlier(
+        self, chunk: SegmentChunk, run: BatchRun, position: int, at_least_offset: int
+    ) -> BatchRun:
+        earlier = self._run_at(position, at_least_offset)
         self._extend(chunk, earlier, RunEnd(position=run.position))
         if earlier.end_position != run.position:
             raise CorruptError("no batch begins here", position=run.position)

@@ -273,7 +273,7 @@ class RemoteFetcher:
             if cut is None:
                 return None
             if cut.position > begin.position:
-                begin = BatchStart(position=cut.position)
+                begin = BatchStart(position=cut.position, at_least_offset=cut.next_offset)
             plan = self._plans.chunks(fetch, metadata, begin.position, cut.end_position)
 
     def _look_up(self, wanted: _Target) -> Steps[_Lease, IndexedPosition]:

@@ -109,7 +109,7 @@ class SequentialReaders:
         reader_state = self._reader_state(reader)
         if reader_state is not None and reader_state.is_in(stored):
             if offset == reader_state.next_offset:
-                return BatchStart(position=reader_state.end_position)
+                return _after(reader_state)
             if offset == reader_state.asked_offset:
                 return BatchStart(position=reader_state.position)
         if offset <= stored.metadata.offsets.start_offset:
@@ -131,7 +131,7 @@ class SequentialReaders:
             return None
         if offset not in reader_state.located.stored.offsets:
             return None
-        return reader_state.located, BatchStart(position=reader_state.end_position)
+        return reader_state.located, _after(reader_state)
 
     def waits(self, reader: SequentialReader, stored: StoredRange, position: int) -> None:
         """Prefetch what follows while a sequential reader waits for the byte at `position`.
@@ -235,3 +235,8 @@ class SequentialReaders:
             stored, index = following, 0
             if reader.read_committed:
                 yield self._parts.indexes(stored.metadata)
+
+
+def _after(reader_state: _ReaderState) -> BatchStart:
+    """Return where the batch after the last received one starts."""
+    return BatchStart(position=reader_state.end_position, at_least_offset=reader_state.next_offset)

@@ -6,6 +6,8 @@ from array import array
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
+from rsm.segment.errors import CorruptError
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocatedBatch:
@@ -90,10 +92,24 @@ class BatchRun:
         self._base_offsets.extend(other._base_offsets)
         self._next_offsets.extend(other._next_offsets)
 
-    def has_bound(self, position: int) -> bool:
-        """Return whether a batch of the run, or the batch after it, begins at `position`."""
+    def require_start(self, position: int, *, at_least_offset: int) -> None:
+        """Check that a batch begins at `position`, without offsets below `at_least_offset`.
+
+        It may be the batch after the last one; of an empty run, that is then the first one's lowest
+        valid offset. Raises CorruptError.
+        """
         number = bisect_left(self._bounds, position)
-        return number < len(self._bounds) and self._bounds[number] == position
+        if number == len(self._bounds) or self._bounds[number] != position:
+            raise CorruptError("no batch begins here", position=position)
+        if number < len(self):
+            base_offset = self._base_offsets[number]
+            if base_offset < at_least_offset:
+                expected, found = f">= {at_least_offset}", base_offset
+                raise CorruptError(
+                    "batch has other offsets", position=position, expected=expected, found=found
+                )
+        elif not number:
+            self._at_least_offset = max(self._at_least_offset, at_least_offset)
 
     def above(self, offset: int) -> int:
         """Return the number of the first batch that reaches above `offset`, or the length."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from itertools import pairwise
 
 import pytest
@@ -58,7 +59,7 @@ def test_cut_when_batch_was_checked_with_its_end_and_that_is_gone_then_incomplet
 
     found = cut([first], offset=50)
 
-    assert found == Incomplete(position=BOUNDS[5], end_position=BOUNDS[6])
+    assert found == Incomplete(position=BOUNDS[5], end_position=BOUNDS[6], next_offset=50)
 
 
 def test_cut_when_started_earlier_than_before_then_joined_to_what_was_checked() -> None:
@@ -82,7 +83,7 @@ def test_cut_when_prefix_of_a_batch_is_split_then_reported_how_much_is_needed() 
 
     found = cut([first], offset=30)
 
-    assert found == Incomplete(position=BOUNDS[3], end_position=BOUNDS[3] + 17)
+    assert found == Incomplete(position=BOUNDS[3], end_position=BOUNDS[3] + 17, next_offset=30)
     assert isinstance(cut([first, second], offset=30), Cut)
 
 
@@ -184,3 +185,55 @@ def test_check_on_when_a_batch_is_corrupt_then_ends_before_it_and_says_nothing()
     assert chunks[0].unchecked_position == BOUNDS[4]
     with pytest.raises(CorruptError):
         cut(chunks, BatchStart(position=BOUNDS[4]), 40)
+
+
+def with_first_offset_lowered(chunk: SegmentChunk, by: int) -> SegmentChunk:
+    """As damage that no CRC shows; `chunk` begins with a batch."""
+    (base_offset,) = struct.unpack_from(">q", chunk.content)
+    struct.pack_into(">q", chunk.content, 0, base_offset - by)
+    return chunk
+
+
+@pytest.mark.parametrize("is_verified", [False, True])
+@pytest.mark.parametrize("by", [1, 20])
+def test_cut_when_offsets_go_back_in_the_next_chunk_then_corrupt_and_no_batch_is_skipped(
+    by: int, *, is_verified: bool
+) -> None:
+    first, second = chunks_at(BOUNDS[5])
+    with_first_offset_lowered(second, by)
+    if is_verified:
+        cut([second], BatchStart(position=BOUNDS[5]), 60)
+
+    assert cut([first, second]) == Cut(
+        position=0, end_position=BOUNDS[5], base_offset=0, next_offset=50
+    )
+    assert checked([first, second], 0, 1 << 20) == cut([first])
+    with pytest.raises(CorruptError, match="other offsets"):
+        cut([first, second], offset=50)
+
+
+def test_cut_when_a_read_ended_before_offsets_that_go_back_then_corrupt() -> None:
+    _, second = chunks_at(BOUNDS[5])
+    with_first_offset_lowered(second, 20)
+    begin = BatchStart(position=BOUNDS[5], at_least_offset=50)
+
+    with pytest.raises(CorruptError, match="other offsets"):
+        cut([second], begin, 50)
+
+    assert checked([second], 50, 1 << 20) is None
+
+
+def test_cut_when_a_batch_is_not_whole_then_its_lowest_offset_is_kept_until_it_is() -> None:
+    first, second, third = chunks_at(BOUNDS[5], BOUNDS[5] + 40)
+    with_first_offset_lowered(second, 20)
+    assert isinstance(cut([first, second], offset=50), Incomplete)
+
+    with pytest.raises(CorruptError, match="other offsets"):
+        cut([second, third], BatchStart(position=BOUNDS[5]), 50)
+
+
+def test_check_on_when_offsets_go_back_in_the_next_chunk_then_ends_before_it() -> None:
+    first, second = chunks_at(BOUNDS[5])
+    with_first_offset_lowered(second, 1)
+
+    assert ChunkWindow(stored(), [first, second]).check_on(0) == BOUNDS[5]

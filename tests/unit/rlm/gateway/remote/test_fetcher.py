@@ -372,6 +372,26 @@ def test_fetch_when_the_next_batch_is_corrupt_then_served_up_to_it_and_then_an_e
         behind.result(0)
 
 
+def test_fetch_when_offsets_go_back_in_another_chunk_then_an_error_and_none_is_left_out(
+    world: FetchWorld,
+) -> None:
+    """Scenario 62: no CRC covers a batch's offset; it must follow the batch before it."""
+    stored = world.store(segment_of(0))
+    key = stored.objects[0].key
+    right = world.objects.read_range(key, WHOLE)
+    begins = positions_of(segment_of(0))
+    assert begins[6] < 4 * CHUNK_BYTES < begins[7]  # the last chunk begins within the batch
+    world.rewrite(key, right[: begins[7]] + bytes(8) + right[begins[7] + 8 :])
+    for offset in range(0, 70, 10):
+        assert world.slice(offset, max_bytes=1).next_offset == offset + 10
+
+    fetching = world.fetch(70, max_bytes=1)
+    world.held.run_all()
+
+    with pytest.raises(CorruptError):
+        fetching.result(0)
+
+
 def test_fetch_when_store_fails_for_now_then_retriable_and_the_next_attempt_is_served(
     world: FetchWorld,
 ) -> None:
