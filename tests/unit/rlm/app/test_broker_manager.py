@@ -220,7 +220,7 @@ def test_readiness_when_copies_fail_then_names_cause_and_number_of_partitions() 
     assert reasons == ("copies fail: no space left on device (1 partition)",)
 
 
-def test_scrub_when_cycles_are_rare_then_goes_on_by_itself() -> None:
+def test_scrub_when_cycles_are_rare_then_continues_by_itself() -> None:
     """A cycle an hour is no reason to check objects once an hour."""
     host = Manager()
     host.answers.set()

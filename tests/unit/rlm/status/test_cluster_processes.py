@@ -93,7 +93,7 @@ def test_process_when_of_the_first_version_then_its_readiness_is_not_known() -> 
     assert row.to_json()["ready"] is None
 
 
-def test_broker_when_no_manager_lives_beside_it_then_says_so() -> None:
+def test_broker_when_no_manager_lives_next_to_it_then_says_so() -> None:
     rows = listed(registered(MANAGER, 1), registered(MANAGER, 2, age_ms=90_000))
 
     assert [row.reasons for row in rows if row.role == "broker"] == [

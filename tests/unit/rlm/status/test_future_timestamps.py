@@ -43,7 +43,7 @@ def test_expiry_when_a_segment_is_of_the_future_then_stops_before_it() -> None:
     assert cut.offset == 100
 
 
-def test_expiry_when_our_own_clock_jumped_ahead_then_nothing_goes_early() -> None:
+def test_expiry_when_our_own_clock_jumped_ahead_then_nothing_expires_early() -> None:
     """What our clock says counts no further than ten minutes beyond the brokers'."""
     given = replace(AHEAD, segments=(remote(0, 100),), broker_ms=NOW_MS - HOUR_MS)
     assert expiry_cut(given.view()) is None

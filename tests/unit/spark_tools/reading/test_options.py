@@ -97,7 +97,7 @@ def test_options_when_wrong_then_an_error_names_the_option(
         ReadOptions.of(options)
 
 
-def test_options_when_the_end_is_latest_then_reading_goes_on_at_the_broker() -> None:
+def test_options_when_the_end_is_latest_then_reading_continues_at_the_broker() -> None:
     def continued(ending: str) -> list[bool]:
         options = ReadOptions.of({"subscribe": "orders", "endingOffsets": ending})
         return [options.continues("orders", each) for each in range(3)]

@@ -179,7 +179,7 @@ def continued(
     ]
 
 
-def test_plan_when_reading_goes_on_at_the_broker_then_no_gap_and_nothing_twice() -> None:
+def test_plan_when_reading_continues_at_the_broker_then_no_gap_and_nothing_twice() -> None:
     """What is stored is read from there, though the broker still has some of it."""
     partition = stored(segment(1, 0, 10), segment(2, 10, 25))
 

@@ -104,5 +104,5 @@ def test_plan_when_a_bound_is_the_end_then_nothing_is_read() -> None:
     assert isinstance(piece, BrokerPiece)
 
 
-def test_plan_when_it_starts_behind_its_end_then_nothing_is_read() -> None:
+def test_plan_when_it_starts_after_its_end_then_nothing_is_read() -> None:
     assert plan(stored(segment(1, 0, 10)), options(**bounds(7, 3))) == []

@@ -48,7 +48,7 @@ def test_summary_when_there_is_nothing_new_at_the_broker_then_nothing_is_read() 
     assert (found.tasks, found.broker_offsets) == (0, 0)
 
 
-def test_summary_when_it_goes_on_at_the_broker_or_holes_are_left_out_then_counted() -> None:
+def test_summary_when_it_continues_at_the_broker_or_holes_are_left_out_then_counted() -> None:
     local = OffsetRange(start_offset=25, end_offset=40)
 
     found = summary_of(

@@ -26,7 +26,7 @@ run_program(command)
 @pytest.mark.parametrize(
     "error", ["KeyboardInterrupt", "TypeError('a name')", "RetriableError('no answer')"]
 )
-def test_command_when_interrupted_in_a_library_then_exit_code_130_and_no_words(error: str) -> None:
+def test_command_when_interrupted_in_a_library_then_exit_code_130_and_no_text(error: str) -> None:
     """confluent-kafka's Consumer makes a TypeError of a Ctrl-C."""
     done = _run(error)
 

@@ -8,13 +8,13 @@ from rlm.cli.invocation.options import command_config, reaching_cluster
 from rsm.segment.errors import FencedError, InvalidConfigError, RetriableError
 
 
-def test_command_config_when_told_a_cluster_then_needs_no_file() -> None:
+def test_command_config_when_given_a_cluster_then_needs_no_file() -> None:
     config = command_config(None, "a:9092", None)
 
     assert config.cluster.bootstrap_text == "a:9092"
 
 
-def test_command_config_when_told_a_malformed_address_then_names_the_option() -> None:
+def test_command_config_when_given_a_malformed_address_then_names_the_option() -> None:
     with pytest.raises(InvalidConfigError, match=r"file=--bootstrap-server.*found='a'"):
         command_config(None, "a", None)
 

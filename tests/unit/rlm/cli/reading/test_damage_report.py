@@ -8,7 +8,7 @@ from rsm.segment.errors import NotFoundError
 from tests.remote_world import TIP, RemoteWorld, segment_of
 
 
-def test_read_when_an_object_is_missing_then_goes_on_record() -> None:
+def test_read_when_an_object_is_missing_then_recorded() -> None:
     world = RemoteWorld()
     world.claim()
     stored = world.store(segment_of(0))
@@ -26,7 +26,7 @@ def test_read_when_an_object_is_missing_then_goes_on_record() -> None:
     )
 
 
-def test_read_when_the_offset_is_out_of_range_then_nothing_goes_on_record() -> None:
+def test_read_when_the_offset_is_out_of_range_then_nothing_is_recorded() -> None:
     world = RemoteWorld()
     world.claim()
 

@@ -21,7 +21,7 @@ def test_pause_when_over_then_it_may_be_tried_again() -> None:
     assert not pauses.pausing("a")
 
 
-def test_pause_when_it_ended_well_then_the_count_begins_anew() -> None:
+def test_pause_when_it_ended_well_then_the_count_begins_again() -> None:
     pauses = RetryPauses(FakeClock(), first_pause_ms=1000)
     pauses.failed("a")
     pauses.ended("a")

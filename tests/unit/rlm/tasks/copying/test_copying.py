@@ -286,7 +286,7 @@ def test_copy_when_switched_off_and_on_then_copies_from_the_local_start() -> Non
     assert violations(world) + leftovers(world) == []
 
 
-def test_copy_when_the_first_of_several_fails_then_none_behind_it_is_copied() -> None:
+def test_copy_when_the_first_of_several_fails_then_no_later_one_is_copied() -> None:
     """Scenario 105: no hole is made; the rest waits for the first."""
     world = World()
     world.segments(3)

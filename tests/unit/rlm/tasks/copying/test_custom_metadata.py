@@ -130,7 +130,7 @@ def test_copying_when_stopped_and_the_lead_comes_back_then_tried_again() -> None
     assert world.object_names() == []
 
 
-def test_copying_when_stopped_and_another_process_may_do_it_then_goes_on() -> None:
+def test_copying_when_stopped_and_another_process_may_do_it_then_continues() -> None:
     world = World()
     world.segments(2)
     world.start(process_type=TalkativeProcess)

@@ -72,7 +72,7 @@ def test_idle_segment_when_a_transaction_is_open_in_it_then_stored_to_its_begin(
     assert (before, world.stored()) == ([(0, 10)], [(0, 10), (10, 15)])
 
 
-def test_idle_segment_when_another_broker_leads_then_that_goes_on_from_what_is_stored() -> None:
+def test_idle_segment_when_another_broker_leads_then_that_continues_from_what_is_stored() -> None:
     """Scenario 88: the next leader copies from there on, with other bounds of its own."""
     world, _ = idle_world(brokers=2)
     world.settle()
@@ -139,7 +139,7 @@ def test_idle_segment_when_stored_and_too_old_then_expires(rolled: bool) -> None
 
 
 @pytest.mark.parametrize("deleted_below", [14, 15, 17])
-def test_idle_segment_when_records_are_deleted_at_the_broker_then_copying_goes_on(
+def test_idle_segment_when_records_are_deleted_at_the_broker_then_copying_continues(
     deleted_below: int,
 ) -> None:
     """R6: what was stored of the file before, and is not of the log any more, is not in the way."""

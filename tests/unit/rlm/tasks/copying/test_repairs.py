@@ -27,7 +27,7 @@ COPIED_AGAIN = [
 
 
 @pytest.mark.parametrize("kind", [AnomalyKind.MISSING, AnomalyKind.CORRUPT])
-def test_damage_when_the_broker_has_the_range_then_copied_again_before_the_old_one_goes(
+def test_damage_when_the_broker_has_the_range_then_copied_again_before_the_old_one_is_deleted(
     kind: AnomalyKind,
 ) -> None:
     world = DamagedWorld(is_local=True)

@@ -41,7 +41,7 @@ def stored_ten() -> tuple[World, Process]:
     return world, process
 
 
-def test_gap_when_the_broker_let_records_go_then_recorded_and_copying_goes_on_behind(
+def test_gap_when_the_broker_deleted_records_then_recorded_and_copying_continues_after(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """R6, scenario 83: an alarm with the offsets; the remote log start stays."""

@@ -93,7 +93,7 @@ def test_local_copy_when_the_topic_is_idle_then_trimmed_by_the_timer_all_the_sam
     assert world.stored() == [(0, 10), (10, 20), (20, 30)]
 
 
-def test_idle_partition_when_all_of_it_is_too_old_then_goes_share_by_share() -> None:
+def test_idle_partition_when_all_of_it_is_too_old_then_expires_share_by_share() -> None:
     """A retention that is wrong by mistake is seen before all is gone, idle or not."""
     settings = ProcessSettings(limits=PolicyLimits(local_trim_min_age_ms=0, expiry_max_percent=10))
     world = World(policy=TEN_MINUTES, settings=settings)

@@ -188,7 +188,7 @@ def pause(world: World) -> None:
 
 
 @pytest.mark.parametrize("change", [keep_all, pause])
-def test_expiry_when_something_else_is_wanted_meanwhile_then_nothing_goes(
+def test_expiry_when_something_else_is_wanted_meanwhile_then_nothing_expires(
     change: Callable[[World], None],
 ) -> None:
     """A log start that moved would have made the records unreadable, by any deletion."""

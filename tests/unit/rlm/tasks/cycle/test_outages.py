@@ -94,7 +94,7 @@ class OutageWorld(World):
         return [(gap.offsets.start_offset, gap.offsets.end_offset) for gap in found]
 
 
-def test_outage_when_policy_is_hold_then_all_is_kept_and_the_time_left_is_told(
+def test_outage_when_policy_is_hold_then_all_is_kept_and_the_time_left_is_reported(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Scenario 93: never silent; logged again only when it changes."""
@@ -115,7 +115,7 @@ def test_outage_when_policy_is_hold_then_all_is_kept_and_the_time_left_is_told(
     assert world.process.reports[0].lag_segments == 6
 
 
-def test_outage_when_policy_is_shed_then_the_oldest_goes_down_to_the_threshold() -> None:
+def test_outage_when_policy_is_shed_then_the_oldest_is_shed_down_to_the_threshold() -> None:
     """Scenario 93, R6: the gap is on record first; the rest is copied when the store is back."""
     world = OutageWorld(policy=SHED)
     world.segments(1)
@@ -174,7 +174,7 @@ def test_shed_when_the_disk_is_full_again_at_once_then_waits_for_its_interval() 
     assert world.gaps() == [(0, 20)]
 
 
-def test_shed_when_the_store_is_well_then_nothing_goes() -> None:
+def test_shed_when_the_store_is_well_then_nothing_is_shed() -> None:
     """A full disk is no outage: what can be stored is stored."""
     world = OutageWorld(policy=SHED)
     world.segments(4)
@@ -186,7 +186,7 @@ def test_shed_when_the_store_is_well_then_nothing_goes() -> None:
     assert len(world.stored()) == 4
 
 
-def test_shed_when_some_attempts_fail_then_nothing_goes_before_they_are_many() -> None:
+def test_shed_when_some_attempts_fail_then_nothing_is_shed_before_they_are_many() -> None:
     """R4: a store that refuses now and then is no outage; one that refuses all is."""
     world = OutageWorld(policy=SHED)
     world.segments(4)
@@ -202,7 +202,7 @@ def test_shed_when_some_attempts_fail_then_nothing_goes_before_they_are_many() -
     assert gaps[-1][1] == [(0, 30)]
 
 
-def test_shed_when_copies_are_paused_then_nothing_goes() -> None:
+def test_shed_when_copies_are_paused_then_nothing_is_shed() -> None:
     """R4: what is not stored by somebody's wish is not given up for it."""
     world = OutageWorld(policy=SHED)
     world.segments(4)
@@ -216,7 +216,7 @@ def test_shed_when_copies_are_paused_then_nothing_goes() -> None:
     assert world.gaps() == []
 
 
-def test_shed_when_a_segment_is_corrupt_then_nothing_goes() -> None:
+def test_shed_when_a_segment_is_corrupt_then_nothing_is_shed() -> None:
     """Nothing after it is trimmed: the store takes what is right."""
     world = OutageWorld(policy=SHED)
     world.segments(4)
@@ -230,7 +230,7 @@ def test_shed_when_a_segment_is_corrupt_then_nothing_goes() -> None:
     assert world.leader().log_start_offset == 0
 
 
-def test_shed_when_several_partitions_wait_then_the_oldest_data_of_all_goes_first() -> None:
+def test_shed_when_several_partitions_wait_then_the_oldest_data_of_all_is_shed_first() -> None:
     world = OutageWorld(policy=SHED, partitions=2)
     world.lose_store()
     first, second = world.tips
@@ -248,7 +248,7 @@ def test_shed_when_several_partitions_wait_then_the_oldest_data_of_all_goes_firs
     assert (world.gaps(0), world.gaps(1)) == ([(0, 10)], [(0, 20)])
 
 
-def test_shed_when_all_is_too_young_then_nothing_goes() -> None:
+def test_shed_when_all_is_too_young_then_nothing_is_shed() -> None:
     """R3: what producers' retries are recognised by stays."""
     settings = replace(OutageWorld().settings, limits=PolicyLimits(local_trim_min_age_ms=3_600_000))
     world = OutageWorld(policy=SHED, settings=settings)

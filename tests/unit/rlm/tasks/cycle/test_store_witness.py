@@ -64,7 +64,7 @@ def test_witness_when_an_object_is_there_then_only_that_is_asked_for_again() -> 
     assert world.chunks.asked == first * 2
 
 
-def test_witness_when_some_objects_are_lost_then_another_one_stands_for_the_store() -> None:
+def test_witness_when_some_objects_are_lost_then_another_one_represents_the_store() -> None:
     world = StoredWorld(3)
     world.require()
 
@@ -108,7 +108,7 @@ def test_witness_when_the_store_does_not_answer_then_neither_right_nor_wrong() -
         witness.require(world.hosted)
 
 
-def test_witness_when_a_bucket_lost_all_but_the_newest_then_that_stands_for_the_store() -> None:
+def test_witness_when_a_bucket_lost_all_but_the_newest_then_that_represents_the_store() -> None:
     """As with a lifecycle rule: what is lost is for repairs."""
     world = StoredWorld(12)
     world.lose(*range(11))

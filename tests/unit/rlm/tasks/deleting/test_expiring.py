@@ -168,7 +168,7 @@ def test_expiry_when_a_new_leader_is_not_caught_up_then_nothing_is_over_the_size
     assert violations(world) + leftovers(world) == []
 
 
-def test_expiry_when_a_copy_is_under_way_then_it_neither_counts_nor_goes() -> None:
+def test_expiry_when_a_copy_is_under_way_then_it_neither_counts_nor_expires() -> None:
     """Scenario 71: a segment that is being copied is excluded from the size, and stays."""
     world = World(policy=replace(KEEP_REMOTE, retention_bytes=400))
     world.segments(1)
@@ -345,7 +345,7 @@ def test_records_when_topic_is_compacted_then_a_new_reader_knows_the_same() -> N
     assert reader.partition_state(TIP) == known[1]
 
 
-def test_removal_when_disabled_with_delete_then_remote_data_goes_and_local_stays() -> None:
+def test_removal_when_disabled_with_delete_then_remote_data_is_deleted_and_local_stays() -> None:
     """Scenario 77: the log start moves to the local start, then all remote data is deleted.
 
     Also what lies above: it is local, and nobody would ever expire it remotely.

@@ -146,7 +146,7 @@ def kinds_left(world: World) -> set[RecordKind]:
     return kinds - {RecordKind.REGISTRATION, RecordKind.POLICY}
 
 
-def test_topic_when_deleted_then_all_that_is_stored_of_it_goes() -> None:
+def test_topic_when_deleted_then_all_that_is_stored_of_it_is_deleted() -> None:
     """Scenario 76: every partition, objects and metadata; only its deletion stays on record."""
     world, process = stored_world(partitions=3)
     world.delete_topic()
@@ -259,7 +259,7 @@ def test_removal_when_the_store_refuses_then_a_letter_and_resumed_when_it_is_rep
     assert removed(world)
 
 
-def test_removal_when_nothing_can_be_recorded_then_one_warning_tells_of_all_partitions(
+def test_removal_when_nothing_can_be_recorded_then_one_warning_for_all_partitions(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world, process = stored_world(partitions=4)
@@ -319,7 +319,7 @@ def pause(world: World, *tasks: PausableTask) -> None:
     assert world.metadata.publish(event).accepted
 
 
-def test_topic_when_created_anew_then_the_new_one_is_untouched() -> None:
+def test_topic_when_created_again_then_the_new_one_is_untouched() -> None:
     """Scenario 38, 76: it has another id, and a policy of its own."""
     world, _ = stored_world()
     again = replace(KEEP_REMOTE, topic_id=UUID(int=0x2DE5))

@@ -86,7 +86,9 @@ def test_trim_when_an_anomaly_is_recorded_before_the_trim_then_given_up() -> Non
     assert world.leader().log_start_offset == 0
 
 
-def test_trim_when_a_damaged_segment_has_expired_then_local_data_goes_up_to_the_log_start() -> None:
+def test_trim_when_a_damaged_segment_has_expired_then_local_data_is_trimmed_to_the_log_start() -> (
+    None
+):
     """What is below the log start need not be stored."""
     world, process = stored_world()
     process.effects.fail(DELETE_RECORDS, RetriableError("not now"), times=1)

@@ -206,7 +206,7 @@ def test_check_when_a_missing_object_is_back_and_a_reader_cleared_it_then_done_a
     assert (left, world.is_damaged()) == (0, False)
 
 
-def test_check_when_the_lead_goes_then_forgets_what_it_found(world: CheckedWorld) -> None:
+def test_check_when_the_lead_moves_then_forgets_what_it_found(world: CheckedWorld) -> None:
     world.objects.delete(world.key)
     world.report(AnomalyKind.MISSING)
     world.check.step()

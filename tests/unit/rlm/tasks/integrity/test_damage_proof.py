@@ -52,7 +52,7 @@ def test_proof_when_the_copy_is_whole_then_the_damaged_segment_may_go(kind: Anom
     RepairedWorld(kind).require()
 
 
-def test_proof_when_the_object_was_restored_then_nothing_goes() -> None:
+def test_proof_when_the_object_was_restored_then_nothing_is_deleted() -> None:
     world = RepairedWorld()
     world.give_back(1, world.content)
 
@@ -60,7 +60,7 @@ def test_proof_when_the_object_was_restored_then_nothing_goes() -> None:
         world.require()
 
 
-def test_proof_when_the_copy_was_damaged_since_then_nothing_goes() -> None:
+def test_proof_when_the_copy_was_damaged_since_then_nothing_is_deleted() -> None:
     world = RepairedWorld()
     world.objects.delete(world.copy.objects[0].key)
 
@@ -68,7 +68,7 @@ def test_proof_when_the_copy_was_damaged_since_then_nothing_goes() -> None:
         world.require()
 
 
-def test_proof_when_a_segment_goes_for_another_reason_then_nothing_is_asked() -> None:
+def test_proof_when_a_segment_is_deleted_for_another_reason_then_nothing_is_asked() -> None:
     world = RepairedWorld()
     world.objects.delete(world.copy.objects[0].key)
 

@@ -266,7 +266,7 @@ def test_scrub_when_segments_are_read_then_no_faster_than_its_rate() -> None:
     assert world.clock.monotonic_ms() - before_ms >= (pieces - 1) * SECOND_MS
 
 
-def test_scrub_when_a_partition_has_no_room_then_goes_on_and_logs_once(
+def test_scrub_when_a_partition_has_no_room_then_continues_and_logs_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = ScrubbedWorld()

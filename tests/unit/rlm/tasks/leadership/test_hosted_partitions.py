@@ -64,7 +64,7 @@ class World:
         return self.metadata.leaders, self.metadata.followers
 
 
-def test_partitions_when_hosted_then_are_told_by_role_and_only_those_of_tiered_topics() -> None:
+def test_partitions_when_hosted_then_are_reported_by_role_and_only_those_of_tiered_topics() -> None:
     world = World()
     world.source.here = (LED, FOLLOWED, UNTIERED)
 

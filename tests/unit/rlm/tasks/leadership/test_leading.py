@@ -96,7 +96,7 @@ def test_claim_when_it_takes_no_time_then_no_line(caplog: pytest.LogCaptureFixtu
     assert "claims wait for the metadata topic" not in found
 
 
-def test_claims_when_two_managers_run_beside_one_broker_then_last_one_owns() -> None:
+def test_claims_when_two_managers_run_next_to_one_broker_then_last_one_owns() -> None:
     """Scenario 100: the first one sees that it was overtaken and does not claim back."""
     world = World()
     world.segments(2)

@@ -61,7 +61,7 @@ MIXED_LOG = b"".join(
 )
 
 
-def test_scan_when_log_is_whole_then_result_tells_all_of_it() -> None:
+def test_scan_when_log_is_whole_then_result_has_all_of_it() -> None:
     scan = scan_whole(MIXED_LOG)
 
     assert (scan.offsets.start_offset, scan.offsets.end_offset) == (0, 55)
@@ -136,7 +136,7 @@ def test_feed_when_offsets_go_back_then_corrupt() -> None:
         scan_whole(log)
 
 
-def test_feed_when_a_legacy_offset_goes_back_then_corrupt() -> None:
+def test_feed_when_a_legacy_offset_moves_back_then_corrupt() -> None:
     log = batch_of_epoch(0, 10) + build_legacy_message(19, b"", magic=1)
 
     with pytest.raises(CorruptError, match="do not ascend"):
@@ -212,7 +212,7 @@ def test_finish_when_log_ends_within_a_batch_then_corrupt() -> None:
         scan_whole(MIXED_LOG[:-1])
 
 
-def test_scan_when_log_ends_within_a_batch_then_whole_ones_are_told() -> None:
+def test_scan_when_log_ends_within_a_batch_then_whole_ones_are_returned() -> None:
     first, second = build_batches(2)
     scanner = SegmentScanner(base_offset=0, lineage=ONE_EPOCH)
 

@@ -232,7 +232,7 @@ def test_feed_when_leader_epoch_is_not_the_segments_then_corrupt() -> None:
         fed(cursor_of(stored(segment)), segment.log)
 
 
-def test_feed_when_index_leads_behind_what_it_names_then_corrupt() -> None:
+def test_feed_when_index_leads_past_what_it_names_then_corrupt() -> None:
     """Scenario 17: an index that is wrong cannot make a reader skip a batch."""
     segment = segment_of(0)
     third_position = positions_of(segment)[2]
