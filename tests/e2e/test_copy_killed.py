@@ -74,7 +74,7 @@ def _crashing(host: BrokerHost, journal: Path, *options: str) -> Iterator[Servic
 
 
 @contextmanager
-def _started_anew(
+def _started_again(
     host: BrokerHost, log: TieredLog, metadata: RemoteLogMetadataManager
 ) -> Iterator[None]:
     """The product's own manager, from when it has claimed the partition."""
@@ -147,7 +147,7 @@ def test_copy_when_killed_at_a_step_then_the_next_start_finishes_it(
         _wait_killed(process)
     _assert_nothing_lost(log, metadata)
 
-    with _started_anew(host, log, metadata):
+    with _started_again(host, log, metadata):
         log.wait_tiered(metadata)
 
     _assert_whole(log, metadata, produced)
@@ -173,7 +173,7 @@ def test_expiry_when_killed_at_a_step_then_the_next_start_finishes_it(
         _wait_killed(process)
     _assert_nothing_lost(log, metadata)
 
-    with _started_anew(host, log, metadata):
+    with _started_again(host, log, metadata):
         _wait_expired(log, metadata, produced)
 
     _assert_whole(log, metadata, produced)

@@ -22,13 +22,13 @@ def test_store_when_it_is_not_mounted_then_not_ready_and_nothing_is_copied_or_tr
             wait_until(lambda: len(log.finished(metadata)) == 4, describe="four segments stored")
             host.store.rename(away)
             host.store.mkdir()
-            _wait_told(host, "a mount may be missing")
+            _wait_reported(host, "a mount may be missing")
             log.produce(1)
         with host.running():
-            _wait_told(host, "it is another one, or not mounted")
+            _wait_reported(host, "it is another one, or not mounted")
             log.set_policy(metadata)
             log.produce(1)
-            _wait_told(host, "it is another one, or not mounted")
+            _wait_reported(host, "it is another one, or not mounted")
             local_start = log.local_start_offset()
             copied_meanwhile = list(host.store.rglob("*.log"))
             stored_meanwhile = len(log.finished(metadata))
@@ -45,7 +45,7 @@ def test_store_when_it_is_not_mounted_then_not_ready_and_nothing_is_copied_or_tr
     assert len(list(host.store.rglob("*.log"))) == 6
 
 
-def _wait_told(host: BrokerHost, reason: str) -> None:
+def _wait_reported(host: BrokerHost, reason: str) -> None:
     wait_until(
         lambda: reason in str(host.readiness()[1]),
         describe=lambda: f"not ready for the store: {host.readiness()}",

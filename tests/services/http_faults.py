@@ -66,7 +66,7 @@ class FaultyProxy(Service):
             self.requests = []
             self.sent_bytes = 0
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """End the waiting of what is held, now and later."""
         self._server.released.set()
 
@@ -78,7 +78,7 @@ class FaultyProxy(Service):
         self._thread.start()
 
     def stop(self) -> None:
-        self.let_go()
+        self.release()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

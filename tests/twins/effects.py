@@ -133,7 +133,7 @@ class Effects:
         self._run_hooks("after", name)
         return answer
 
-    def tell(self, name: str, subject: object) -> None:
+    def report(self, name: str, subject: object) -> None:
         """Have the witness look at what is happening at this moment, within an effect."""
         self._record(name, subject, None)
         self._witness(name, subject)

@@ -57,7 +57,7 @@ class SeamBroker(Broker):
     ) -> PartitionResults[int]:
         def delete() -> PartitionResults[int]:
             if isinstance(self._inner, MemoryBroker):
-                self._inner.before_cut = lambda tip, cut: self._effects.tell("cut", {tip: cut})
+                self._inner.before_cut = lambda tip, cut: self._effects.report("cut", {tip: cut})
             return self._inner.delete_records(deletions)
 
         return self._effects.perform("delete_records", None, delete)
@@ -149,7 +149,7 @@ class SeamChunkStorage(ChunkStorage):
     ) -> int:
         def write() -> int:
             crc32c = self._inner.create_with_content(name, source, attributes=attributes)
-            self._effects.tell("written", name)  # an attempt may have ended before its first byte
+            self._effects.report("written", name)  # an attempt may have ended before its first byte
             return crc32c
 
         return self._effects.perform(f"write {_suffix(name)}", name, write)

@@ -14,7 +14,7 @@ from rsm.storage.memory import MemoryChunkStorage
 class WatchedStorage(MemoryChunkStorage):
     """`reads` are the requests so far, with errors; `most_at_once` how many ever ran together.
 
-    The next reads raise what is in `errors`. With `hold` every read waits until `let_go`. `begins`
+    The next reads raise what is in `errors`. With `hold` every read waits until `release`. `begins`
     is called as each begins, `carries` with how many bytes it gives.
     """
 
@@ -33,7 +33,7 @@ class WatchedStorage(MemoryChunkStorage):
     def hold(self) -> None:
         self._gate.clear()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self._gate.set()
 
     def reads_of(self, suffix: str) -> list[ByteRange]:

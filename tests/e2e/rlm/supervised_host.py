@@ -58,7 +58,7 @@ def _be_child(directory: Path, mode: str, fd: int) -> None:
         listening.listen()
         threading.Thread(target=_greet, args=(listening,), daemon=True).start()
     with signal_inbox(STOP_SIGNALS) as inbox:
-        watch_parent(0, _wait_for_ever if mode == "hanging" else inbox.wake)
+        watch_parent(0, _wait_without_end if mode == "hanging" else inbox.wake)
         (directory / f"{os.getpid()}.started").touch()
         while True:
             inbox.wait(_FOREVER_MS)
@@ -73,7 +73,7 @@ def _greet(listening: socket.socket) -> None:
         greeted[-1].sendall(GREETING)
 
 
-def _wait_for_ever() -> None:
+def _wait_without_end() -> None:
     threading.Event().wait()
 
 

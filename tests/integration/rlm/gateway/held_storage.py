@@ -20,7 +20,7 @@ class HeldStorage(FilesystemChunkStorage):
         self.reads = 0
         self._go = threading.Event()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """From now on nothing waits."""
         self._go.set()
 

@@ -48,7 +48,7 @@ def _held(host: BrokerHost) -> Iterator[tuple[RunningGateway, HeldStorage]]:
         running_gateway(host, storage=storage, list_offsets_timeout_ms=_LONG_MS) as gateway,
         ExitStack() as held,
     ):
-        held.callback(storage.let_go)
+        held.callback(storage.release)
         yield gateway, storage
 
 
@@ -84,7 +84,7 @@ def test_times_when_of_many_partitions_then_the_store_is_read_for_several_at_onc
     with _held(module_host) as (gateway, storage), WireClient(gateway.bootstrap_servers) as client:
         client.send(LIST_OFFSETS, _VERSION, _request(topic, 0))
         wait_until(lambda: storage.reads == _THREADS, describe=lambda: str(storage.reads))
-        storage.let_go()
+        storage.release()
         rows = client.answer(LIST_OFFSETS, _VERSION).topics[0].partitions
 
     assert _told(rows) == {(ErrorCode.NONE, 0)}
@@ -98,7 +98,7 @@ def test_times_when_the_store_is_too_slow_for_the_client_then_it_is_answered_in_
         asked = _request(topic, 0, timeout_ms=300)
         late = client.ask(LIST_OFFSETS, _VERSION, asked).topics[0].partitions
         named = client.ask(LIST_OFFSETS, _VERSION, _request(topic, _EARLIEST)).topics[0].partitions
-        storage.let_go()
+        storage.release()
         again = client.ask(LIST_OFFSETS, _VERSION, _request(topic, 0)).topics[0].partitions
 
     assert _told(late) == {(ErrorCode.REQUEST_TIMED_OUT, -1)}
@@ -115,7 +115,7 @@ def test_fetch_when_look_ups_wait_for_the_store_then_does_not_wait_for_them(
         _clients(gateway, _THREADS + 1) as (reader, *askers),
     ):
         partition = topic.partition()
-        storage.let_go()
+        storage.release()
         wait_until(lambda: fetch(reader, partition, 11, from_offset(0)).records)
         storage.hold()
         before_count = storage.reads

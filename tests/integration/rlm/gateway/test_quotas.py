@@ -108,7 +108,7 @@ def test_fetch_when_the_readers_queue_is_full_then_is_empty_and_later_served(
         assert gateway.counts.remote[RemoteCount.QUEUE_FULL] > 0
         assert not rows[_ALSO_REMOTE].records
         assert rows[_LOCAL].records
-        store.let_go()
+        store.release()
         for client, partition in ((first, _REMOTE), (second, _ALSO_REMOTE)):
             wait_until(
                 lambda client=client, partition=partition: bool(  # type: ignore[misc]  # bound now
@@ -133,5 +133,5 @@ def test_gateway_when_clients_leave_while_they_wait_then_nothing_of_them_is_left
             client.__exit__(None, None, None)
         wait_until(lambda: gateway.counts.connections == 0)
         wait_until(lambda: gateway.permits.taken_count == gateway.permits.waiting_count == 0)
-        store.let_go()
+        store.release()
     store.close()

@@ -116,7 +116,7 @@ def test_consumer_when_the_store_is_slower_than_it_waits_then_the_read_continues
         wait_until(lambda: gateway.counts.remote[RemoteCount.READING] > 8)
         assert store.reads == started
         assert reader.poll(0) is None
-        store.let_go()
+        store.release()
         read = to_the_end(reader, 1)
         reader.close()
     store.close()
@@ -135,7 +135,7 @@ def test_gateway_when_a_client_leaves_during_a_read_then_nothing_of_it_is_left(
         wait_until(lambda: store.reads > 0)
         reader.close()
         wait_until(lambda: gateway.counts.connections == 0)
-        store.let_go()
+        store.release()
         wait_until(lambda: gateway.cache.state().reading_count == 0)
         assert gateway.cache.state().waiting_count == 0
         read = read_from(gateway.bootstrap_servers, topic.name)

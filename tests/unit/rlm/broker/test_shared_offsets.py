@@ -33,7 +33,7 @@ class Line:
         self._go = Event()
         self._lock = Lock()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self._go.set()
 
     def put(self, take: Callable[[], Epochs]) -> Offsets:
@@ -81,7 +81,7 @@ def ask_at_once(line: Line, *asked: Epochs) -> list[Future[Offsets]]:
         for epochs in map(Noticed, asked[1:]):
             futures.append(pool.submit(shared.of, epochs))
             assert epochs.seen.wait(30)
-        line.let_go()
+        line.release()
     return futures
 
 
@@ -128,7 +128,7 @@ def test_offsets_when_the_request_fails_then_all_who_share_it_get_the_error() ->
 
 def test_offsets_when_a_question_failed_then_the_next_is_put_all_the_same() -> None:
     line = Line()
-    line.let_go()
+    line.release()
     shared = SharedOffsets(line.put)
     line.error = RetriableError("broker away")
     with pytest.raises(RetriableError):

@@ -120,7 +120,7 @@ def test_disable_when_a_manager_does_not_answer_then_it_is_named_and_force_is_no
     world.topics.span = UNSTORED
     world.lags.stated = {}
     process, told = world.process(), list[str]()
-    process.when_told = told.append
+    process.when_shown = told.append
 
     with pytest.raises(RetriableError) as raised:
         disable(process)
@@ -143,7 +143,7 @@ def test_disable_when_copying_ends_in_time_then_waits_for_it() -> None:
         if text.startswith("waiting"):
             world.lags.stated = {TIP: Lag(segments=0, bytes=0)}
 
-    process.when_told = catch_up
+    process.when_shown = catch_up
 
     assert disable(process).state is PolicyState.DISABLED
 
@@ -191,7 +191,7 @@ def test_disable_when_policy_changes_while_waiting_then_restores_nothing() -> No
             process.overwrite(replace(process.policy(), state=PolicyState.ACTIVE))
             world.lags.stated = {TIP: Lag(segments=0, bytes=0)}
 
-    process.when_told = reactivate
+    process.when_shown = reactivate
 
     with pytest.raises(FencedError):
         disable(process)

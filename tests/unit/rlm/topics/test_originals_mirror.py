@@ -154,7 +154,7 @@ def test_enable_when_the_policy_was_lost_then_recalls_what_the_store_keeps() -> 
         process.retention,
         world.clock,
         own_topics=frozenset(),
-        progress=process.tell,
+        progress=process.show,
         recall=lambda topic, topic_id: recalled(world.stored.of_topic(topic, topic_id)),
     )
 

@@ -212,7 +212,7 @@ class Process:
             ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0)),
         )
         assert self.metadata.wait_ready(1000).ready
-        self.when_told: Callable[[str], None] | None = None
+        self.when_shown: Callable[[str], None] | None = None
         self.alarms: list[str] = []
         self.policies = PolicyWriter(self.metadata, world.new_id)
         self.retention = BrokerRetention(world.topics, world.clock)
@@ -221,7 +221,7 @@ class Process:
             self.retention,
             world.clock,
             own_topics=frozenset({"ours"}),
-            progress=self.tell,
+            progress=self.show,
         )
         self.ending = TieringEnd(
             self.tiering,
@@ -231,12 +231,12 @@ class Process:
             metadata=self.metadata,
             lags=world.lags,
             clock=world.clock,
-            progress=self.tell,
+            progress=self.show,
         )
 
-    def tell(self, text: str) -> None:
-        if self.when_told is not None:
-            self.when_told(text)
+    def show(self, text: str) -> None:
+        if self.when_shown is not None:
+            self.when_shown(text)
 
     def keeper(self, *, node_id: int = 1, reassert: bool = True) -> RetentionKeeper:
         return RetentionKeeper(

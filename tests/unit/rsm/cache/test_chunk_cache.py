@@ -368,7 +368,7 @@ def test_cache_when_used_in_any_order_then_the_budget_holds_and_all_get_theirs(
             wanted = tuple(range(index, index + data.draw(st.integers(1, 3))))
             pending.append((world.read(*wanted, reader=reader), wanted))
         elif act in ("ahead", "forget", "fail"):
-            do_beside(world, act, index, reader)
+            do_meanwhile(world, act, index, reader)
         elif act == "run" and world.held.waiting:
             world.held.run(data.draw(st.integers(0, len(world.held.waiting) - 1)))
         elif act == "release" and leases:
@@ -388,7 +388,7 @@ def test_cache_when_used_in_any_order_then_the_budget_holds_and_all_get_theirs(
     world.take(100, 101, 102)
 
 
-def do_beside(world: World, act: str, index: int, reader: str) -> None:
+def do_meanwhile(world: World, act: str, index: int, reader: str) -> None:
     """What nobody waits for."""
     match act:
         case "ahead":

@@ -84,24 +84,26 @@ class _Coordinator(ScriptedBroker):
         self.features = _features(1)
         self.operations: Iterator[int] = repeat(_DESCRIBE | _CREATE)
         script: dict[str, Callable[[Any], Message]] = {
-            "ApiVersions": self._tell_features,
-            "DescribeCluster": self._tell_rights,
+            "ApiVersions": self._answer_features,
+            "DescribeCluster": self._answer_rights,
             "ListGroups": self._list,
             "DescribeShareGroupOffsets": self._describe,
-            "Metadata": lambda request: self._tell(request, told),
+            "Metadata": lambda request: self._answer_metadata(request, told),
         }
         super().__init__(script)
 
     @staticmethod
-    def _tell(request: MetadataRequest, told: Iterator[MetadataResponse]) -> MetadataResponse:
+    def _answer_metadata(
+        request: MetadataRequest, told: Iterator[MetadataResponse]
+    ) -> MetadataResponse:
         assert not request.allow_auto_topic_creation
         return next(told)
 
-    def _tell_features(self, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    def _answer_features(self, request: ApiVersionsRequest) -> ApiVersionsResponse:
         assert request.client_software_name
         return self.features
 
-    def _tell_rights(self, request: DescribeClusterRequest) -> DescribeClusterResponse:
+    def _answer_rights(self, request: DescribeClusterRequest) -> DescribeClusterResponse:
         assert request.include_cluster_authorized_operations
         return DescribeClusterResponse(cluster_authorized_operations=next(self.operations))
 

@@ -63,7 +63,7 @@ def fetches(world: SessionWorld, offset: int, correlation_id: int) -> None:
     world.client_sends(request(FETCH, 16, fetch_of(16, offset), correlation_id))
 
 
-def ids_told(world: SessionWorld) -> list[int]:
+def announced_ids(world: SessionWorld) -> list[int]:
     return [int.from_bytes(frame[:4], "big") for frame in world.at_client()]
 
 
@@ -135,7 +135,7 @@ def test_reader_when_it_asks_for_something_else_then_it_is_given_that(
     if not is_answered:
         broker_lacks(world)
     world.store_answers(slice_of(60, 70))
-    assert ids_told(world) == [2]
+    assert announced_ids(world) == [2]
     assert world.closed is None
 
 
@@ -193,7 +193,7 @@ def test_reader_when_it_asks_something_between_then_answers_stay_in_order() -> N
     world.broker_sends(response(METADATA, 12, MetadataResponse(), 2))
     broker_lacks(world, 3)
     world.store_answers(slice_of(60, 70))
-    assert ids_told(world) == [2, 3]
+    assert announced_ids(world) == [2, 3]
 
 
 @pytest.mark.parametrize(("most_bytes", "is_asked"), [(5, True), (4, False)])
@@ -288,10 +288,10 @@ def test_reader_when_we_refuse_what_it_asks_between_then_answered_after_what_is_
 
     broker_lacks(world)
 
-    assert ids_told(world) == [2]
+    assert announced_ids(world) == [2]
     fetches(world, 60, 3)
     world.store_answers(slice_of(60, 70))
-    assert ids_told(world) == [3]
+    assert announced_ids(world) == [3]
 
 
 def test_reader_when_the_ends_of_the_log_grow_old_then_they_are_asked_for_again_before() -> None:

@@ -296,12 +296,12 @@ def test_fetch_log_segment_when_any_byte_of_the_data_is_changed_then_corrupt_or_
             fetched = manager.fetch_log_segment(metadata, WHOLE)
         except CorruptError as error:
             fetched = None
-            assert_told(error)
+            assert_reported(error)
         # Not covered by a batch's CRC: offset, and leader epoch, which the caller knows.
         assert fetched in {None, log} or differs_in_uncovered(fetched, log)
 
 
-def assert_told(error: CorruptError) -> None:
+def assert_reported(error: CorruptError) -> None:
     assert {"object", "position", "expected", "found"} <= error.context.keys()
 
 
