@@ -43,11 +43,11 @@ class DeadLetterRetry:
         state = self._metadata.partition_state(metadata.topic_id_partition)
         lease = lease_on(state.active_leases(self._metadata.broker_time_ms()), metadata.offsets)
         if lease is not None:
-            raise RetriableError("somebody reads it", holder=lease.holder)
+            raise RetriableError("a read lease keeps the segment", holder=lease.holder)
         self._storage.delete_log_segment_data(metadata)
         finished = metadata.in_state(
             SegmentState.DELETE_SEGMENT_FINISHED, event_timestamp_ms=self._clock.wall_ms()
         )
         result = self._metadata.publish(SegmentEvent(event_id=self._new_id(), metadata=finished))
         if not result.accepted:
-            raise FencedError("refused by the metadata", reason=result.refusal)
+            raise FencedError("metadata refused the end of the deletion", reason=result.refusal)
