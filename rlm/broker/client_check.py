@@ -46,7 +46,7 @@ def check_client(client: Mapping[str, str]) -> None:
 
 def _require_readable(key: str, path: str) -> None:
     if not os.access(path, os.R_OK):
-        raise InvalidConfigError("no such file, or not readable", key=key, found=path)
+        raise InvalidConfigError("file does not exist or cannot be read", key=key, found=path)
 
 
 def _refused(client: Mapping[str, str], text: str) -> InvalidConfigError:

@@ -123,7 +123,7 @@ class PartitionReader:
             if taken.failure is not None:
                 raise taken.failure
             if next_offset < end_offset and self._clock.monotonic_ms() >= stalled_at_ms:
-                raise RetriableError("the broker sends nothing", partition=self._partition)
+                raise RetriableError("broker sent no records in time", partition=self._partition)
 
     def _take(self, messages: Iterable[Message], end_offset: int) -> _PollResult:
         """Return the records below the end, up to the first failure."""

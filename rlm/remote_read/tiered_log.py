@@ -179,7 +179,7 @@ class TieredLog:
                 yield TierRecords(tier=Tier.REMOTE, records=records)
         if scan.next_offset <= from_offset:
             raise CorruptError(
-                "a stored segment holds no batch", partition=self._partition, offset=from_offset
+                "a stored segment has no batch", partition=self._partition, offset=from_offset
             )
         return scan.next_offset
 

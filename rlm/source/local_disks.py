@@ -51,6 +51,8 @@ class LogDirDisks(LocalDisks):
             same = (str(each) for each in self._log_dirs if each.stat().st_dev == device)
             name = min(same, default=str(directory.parent))
         except OSError as error:
-            raise RetriableError("disk cannot be asked", directory=directory) from error
+            raise RetriableError(
+                "cannot read the usage of the disk", directory=directory
+            ) from error
         used_bytes = found.total - found.free
         return DiskUsage(name=name, total_bytes=found.total, used_bytes=used_bytes)

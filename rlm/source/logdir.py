@@ -166,7 +166,9 @@ def _open_log(path: Path, segment: LocalSegment, lineage: Lineage, chunk_bytes: 
     try:
         return LogFile(path, segment=segment, lineage=lineage, chunk_bytes=chunk_bytes)
     except FileNotFoundError as error:
-        raise NotFoundError("segment is gone", path=path, offsets=segment.offsets) from error
+        raise NotFoundError(
+            "segment no longer exists", path=path, offsets=segment.offsets
+        ) from error
 
 
 def _require_end(next_base_offset: int | None, segment: LocalSegment, directory: Path) -> None:

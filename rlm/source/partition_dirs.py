@@ -80,7 +80,7 @@ class PartitionDirs:
             raise RetriableError(
                 "the broker has not written the topic's id (partition.metadata) yet", path=nameless
             )
-        raise NotFoundError("no log dir has it", topic_id_partition=topic_id_partition)
+        raise NotFoundError("no log dir has the partition", topic_id_partition=topic_id_partition)
 
 
 def _partitions_in(log_dir: Path) -> Iterator[TopicIdPartition]:

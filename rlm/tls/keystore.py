@@ -81,7 +81,5 @@ def _pem(path: Path, location_key: str) -> str:
             "file cannot be read", key=location_key, file=path, reason=error.strerror
         ) from error
     if _CERTIFICATE not in text:
-        raise InvalidConfigError(
-            "the file holds no certificate in PEM", key=location_key, file=path
-        )
+        raise InvalidConfigError("the file has no certificate in PEM", key=location_key, file=path)
     return text

@@ -37,7 +37,7 @@ class PolicyWriter:
         result = self._metadata.publish(TopicPolicyChanged(event_id=self._new_id(), policy=policy))
         if not result.accepted:
             raise FencedError("policy was refused", topic=policy.topic, reason=result.refusal)
-        logger.info("policy topic=%s state=%s", policy.topic, policy.state.name)
+        logger.info("recorded policy topic=%s state=%s", policy.topic, policy.state.name)
 
     def require(self, policy: TopicPolicy) -> None:
         """Raise FencedError if the topic's policy is no longer this one."""

@@ -79,7 +79,7 @@ def decode_prefix(
         message, position = decoder(data, position)
     except (CorruptError, struct.error, IndexError, UnicodeDecodeError) as error:
         raise CorruptError(
-            "bytes are not the message they should be",
+            "bytes are not the expected message",
             message_type=message_type.__name__,
             version=version,
             reason=error,

@@ -105,7 +105,9 @@ class _DecoderSource(FunctionSource):
         read_count = "read_compact_count" if self._plan.flexible else "read_count"
         name = f"v_{field.name}"
         if_null = f"{name} = None" if field.nullable else "raise null_array()"
-        self._namespace["null_array"] = lambda: CorruptError("null for an array that must be there")
+        self._namespace["null_array"] = lambda: CorruptError(
+            "null for an array that is not nullable"
+        )
         self._lines += [
             f"{indent}count, {pos} = {read_count}({data}, {pos}, {least_bytes})",
             f"{indent}if count < 0:",

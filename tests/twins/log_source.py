@@ -70,7 +70,7 @@ class MemoryLogSource(LogSource):
             if file.base_offset == segment.file_base_offset and same_end and same_size:
                 yield _MemoryOpenSegment(file, segment, lineage, replica.producer_snapshot)
                 return
-        raise NotFoundError("segment is gone", partition=tip, offsets=segment.offsets)
+        raise NotFoundError("segment no longer exists", partition=tip, offsets=segment.offsets)
 
     def _replica(self, tip: TopicIdPartition) -> Replica:
         replica = self._replicas.get(tip)

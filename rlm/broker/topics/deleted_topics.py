@@ -41,7 +41,7 @@ def find_deleted_topics(
 def _missing(view: ClusterView, topics: Mapping[UUID, str], cluster_id: str) -> frozenset[UUID]:
     if view.cluster_id != cluster_id:
         raise ForeignClusterError(
-            "what answers is another cluster", expected=cluster_id, found=view.cluster_id
+            "another cluster answered", expected=cluster_id, found=view.cluster_id
         )
     return frozenset(
         topic_id for topic_id, name in topics.items() if _is_missing(view, name, topic_id)

@@ -88,7 +88,7 @@ class LiveFacts:
     def context(self) -> GatewayContext:
         """Return the newest view. Raises RetriableError before the first refresh."""
         if self._context is None:
-            raise RetriableError("the cluster was not heard yet")
+            raise RetriableError("the cluster has not answered yet")
         return self._context
 
     def applied(self) -> Mapping[int, int]:
@@ -113,7 +113,7 @@ class LiveFacts:
                 raise RetriableError("the cluster cannot be looked up", reason=error) from error
             if error.message not in self._logged:
                 self._logged.add(error.message)
-                _log.warning("cluster cannot be asked", extra={"error": error})
+                _log.warning("cannot refresh the view of the cluster", extra={"error": error})
             return
         self._logged.clear()
         self._topic_ids = {name: topic.topic_id for name, topic in view.topics.items()}

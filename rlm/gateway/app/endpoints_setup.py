@@ -237,7 +237,7 @@ def _confirm_cluster(cluster: Bootstrap, identity: BrokerIdentity) -> None:
     found = cluster.view(()).cluster_id
     if found != identity.cluster_id:
         raise ForeignClusterError(
-            "bootstrap.servers lead to another cluster than log.dirs belong to",
+            "bootstrap.servers and log.dirs are of different clusters",
             expected=identity.cluster_id,
             found=found,
         )

@@ -112,7 +112,7 @@ class CheckedRouting:
         if problem is not None and self._problem is None:
             _log.warning(problem)
         elif problem is None and self._problem is not None:
-            _log.info("clients can be given the advertised address again")
+            _log.info("advertised address can be used again")
         self._problem = problem
 
 

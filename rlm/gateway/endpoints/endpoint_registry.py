@@ -126,7 +126,9 @@ class PerBrokerRouting:
         self._endpoints[node_id] = _BrokerEndpoint(
             endpoint=endpoint, address=address, seen_ms=now_ms
         )
-        _log.info("a broker is served", extra={"node_id": node_id, "address": str(address)})
+        _log.info(
+            "opened an endpoint for a broker", extra={"node_id": node_id, "address": str(address)}
+        )
 
     def _close_gone(self, now_ms: int) -> None:
         for node_id, each in tuple(self._endpoints.items()):

@@ -68,5 +68,5 @@ class OwnAddress:
     def get(self) -> HostPort:
         """Return the address. Raises RetriableError before it is decided."""
         if self._known is None:
-            raise RetriableError("the gateway's address is not known before the cluster was heard")
+            raise RetriableError("the gateway's address is unknown until the cluster has answered")
         return self._known

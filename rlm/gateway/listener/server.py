@@ -257,7 +257,7 @@ class GatewayServer:
     def _count_end(self, reason: DisconnectCause, detail: str) -> None:
         self._parts.counts.closed[reason] += 1
         if reason not in _QUIET_REASONS:
-            _log.info("a client's connection was ended reason=%s %s", reason.value, detail)
+            _log.info("closed a client's connection reason=%s %s", reason.value, detail)
 
     async def _end_overdue(self) -> None:
         """Close idle connections and those whose client neither sends nor receives in time."""

@@ -314,7 +314,7 @@ class Relay:
                 self._pools.of(wanted), wanted.rewrite.response, wanted.exchange, wanted.context
             )
         except Exception:  # noqa: BLE001 - other connections continue
-            _log.exception("changing an answer failed api=%s", wanted.rewrite.api.name)
+            _log.exception("rewriting a response failed api=%s", wanted.rewrite.api.name)
             self.close(DisconnectCause.INTERNAL_ERROR)
             return
         self._run(lambda: self._session.exchange_rewritten(response))

@@ -107,15 +107,15 @@ class BrokerAnswers:
         correlation_id = read_correlation_id(data)
         if correlation_id is None:
             if frame_bytes < _AFTER_CORRELATION_ID:
-                raise CorruptError("an answer ends within its head", frame_bytes=frame_bytes)
+                raise CorruptError("response ends within its head", frame_bytes=frame_bytes)
             return None
         if not self._state.pending:
-            raise CorruptError("the broker answers what was not asked")
+            raise CorruptError("broker sent a response without a request")
         pending = self._state.pending[0]
         assert not isinstance(pending, OwnAnswer)
         if pending.correlation_id != correlation_id:
             expected, found = pending.correlation_id, correlation_id
-            raise CorruptError("an answer is out of order", expected=expected, found=found)
+            raise CorruptError("response is out of order", expected=expected, found=found)
         if isinstance(pending, StreamedFetch):
             scanner = FetchResponseScanner(
                 pending.version, frame_bytes=frame_bytes, visitor=pending.patches

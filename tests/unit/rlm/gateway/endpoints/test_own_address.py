@@ -74,7 +74,7 @@ def test_address_when_its_broker_is_away_or_not_reached_then_not_known(
 
     with pytest.raises(error):
         address.update(_view(**hosts))
-    with pytest.raises(RetriableError, match="not known before"):
+    with pytest.raises(RetriableError, match="unknown until"):
         address.get()
 
 
