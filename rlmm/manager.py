@@ -204,7 +204,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         if self._cache.paused_tasks(topic_id):
             self._writes.publish(CLUSTER_PARTITION, pause_key(topic_id), None)
         self._writes.publish(CLUSTER_PARTITION, policy_key(topic_id), None)
-        logger.info("policy retired topic_id=%s", topic_id)
+        logger.info("purged a topic's policy topic_id=%s", topic_id)
 
     def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
         partition = self._writable(topic_id_partition)
@@ -226,7 +226,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             followed = self._followed(partitions)
             ends = self._ends_of(frozenset(followed.values()), timeout_ms)
         except RetriableError as error:
-            logger.info("end of the metadata topic cannot be asked error=%s", error)
+            logger.info("cannot read the end of the metadata topic error=%s", error)
             return frozenset()
 
         def reached(partition: int) -> bool:

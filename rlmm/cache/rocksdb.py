@@ -324,7 +324,7 @@ class RocksDbStore(OrderedStore):
             self._db = db
 
     def _start_over(self, reason: str) -> None:
-        logger.warning("cache directory is damaged and begun again reason=%s", reason)
+        logger.warning("cache directory is damaged, started an empty one reason=%s", reason)
         self.damage = reason
         if self._directory.exists():
             shutil.rmtree(self._directory)

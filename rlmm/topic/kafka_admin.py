@@ -61,7 +61,7 @@ class KafkaTopicAdmin:
         description = self._describe()
         if description is None:
             if not create:
-                raise NotFoundError("the metadata topic is not there", topic=self._name)
+                raise NotFoundError("the metadata topic does not exist", topic=self._name)
             self._create(cluster)
             description = self._describe()
         if description is None or not description.partitions:

@@ -64,7 +64,7 @@ class KafkaTopicReader:
             raise map_error(kafka_error(exception), _CANT_READ, topic=self._topic) from exception
         topic = found.topics.get(self._topic)
         if topic is None or (topic.error is not None and _is_unknown(topic.error)):
-            raise NotFoundError("there is no such topic", topic=self._topic)
+            raise NotFoundError("the topic does not exist", topic=self._topic)
         if topic.error is not None:
             raise map_error(topic.error, _CANT_READ, topic=self._topic)
         return sorted(topic.partitions)

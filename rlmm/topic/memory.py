@@ -75,7 +75,7 @@ class MemoryLog:
         """Append a record. RetriableError while the topic is deleted."""
         with self.changed:
             if self.deleted:
-                raise RetriableError("the topic is not there")
+                raise RetriableError("the topic does not exist")
             offset = self._ends[partition]
             self._ends[partition] = offset + 1
             record = TopicRecord(
@@ -141,7 +141,7 @@ class MemoryTopic(EventTopic):
     def ensure(self, *, create: bool) -> TopicIdentity:
         with self._log.changed:
             if self._log.deleted and not create:
-                raise NotFoundError("the topic is not there")
+                raise NotFoundError("the topic does not exist")
             if self._log.deleted:
                 self._log.recreate(f"{self._log.identity.topic_id}+")
         return self._log.identity
@@ -185,7 +185,7 @@ class MemoryTopic(EventTopic):
 
     def _has_more(self) -> bool:
         if self._log.deleted:
-            raise NotFoundError("the topic is not there")
+            raise NotFoundError("the topic does not exist")
         more = len(self._answered) < len(self._positions)  # each end is reported once
         for partition, offset in self._positions.items():
             end_offset = self._log.end_offset(partition)

@@ -246,7 +246,11 @@ class DiskChunks:
         for name in half:
             self._remove(name)
         self._observe(DiskResult.DISK_FAILED)
-        _log.warning("the disk cache failed and rests path=%s error=%s", self._directory, error)
+        _log.warning(
+            "the disk cache failed and is not used for a while path=%s error=%s",
+            self._directory,
+            error,
+        )
 
 
 def remove_chunks(directory: Path) -> None:

@@ -45,7 +45,9 @@ class StoreRoot:
             status = path.stat()
         except OSError as error:
             raise InvalidConfigError(
-                "the store's root must exist; it is never made", root=path, reason=error.strerror
+                "the store's root must exist: rlm never creates it",
+                root=path,
+                reason=error.strerror,
             ) from error
         if not S_ISDIR(status.st_mode):
             raise InvalidConfigError("the store's root is not a directory", root=path)
@@ -144,7 +146,7 @@ class StoreRoot:
             ) from error
         except FileNotFoundError as error:
             self.verify()
-            raise RetriableError("a directory of the store went away", name=name) from error
+            raise RetriableError("a directory of the store vanished", name=name) from error
         except OSError as error:
             raise store_error(error, name) from error
 

@@ -56,7 +56,7 @@ class HdfsDirectory:
                 ) from error
             raise store_error(error, self._root) from error
         if status["type"] != "DIRECTORY":
-            raise RetriableError("the store's root is no directory", root=self._root)
+            raise RetriableError("the store's root is not a directory", root=self._root)
 
     def check_access(self) -> None:
         """Implement ChunkStorage.check_access."""

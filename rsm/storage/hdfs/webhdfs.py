@@ -166,4 +166,6 @@ def _pieces(answer: HTTPResponse) -> Iterator[bytes]:
         while piece := answer.read(_READ_BYTES):
             yield piece
     except (OSError, HTTPException) as error:
-        raise RetriableError("HDFS broke off", reason=str(error) or type(error).__name__) from error
+        raise RetriableError(
+            "HDFS ended its response early", reason=str(error) or type(error).__name__
+        ) from error

@@ -105,7 +105,7 @@ def store_error(error: ClientError | BotoCoreError, **context: object) -> Tiered
         )
     if isinstance(error, ParamValidationError):
         return InvalidConfigError(
-            "the store cannot be asked this", reason=_one_line(error), **context
+            "the store rejects this request", reason=_one_line(error), **context
         )
     return RetriableError("the store was not reached", reason=_one_line(error), **context)
 

@@ -95,7 +95,7 @@ def test_metadata_dump_when_there_is_no_topic_then_says_so(config: Path) -> None
     done = _rlm("dump", "--config", str(config))
 
     assert done.returncode == 1
-    assert "there is no such topic" in done.stderr
+    assert "the topic does not exist" in done.stderr
 
 
 def test_metadata_tail_when_records_come_then_prints_them_until_interrupted(
