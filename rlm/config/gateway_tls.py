@@ -89,10 +89,9 @@ class GatewayTlsConfig(Section):
     name_template: ServerNameTemplate | None = Field(
         default=None,
         validation_alias=NAME_TEMPLATE_KEY,
-        description="Only without `log.dirs`, and with TLS: the host name that clients receive "
-        "for each broker, with `{node}` for its node id, such as "
-        "`broker-{node}.kafka.example.com`. All names lead to `gateway.listener`; no further "
-        "ports are needed.",
+        description="Only without `log.dirs`, and with TLS: the host name that clients receive for "
+        "each broker, with `{node}` for its node id, such as `broker-{node}.kafka.example.com`. "
+        "All names lead to `gateway.listener`; no further ports are needed.",
     )
     upstream_keystore: File | None = Field(
         default=None,

@@ -41,6 +41,7 @@ class Metrics:
         self._define_deletions()
         self._define_storage()
         self._define_state()
+        self._define_disks()
         self._define_scrub()
         self._define_security()
         self._define_endpoints()
@@ -130,8 +131,8 @@ class Metrics:
         self.copy_failing_partitions = self._gauge(
             "rlm_copy_failing_partitions",
             "Partitions whose last two or more attempts to copy failed. `cause`: the error's "
-            "message, "
-            "such as `no space left on device`; causes beyond the first ten are `other causes`.",
+            "message, such as `no space left on device`; causes beyond the first ten are `other "
+            "causes`.",
             ("cause",),
         )
         self.copies_hanging = self._gauge(
@@ -171,8 +172,7 @@ class Metrics:
         self.storage_request_seconds = self._histogram(
             "rlm_storage_request_seconds",
             "Seconds of each request to the store. `operation`: the request, such as `read_range` "
-            "or "
-            "`create_with_content`. `result`: `ok` or the error's class.",
+            "or `create_with_content`. `result`: `ok` or the error's class.",
             ("operation", "result"),
             _REQUEST_BUCKETS_S,
         )
@@ -192,8 +192,7 @@ class Metrics:
         self.disk_cache_results = self._counter(
             "rlm_chunk_disk_cache_results",
             "Lookups in the disk cache. `result`: `hit`, `miss`, `corrupt` (a cached chunk failed "
-            "its "
-            "checksum) or `disk_failed`.",
+            "its checksum) or `disk_failed`.",
             ("result",),
         )
         self.cache_objects_dropped = self._counter(
@@ -253,6 +252,13 @@ class Metrics:
             "status`.",
             (*_BY_PARTITION, "reason"),
         )
+        self.task_failures = self._counter(
+            "rlm_task_failures",
+            "Runs of a background task that failed. `task`: its name. `error`: the error's class.",
+            ("task", "error"),
+        )
+
+    def _define_disks(self) -> None:
         self.local_disk_used_ratio = self._gauge(
             "rlm_local_disk_used_ratio",
             "Used share of a disk of `log.dirs`, from 0 to 1. `disk`: a log directory on it.",
@@ -263,11 +269,6 @@ class Metrics:
             "Seconds until the disk is full at the rate of the last cycles; +Inf while it does not "
             "fill.",
             ("disk",),
-        )
-        self.task_failures = self._counter(
-            "rlm_task_failures",
-            "Runs of a background task that failed. `task`: its name. `error`: the error's class.",
-            ("task", "error"),
         )
 
     def _define_security(self) -> None:

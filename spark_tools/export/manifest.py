@@ -161,8 +161,8 @@ def staged_path(now: datetime) -> str:
 def not_in_the_output(file: str) -> InvalidConfigError:
     """Return the error for a file that an executor wrote and the driver cannot see."""
     return InvalidConfigError(
-        "the driver does not see a file that an executor has written: "
-        "export to a directory that all hosts share, or to another store",
+        "the driver does not see a file that an executor has written: export to a directory that "
+        "all hosts share, or to another store",
         file=file,
     )
 
