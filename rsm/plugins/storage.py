@@ -53,7 +53,11 @@ class PluginChunkStorage(ChunkStorage):
             watch,
         )
         read = counted.read
-        if read.length_bytes != source.length_bytes or found != read.crc32c:
+        is_whole = read.length_bytes is not None and source.length_bytes in {
+            None,
+            read.length_bytes,
+        }
+        if not is_whole or found != read.crc32c:
             raise CorruptError(
                 "plug-in did not store the bytes that it was given",
                 name=name,

@@ -83,11 +83,11 @@ class ChunkStorage(ABC):
     ) -> int:
         """Create a chunk with all of `source`: it is either complete or absent.
 
-        A source whose length is known needs fewer requests in some stores. Returns the CRC32C of
-        the bytes sent. Not idempotent. Raises AlreadyExistsError (nothing changed), CorruptError if
-        the length of `source` differs from its announcement, and the errors of `source`; the latter
-        two leave no chunk. Also raises CorruptError if the store reports other bytes than were
-        sent; the chunk may then exist.
+        A source may announce no length (None); then its end decides. A known length needs fewer
+        requests in some stores. Returns the CRC32C of the bytes sent. Not idempotent. Raises
+        AlreadyExistsError (nothing changed), CorruptError if the length of `source` differs from
+        its announcement, and the errors of `source`; the latter two leave no chunk. Also raises
+        CorruptError if the store reports other bytes than were sent; the chunk may then exist.
         """
 
     @abstractmethod
