@@ -72,7 +72,7 @@ def check_one(
 
 
 def with_field(batch: bytes, position: int, value: int) -> bytes:
-    """The batch with another number there, under a right CRC."""
+    """The batch with another number at the position, under a right CRC."""
     data = bytearray(batch)
     struct.pack_into(">i", data, position, value)
     struct.pack_into(">I", data, 17, crc32c(bytes(data[21:])))
@@ -95,7 +95,7 @@ def test_run_when_all_are_right_then_has_each_where_it_lies(position: int) -> No
     assert run.end_position == position + 4 * BATCH_BYTES
 
 
-def test_run_when_it_is_started_then_goes_on_behind_it() -> None:
+def test_run_when_it_is_started_then_goes_on_after_it() -> None:
     log = memoryview(b"".join(BATCHES))
     expectation = SegmentExpectation(SEGMENT)
     run = BatchRun(0)
@@ -172,7 +172,9 @@ def test_run_when_a_batch_is_cut_short_then_stops_before_it(present_bytes: int) 
         ),
         pytest.param(BATCHES[1][:16] + b"\x03" + BATCHES[1][17:], "magic", id="a later version"),
         pytest.param(
-            build_legacy_message(9, b"value", magic=1), "offsets", id="an older one that goes back"
+            build_legacy_message(9, b"value", magic=1),
+            "offsets",
+            id="an older one of lower offsets",
         ),
         pytest.param(
             build_legacy_message(10, b"value", magic=1)[:-1] + b"\xff",
