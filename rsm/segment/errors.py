@@ -47,8 +47,8 @@ class FencedError(TieredStorageError):
 class StoppedError(TieredStorageError):
     """The work is given up on purpose: end it now, report no failure, do not retry it as it is.
 
-    The process stops, or what the work was decided by has changed. The next cycle or the next
-    process decides anew.
+    The process stops, or a setting that the decision used has changed. The next cycle or the next
+    process decides again.
     """
 
 

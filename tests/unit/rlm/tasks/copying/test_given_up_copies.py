@@ -1,4 +1,4 @@
-"""How a copy ends that may not go on: a stop, a lost lead and a passed deadline are told apart."""
+"""How a copy ends that may not go on: a stop, a lost lead and a passed deadline differ."""
 
 from __future__ import annotations
 
