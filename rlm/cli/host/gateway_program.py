@@ -17,8 +17,8 @@ from rlm.cli.invocation.ending import run_program
 from rlm.cli.invocation.options import ConfigOption
 from rlm.config.load import Config, load_gateway_config
 from rlm.gateway.app.app import build_gateway
+from rlm.gateway.app.limits import share_of_worker
 from rlm.gateway.app.process import run_gateway
-from rlm.gateway.app.share import share_of_worker
 from rlm.process.open_access import warn_of_open_access
 from rlm.worker.log_lines import configure_logging
 

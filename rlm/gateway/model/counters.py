@@ -1,14 +1,37 @@
-"""What a gateway counts: disconnects by cause, and reads from the store by topic and client."""
+"""What a gateway counts: disconnects by cause, reads from the store by topic, client and duration.
+
+Pure.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from rlm.gateway.model.client_bytes import ClientBytes
 from rlm.gateway.model.disconnect_cause import DisconnectCause
-from rlm.gateway.model.latencies import Latencies
+
+OTHER = "other"
+_LONGEST_ID = 100
+_BOUNDS_S = (
+    0.0005,
+    0.001,
+    0.002,
+    0.005,
+    0.01,
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    30.0,
+)
 
 
 class RemoteCount(Enum):
@@ -31,6 +54,68 @@ class TopicCounts:
     requests: int = 0
     errors: int = 0
     size_bytes: int = 0
+
+
+class ClientBytes:
+    """The bytes that each client id received. Not thread-safe.
+
+    It counts `limit_count` ids separately. A further id replaces the one idle for longest, if that
+    is idle for `idle_ms`; otherwise it counts as OTHER. No count ever decreases.
+    """
+
+    def __init__(self, *, limit_count: int = 100, idle_ms: int = 600_000) -> None:
+        self._limit_count = limit_count
+        self._idle_ms = idle_ms
+        self._sizes: dict[str, int] = {}
+        self._seen_ms: dict[str, int] = {}
+        self._other_bytes = 0
+
+    def add(self, client_id: str, size_bytes: int, now_ms: int) -> None:
+        client_id = client_id[:_LONGEST_ID]
+        if client_id not in self._sizes and not self._has_room(now_ms):
+            self._other_bytes += size_bytes
+            return
+        self._sizes[client_id] = self._sizes.get(client_id, 0) + size_bytes
+        # Moved to the end, so that the first is always the one idle for longest.
+        self._seen_ms.pop(client_id, None)
+        self._seen_ms[client_id] = now_ms
+
+    def sizes(self) -> Mapping[str, int]:
+        """Return bytes by client id; OTHER counts all further ids. Any thread may call it."""
+        sizes = self._sizes.copy()
+        sizes[OTHER] = sizes.get(OTHER, 0) + self._other_bytes
+        return sizes
+
+    def _has_room(self, now_ms: int) -> bool:
+        if len(self._sizes) < self._limit_count:
+            return True
+        first = next(iter(self._seen_ms))
+        if now_ms - self._seen_ms[first] < self._idle_ms:
+            return False
+        del self._seen_ms[first]
+        del self._sizes[first]
+        return True
+
+
+class Latencies:
+    """Counts durations in buckets. One thread writes, any may read."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * (len(_BOUNDS_S) + 1)
+        self.sum_s = 0.0
+
+    def add(self, duration_s: float) -> None:
+        self._counts[bisect_left(_BOUNDS_S, duration_s)] += 1
+        self.sum_s += duration_s
+
+    def buckets(self) -> Sequence[tuple[str, int]]:
+        """Return how many durations are within each bound in seconds; the last bound is `+Inf`."""
+        buckets: list[tuple[str, int]] = []
+        count = 0
+        for bound, counted in zip((*map(str, _BOUNDS_S), "+Inf"), self._counts, strict=True):
+            count += counted
+            buckets.append((bound, count))
+        return buckets
 
 
 @dataclass(slots=True)

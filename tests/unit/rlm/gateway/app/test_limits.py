@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from rlm.config.load import Config, load_config
-from rlm.gateway.app.limits import session_limits
-from rlm.gateway.app.share import share_of_worker
+from rlm.gateway.app.limits import session_limits, share_of_worker
 
 
 def _config(directory: Path, **settings: str) -> Config:

@@ -1,8 +1,10 @@
-"""Bytes by client id, of which there may be any number."""
+"""Bytes by client id, of which there may be any number, and buckets of latencies."""
 
 from __future__ import annotations
 
-from rlm.gateway.model.client_bytes import OTHER, ClientBytes
+import pytest
+
+from rlm.gateway.model.counters import OTHER, ClientBytes, Latencies
 
 
 def test_add_when_there_are_more_ids_than_are_counted_apart_then_the_rest_is_other() -> None:
@@ -33,3 +35,13 @@ def test_sizes_when_a_client_calls_itself_other_then_it_counts_there() -> None:
     counted.add(OTHER, 1, now_ms=0)
     counted.add("client", 2, now_ms=0)
     assert counted.sizes() == {OTHER: 3}
+
+
+def test_buckets_when_durations_were_added_then_each_holds_those_up_to_its_bound() -> None:
+    latencies = Latencies()
+    for duration_s in (0.0001, 0.001, 0.0011, 99.0):
+        latencies.add(duration_s)
+    buckets = dict(latencies.buckets())
+    assert (buckets["0.0005"], buckets["0.001"], buckets["0.002"]) == (1, 2, 3)
+    assert (buckets["30.0"], buckets["+Inf"]) == (3, 4)
+    assert latencies.sum_s == pytest.approx(99.0022)
