@@ -28,8 +28,8 @@ from rsm.segment.errors import InvalidConfigError
 from spark_tools.connection import ClusterConnection
 from spark_tools.leases.keeper import kept_leases
 from spark_tools.notebook import in_one_sentence, show_log
+from spark_tools.reading.opening import open_planner, plan_tasks, require_readable
 from spark_tools.reading.options import Mode, ReadOptions
-from spark_tools.reading.planner import open_planner, plan_tasks, require_readable
 from spark_tools.reading.summary import PartitionSummary
 from spark_tools.rows.schema import UNREADABLE, spark_types
 from spark_tools.schemas.decoding import Decoding, decoded_ddl, resolve

@@ -26,9 +26,10 @@ from spark_tools.export.ranges import (
 )
 from spark_tools.export.skipped import SkipCause, SkippedRange, SkippedRanges
 from spark_tools.export.writing import RowsToWrite, write_files
+from spark_tools.reading.opening import open_planner
 from spark_tools.reading.options import EARLIEST_OFFSET, Mode, OffsetBounds, ReadOptions
 from spark_tools.reading.plan import Hole, Piece
-from spark_tools.reading.planner import Planner, open_planner
+from spark_tools.reading.planner import Planner
 from spark_tools.rows.schema import UNREADABLE
 from spark_tools.schemas.decoding import NOT_DECODING, Decoding
 from spark_tools.spark.hadoop_files import HadoopFiles

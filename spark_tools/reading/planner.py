@@ -1,37 +1,26 @@
-"""Plans reads: asks the cluster and the metadata topic, takes leases, and makes tasks."""
+"""Plans reads of partitions by an open metadata snapshot: takes leases, and makes tasks."""
 
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from rlmm.events.read_lease import ReadLeaseTaken
 from rsm.segment.batches.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
-from spark_tools.cluster_topics import (
-    MissingTopicError,
-    find_local_offsets,
-    find_partitions,
-    find_topics,
-)
-from spark_tools.connection import ClusterConnection
-from spark_tools.leases.renewal import LeaseHolder, LeaseRenewal, new_holder
-from spark_tools.leases.topic import LeaseTopic
+from spark_tools.cluster_topics import find_local_offsets
+from spark_tools.reading.chosen_partitions import find_chosen, with_added
 from spark_tools.reading.options import ReadOptions
 from spark_tools.reading.plan import Piece, SegmentPiece, Task, joined, plan, split
 from spark_tools.reading.summary import PartitionSummary, in_one_line, summarized
-from spark_tools.snapshot import LeaseTerms, MetadataSnapshot, open_snapshot
+from spark_tools.snapshot import LeaseTerms, MetadataSnapshot
 from spark_tools.stored_partition import StoredPartition
 
 _log = logging.getLogger(__name__)
 _MAX_OFFSET = (1 << 63) - 1
-_PATTERN_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +93,7 @@ class Planner:
         stored_bytes = sum(p.size_bytes for p in pieces if isinstance(p, SegmentPiece))
         task_bytes = options.task_bytes(stored_bytes)
         tasks = joined(split(pieces, task_bytes), task_bytes if options.parallelism else 0)
-        if 0 < len(tasks) < options.min_partitions:
+        if len(tasks) < options.min_partitions:
             tasks = joined(split(pieces, max(1, stored_bytes // options.min_partitions)), 0)
         return _PlannedRead(stored=stored, local=local, tasks=tasks)
 
@@ -150,7 +139,7 @@ class Planner:
 
         Raises InvalidConfigError if the cluster or a topic does not exist any more.
         """
-        self.partitions = _with_added(self.partitions, _find_chosen(self._client, options))
+        self.partitions = with_added(self.partitions, find_chosen(self._client, options))
 
     def partition(self, tip: TopicIdPartition) -> StoredPartition:
         """Return what is stored of a partition, as far as the metadata was read."""
@@ -160,73 +149,6 @@ class Planner:
         """Return what is stored of each partition now. Raises RetriableError on a timeout."""
         self._metadata.catch_up(self.partitions)
         return [self._metadata.partition(tip) for tip in self.partitions]
-
-
-@contextmanager
-def open_planner(
-    connection: ClusterConnection,
-    options: ReadOptions,
-    leases: LeaseHolder | None = None,
-    *,
-    keeps_leases: bool = True,
-) -> Iterator[Planner]:
-    """Open the metadata for plans. Without `leases`, renew the leases until the block ends.
-
-    Raises InvalidConfigError if the cluster, a topic or a partition does not exist.
-    """
-    chosen = _find_chosen(connection.client, options)
-    with (
-        open_snapshot(connection, timeout_ms=options.timeout_ms) as metadata,
-        nullcontext(leases) if leases else closing(LeaseRenewal(new_holder())) as holder,
-    ):
-        topic = LeaseTopic(
-            client=connection.client,
-            name=connection.metadata_topic,
-            partition_count=metadata.identity.partition_count,
-        )
-        own = PlanLeases(
-            holder=holder.holder, taken=partial(holder.hold, topic), keeps=keeps_leases
-        )
-        yield Planner(chosen, metadata, connection.client, own)
-
-
-def plan_tasks(
-    connection: ClusterConnection, options: ReadOptions, leases: LeaseHolder
-) -> list[Task]:
-    """Return `Planner.batch`; from then on `leases` renews the leases."""
-    with open_planner(connection, options, leases) as planner:
-        return planner.batch(options)
-
-
-def require_readable(connection: ClusterConnection, options: ReadOptions) -> None:
-    """Raise InvalidConfigError unless topics, metadata topic and store are there and answer."""
-    _find_chosen(connection.client, options)
-    metadata_topic = connection.metadata_topic
-    try:
-        find_partitions(connection.client, [metadata_topic], timeout_ms=options.timeout_ms)
-    except MissingTopicError as error:
-        raise InvalidConfigError(
-            "the metadata topic cannot be read", topic=metadata_topic, reason=error
-        ) from error
-    connection.store.require_answer()
-
-
-def _find_chosen(client: Mapping[str, str], options: ReadOptions) -> list[TopicIdPartition]:
-    """Return the selected partitions. Raises InvalidConfigError if one does not exist."""
-    if options.pattern is None:
-        found = find_partitions(client, options.topics, timeout_ms=options.timeout_ms)
-        return _choose(found, options)
-    for _ in range(_PATTERN_ATTEMPTS - 1):
-        with suppress(MissingTopicError):  # a topic was deleted after it was listed
-            return _find_matching(client, options.pattern, options)
-    return _find_matching(client, options.pattern, options)
-
-
-def _find_matching(
-    client: Mapping[str, str], pattern: re.Pattern[str], options: ReadOptions
-) -> list[TopicIdPartition]:
-    topics = find_topics(client, pattern, timeout_ms=options.timeout_ms)
-    return _choose(find_partitions(client, topics, timeout_ms=options.timeout_ms), options)
 
 
 def _require_tiered(stored: Sequence[StoredPartition], options: ReadOptions) -> None:
@@ -254,31 +176,6 @@ def _planned(
         for each in stored
         for piece in plan(each, options, local.get(each.topic_id_partition))
     ]
-
-
-def _choose(
-    found: Mapping[str, Sequence[TopicIdPartition]], options: ReadOptions
-) -> list[TopicIdPartition]:
-    """Return the selected partitions of each topic. Raises InvalidConfigError if one is missing."""
-    _require_assigned(found, options)
-    every = (tip for tips in found.values() for tip in tips)
-    return [tip for tip in every if options.chooses(tip.topic, tip.partition)]
-
-
-def _with_added(
-    known: Sequence[TopicIdPartition], found: Sequence[TopicIdPartition]
-) -> tuple[TopicIdPartition, ...]:
-    """Append the found partitions whose topic name and number no known partition has."""
-    names = {(tip.topic, tip.partition) for tip in known}
-    return (*known, *(tip for tip in found if (tip.topic, tip.partition) not in names))
-
-
-def _require_assigned(
-    found: Mapping[str, Sequence[TopicIdPartition]], options: ReadOptions
-) -> None:
-    for topic, assigned in (options.partitions or {}).items():
-        if missing := assigned - {tip.partition for tip in found[topic]}:
-            raise InvalidConfigError("there is no such partition", topic=topic, found=min(missing))
 
 
 def _to_be_leased(tip: TopicIdPartition, options: ReadOptions) -> OffsetRange:

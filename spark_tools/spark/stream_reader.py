@@ -19,8 +19,9 @@ from rsm.segment.errors import InvalidConfigError
 from spark_tools.connection import ClusterConnection
 from spark_tools.leases.renewal import LeaseRenewal, new_holder
 from spark_tools.notebook import in_one_sentence
+from spark_tools.reading.opening import open_planner
 from spark_tools.reading.options import ReadOptions
-from spark_tools.reading.planner import Planner, open_planner
+from spark_tools.reading.planner import Planner
 from spark_tools.reading.stream_offsets import (
     NO_LIMITS,
     StreamOffsets,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from uuid import UUID
 
@@ -19,7 +20,8 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 from spark_tools.cluster_topics import MAX_TIMEOUT_MS
 from spark_tools.reading.options import ReadOptions
-from spark_tools.reading.planner import PlanLeases, Planner, _choose, _require_assigned, _with_added
+from spark_tools.reading.plan import BrokerPiece, SegmentPiece
+from spark_tools.reading.planner import PlanLeases, Planner, _planned
 from spark_tools.snapshot import MetadataSnapshot
 from tests.folding import append
 from tests.log_dir_builder import ManualClock
@@ -32,13 +34,18 @@ SECOND = replace(ORDERS, partition=1)
 BOTH = (ORDERS, SECOND)
 
 
-def snapshot() -> MetadataSnapshot:
-    """Two partitions, each with a segment of 100 offsets."""
-    clock = ManualClock()
-    log = MemoryLog(clock)
+def two_partitions() -> MemoryLog:
+    """Each with a segment of 100 offsets."""
+    log = MemoryLog(ManualClock())
     for number, tip in enumerate(BOTH, start=1):
         append(log, claim(partition=tip))
         append(log, step(segment_metadata(number, partition=tip), FINISHED))
+    return log
+
+
+def snapshot(log: MemoryLog | None = None) -> MetadataSnapshot:
+    clock = ManualClock()
+    log = two_partitions() if log is None else log
     cache = MetadataCache(MemoryStore())
     settings = ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0))
     manager = TopicBasedRemoteLogMetadataManager(MemoryTopic(log), cache, clock, settings)
@@ -138,33 +145,6 @@ def test_pieces_when_nothing_is_wanted_then_no_lease_is_taken() -> None:
     assert leased(metadata) == []
 
 
-def test_partitions_when_one_is_assigned_that_there_is_not_then_said() -> None:
-    found = {"orders": BOTH}
-    _require_assigned(found, options(assign='{"orders":[0,1]}'))
-    _require_assigned(found, options())
-
-    with pytest.raises(InvalidConfigError, match="no such partition") as refused:
-        _require_assigned(found, options(assign='{"orders":[0,3,2]}'))
-
-    assert refused.value.context == {"topic": "orders", "found": 2}
-
-
-def test_partitions_when_some_are_assigned_then_only_they_are_chosen() -> None:
-    found = {"orders": BOTH}
-
-    assert _choose(found, options()) == [*BOTH]
-    assert _choose(found, options(assign='{"orders":[1]}')) == [SECOND]
-
-
-def test_partitions_when_looked_for_again_then_only_new_ones_are_added() -> None:
-    """A topic that was deleted and created again stays the one that the query began with."""
-    third = replace(ORDERS, partition=2)
-    created_again = replace(ORDERS, topic_id=UUID(int=2))
-
-    assert _with_added(BOTH, [*BOTH, third]) == (*BOTH, third)
-    assert _with_added(BOTH, [created_again]) == BOTH
-
-
 def test_cluster_when_asked_then_the_client_gets_the_timeout_of_the_options() -> None:
     """The client refuses more than its maximum before it asks anybody."""
     planner = Planner(BOTH, snapshot(), {"bootstrap.servers": "127.0.0.1:1"}, leases())
@@ -181,3 +161,95 @@ def test_tasks_when_cores_are_known_then_small_segments_are_joined_unless_more_a
 
     assert len(planner.tasks(options())) == len(planner.tasks(known)) == 2
     assert len(planner.tasks(replace(known, min_partitions=6))) >= 6
+
+
+def three_segments() -> MemoryLog:
+    """One partition with three segments that follow each other."""
+    log = MemoryLog(ManualClock())
+    append(log, claim())
+    for number, start_offset in enumerate((0, 100, 200), start=1):
+        append(log, step(segment_metadata(number, start_offset, start_offset + 100), FINISHED))
+    return log
+
+
+def test_tasks_when_cores_are_unknown_then_each_segment_is_a_task() -> None:
+    planner = Planner((ORDERS,), snapshot(three_segments()), {}, leases())
+
+    assert len(planner.tasks(options())) == 3
+    assert len(planner.tasks(replace(options(), parallelism=1))) == 1
+
+
+def test_tasks_when_more_are_wanted_than_there_are_segments_then_about_as_many() -> None:
+    planner = Planner((ORDERS,), snapshot(three_segments()), {}, leases())
+
+    assert 6 <= len(planner.tasks(replace(options(), min_partitions=6))) <= 9
+    assert planner.tasks(replace(options(**bounds(0, 0)), min_partitions=6)) == []
+
+
+def test_batch_when_planned_then_one_line_says_what_is_read(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    planner = Planner(BOTH, snapshot(), {}, leases())
+
+    tasks = planner.batch(options(**bounds(10, 20)))
+
+    (line,) = [each for each in caplog.messages if each.startswith("planned")]
+    assert len(tasks) == 2
+    assert line.startswith("planned orders: 2 partitions, 2 segments, ")
+    assert "2 tasks" in line
+
+
+def test_batch_when_the_topic_was_never_tiered_then_refused_if_it_is_named() -> None:
+    planner = Planner(BOTH, snapshot(MemoryLog(ManualClock())), {}, leases())
+
+    with pytest.raises(InvalidConfigError, match="the topic was never tiered"):
+        planner.batch(options())
+
+    assert planner.batch(ReadOptions.of({"subscribePattern": "ord.*"})) == []
+
+
+def test_batch_when_nothing_is_stored_of_a_tiered_topic_then_warns(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """One claim shows that the topic is tiered; its other partition may have no leader."""
+    log = MemoryLog(ManualClock())
+    append(log, claim())
+    planner = Planner(BOTH, snapshot(log), {}, leases())
+
+    assert planner.batch(options()) == []
+    assert "nothing is stored of the topic orders" in caplog.messages
+
+
+def test_batch_when_several_topics_are_read_then_each_is_judged_alone() -> None:
+    """The stored segments of one topic do not stand for another."""
+    other = replace(ORDERS, topic="other", topic_id=UUID(int=77))
+    planner = Planner((*BOTH, other), snapshot(), {}, leases())
+
+    with pytest.raises(InvalidConfigError, match="the topic was never tiered") as refused:
+        planner.batch(ReadOptions.of({"subscribe": "orders,other"}))
+
+    assert refused.value.context["topic"] == "other"
+
+
+def test_stored_when_more_was_stored_since_then_it_is_known() -> None:
+    log = two_partitions()
+    planner = Planner(BOTH, snapshot(log), {}, leases())
+
+    append(log, step(segment_metadata(3, 100, 200), FINISHED))
+
+    assert [len(each.segments) for each in planner.stored()] == [2, 1]
+
+
+def test_pieces_when_the_broker_has_more_than_is_stored_then_the_rest_is_read_there() -> None:
+    metadata = snapshot()
+    local = {ORDERS: OffsetRange(start_offset=50, end_offset=130)}
+
+    pieces = _planned([metadata.partition(ORDERS)], options(endingOffsets="latest"), local)
+
+    assert [
+        (type(each), *offsets) for each, offsets in zip(pieces, offsets_of(pieces), strict=True)
+    ] == [
+        (SegmentPiece, 0, 100),
+        (BrokerPiece, 100, 130),
+    ]

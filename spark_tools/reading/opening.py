@@ -1,0 +1,67 @@
+"""Opens the metadata topic for plans, and checks what a read needs before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
+from functools import partial
+
+from rsm.segment.errors import InvalidConfigError
+from spark_tools.cluster_topics import MissingTopicError, find_partitions
+from spark_tools.connection import ClusterConnection
+from spark_tools.leases.renewal import LeaseHolder, LeaseRenewal, new_holder
+from spark_tools.leases.topic import LeaseTopic
+from spark_tools.reading.chosen_partitions import find_chosen
+from spark_tools.reading.options import ReadOptions
+from spark_tools.reading.plan import Task
+from spark_tools.reading.planner import PlanLeases, Planner
+from spark_tools.snapshot import open_snapshot
+
+
+@contextmanager
+def open_planner(
+    connection: ClusterConnection,
+    options: ReadOptions,
+    leases: LeaseHolder | None = None,
+    *,
+    keeps_leases: bool = True,
+) -> Iterator[Planner]:
+    """Open the metadata for plans. Without `leases`, renew the leases until the block ends.
+
+    Raises InvalidConfigError if the cluster, a topic or a partition does not exist.
+    """
+    chosen = find_chosen(connection.client, options)
+    with (
+        open_snapshot(connection, timeout_ms=options.timeout_ms) as metadata,
+        nullcontext(leases) if leases else closing(LeaseRenewal(new_holder())) as holder,
+    ):
+        topic = LeaseTopic(
+            client=connection.client,
+            name=connection.metadata_topic,
+            partition_count=metadata.identity.partition_count,
+        )
+        own = PlanLeases(
+            holder=holder.holder, taken=partial(holder.hold, topic), keeps=keeps_leases
+        )
+        yield Planner(chosen, metadata, connection.client, own)
+
+
+def plan_tasks(
+    connection: ClusterConnection, options: ReadOptions, leases: LeaseHolder
+) -> list[Task]:
+    """Return `Planner.batch`; from then on `leases` renews the leases."""
+    with open_planner(connection, options, leases) as planner:
+        return planner.batch(options)
+
+
+def require_readable(connection: ClusterConnection, options: ReadOptions) -> None:
+    """Raise InvalidConfigError unless topics, metadata topic and store are there and answer."""
+    find_chosen(connection.client, options)
+    metadata_topic = connection.metadata_topic
+    try:
+        find_partitions(connection.client, [metadata_topic], timeout_ms=options.timeout_ms)
+    except MissingTopicError as error:
+        raise InvalidConfigError(
+            "the metadata topic cannot be read", topic=metadata_topic, reason=error
+        ) from error
+    connection.store.require_answer()
