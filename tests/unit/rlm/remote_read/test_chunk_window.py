@@ -232,6 +232,15 @@ def test_cut_when_a_batch_is_not_whole_then_its_lowest_offset_is_kept_until_it_i
         cut([second, third], BatchStart(position=BOUNDS[5]), 50)
 
 
+def test_cut_when_a_chunk_was_read_alone_before_then_its_first_offset_is_checked_too() -> None:
+    first, second, third = chunks_at(BOUNDS[5], BOUNDS[5] + 40)
+    with_first_offset_lowered(second, 20)
+    assert isinstance(cut([second], BatchStart(position=BOUNDS[5]), 50), Incomplete)
+
+    with pytest.raises(CorruptError, match="other offsets"):
+        cut([first, second, third], offset=50)
+
+
 def test_check_on_when_offsets_go_back_in_the_next_chunk_then_ends_before_it() -> None:
     first, second = chunks_at(BOUNDS[5])
     with_first_offset_lowered(second, 1)
