@@ -86,7 +86,7 @@ def test_topic_when_store_layout_and_metadata_manager_are_plug_ins_then_all_is_r
     assert {segment.layout for segment in stored} == {"labelled"}
     assert offsets == list(range(offsets[-1] + 1))
     assert [json.loads(line)["offset"] for line in lines] == offsets
-    assert " published event=" in host.log_path.read_text()
+    assert " rlm_example.audit published event=" in host.log_path.read_text()
 
 
 @pytest.mark.usefixtures("installed")
