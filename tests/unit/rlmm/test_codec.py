@@ -272,7 +272,7 @@ def test_segment_step_when_message_is_bent_then_is_refused_as_the_codec_refuses(
 def test_record_when_bytes_are_arbitrary_then_only_our_errors_come(
     key: bytes, value: bytes | None
 ) -> None:
-    """Bad input is told from what a newer version wrote; neither is fatal."""
+    """Bad input is distinguished from what a newer version wrote; neither is fatal."""
     assert _error_of(lambda: parse_record(key, value)) in {CorruptError, UnsupportedError, None}
 
 

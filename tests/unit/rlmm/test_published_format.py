@@ -1,4 +1,4 @@
-"""What stands in topics already is read by every later version: nothing of its format changes.
+"""Every later version reads what topics have already: nothing of its format changes.
 
 `published_schema.txt` lists each field and each enum value there is, `published_records.txt` one
 record of each kind as it was written. What is added to the schema is added there; a line that is

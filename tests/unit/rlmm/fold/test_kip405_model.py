@@ -52,7 +52,7 @@ EPOCHS, OFFSETS = range(3), range(0, 60, 5)
 
 @dataclass
 class Model:
-    """KIP-405's transitions, FINISHED from nothing beside them, and the fences of this product."""
+    """KIP-405's transitions, also FINISHED from nothing, and the fences of `rlm`."""
 
     segments: dict[RemoteLogSegmentId, RemoteLogSegmentMetadata] = field(default_factory=dict)
     owners: dict[TopicIdPartition, Writer] = field(default_factory=dict)

@@ -222,7 +222,7 @@ def test_batch_when_nothing_is_stored_of_a_tiered_topic_then_warns(
 
 
 def test_batch_when_several_topics_are_read_then_each_is_judged_alone() -> None:
-    """The stored segments of one topic do not stand for another."""
+    """The stored segments of one topic say nothing of another."""
     other = replace(ORDERS, topic="other", topic_id=UUID(int=77))
     planner = Planner((*BOTH, other), snapshot(), {}, leases())
 
