@@ -1,9 +1,4 @@
-"""The words of the project: those that are banned, how long sentences are, one class for a name.
-
-What is not clean yet is listed in `unclean.txt`, a file and a check in each line. The list may only
-shrink: a file that is listed and is clean fails as well. `python -m tests.architecture.unclean`
-writes it.
-"""
+"""The words of the project: those that are banned, how long sentences are, one class for a name."""
 
 from __future__ import annotations
 
@@ -12,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from tests.architecture import language, unclean
+from tests.architecture import language, language_checks
 from tests.architecture.tree import CHECKOUT
 
 MAX_TERMS = 80
@@ -21,17 +16,9 @@ MAX_TERMS = 80
 NAMED_BY_KAFKA = "rlm/wire/api/"
 
 
-@pytest.mark.parametrize("check", unclean.CHECKS)
-def test_files_when_searched_then_only_listed_ones_break_the_rules(check: str) -> None:
-    listed = unclean.listed(check)
-
-    found = unclean.CHECKS[check]()
-    assert {name: what for name, what in found.items() if name not in listed} == {}
-
-
-@pytest.mark.parametrize("check", unclean.CHECKS)
-def test_listed_files_when_they_are_clean_then_leave_the_list(check: str) -> None:
-    assert unclean.listed(check) - unclean.CHECKS[check]().keys() == set()
+@pytest.mark.parametrize("check", language_checks.CHECKS)
+def test_files_when_searched_then_none_breaks_the_rules(check: str) -> None:
+    assert language_checks.CHECKS[check]() == {}
 
 
 def test_public_classes_when_named_then_no_two_share_a_name() -> None:
