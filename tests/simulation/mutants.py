@@ -70,24 +70,24 @@ MUTANTS = (
     Mutant(process_type=WithoutIncarnation, favoured={start_another: 10}),
     Mutant(process_type=WithoutFencing, favoured={start_another: 10, elect_clean: 5}),
     Mutant(process_type=WithoutExpectedState, seed=243, favoured={start_another: 10, run_job: 25}),
-    Mutant(process_type=WithoutReadingPast, seed=10),
+    Mutant(process_type=WithoutReadingPast, seed=2),
     Mutant(
-        process_type=WithoutDeadline, seed=82, favoured={pass_time: 60, work: 60, elect_clean: 10}
+        process_type=WithoutDeadline, seed=34, favoured={pass_time: 60, work: 60, elect_clean: 10}
     ),
     Mutant(process_type=WithoutEpochCheck, seed=15, favoured={start_another: 10, elect_clean: 10}),
-    Mutant(process_type=WithoutSecondSweep, seed=413, favoured={start_another: 8, toggle_topic: 8}),
-    Mutant(process_type=WithoutRemovalSweep, seed=2, favoured=_LATE_UPLOADS),
-    Mutant(process_type=WithoutRemovalWait, seed=99, favoured=_LATE_UPLOADS),
+    Mutant(process_type=WithoutSecondSweep, seed=135, favoured={start_another: 8, toggle_topic: 8}),
+    Mutant(process_type=WithoutRemovalSweep, seed=28, favoured=_LATE_UPLOADS),
+    Mutant(process_type=WithoutRemovalWait, seed=172, favoured=_LATE_UPLOADS),
     Mutant(process_type=WithoutRecord),
-    Mutant(process_type=WithoutLeases, seed=77, favoured={take_lease: 10, pass_time: 10}),
+    Mutant(process_type=WithoutLeases, seed=1, favoured={take_lease: 10, pass_time: 10}),
     Mutant(process_type=WithoutShareGroups, seed=1, favoured={read_in_share_group: 2}),
     Mutant(process_type=WithoutGaps, seed=5, favoured={take_records: 4}),
     Mutant(
         process_type=WithoutWholeTopic,
-        seed=17,
+        seed=318,
         favoured={delete_topic: 4, start_another: 4, run_job: 25},
     ),
-    Mutant(process_type=WithoutOwnLook, seed=62, favoured={damage_object: 8}),
-    Mutant(process_type=WithoutReplacement, seed=5, favoured={damage_object: 8}),
+    Mutant(process_type=WithoutOwnLook, seed=167, favoured={damage_object: 8}),
+    Mutant(process_type=WithoutReplacement, seed=19, favoured={damage_object: 8}),
     Mutant(process_type=WithoutHold, favoured={toggle_store: 8}),
 )
