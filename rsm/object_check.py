@@ -5,6 +5,8 @@ Memory: one piece of 1 MiB if it reads the object. Must not know layouts.
 
 from __future__ import annotations
 
+from functools import partial
+
 from rsm.segment.errors import NotFoundError
 from rsm.segment.metadata import StoredObject
 from rsm.spi import CopyAttempt, ObjectFault
@@ -36,7 +38,8 @@ class ObjectCheck:
         found = [(info.length_bytes, info.crc32c)]
         if self._read:
             self._storage.forget(stored.key)
-            found.append(read_all(self._storage, stored.key, self._attempt, ReadBack()))
+            read = partial(self._storage.read_range, stored.key)
+            found.append(read_all(read, self._attempt, ReadBack()))
         for length_bytes, checksum in found:
             if stored.length_bytes not in (None, length_bytes):
                 return f"length_bytes={length_bytes} recorded={stored.length_bytes}"

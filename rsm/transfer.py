@@ -9,8 +9,9 @@ Memory: one piece of the source; to read back, one piece.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from crc32c import crc32c
 
@@ -68,7 +69,7 @@ def put_verified(
     if not storage.capabilities.confirmed_creation:
         _confirm(storage, key, length_bytes, checksum)
     if read_back is not None:
-        read_bytes, read_checksum = read_all(storage, key, attempt, read_back)
+        read_bytes, read_checksum = read_all(partial(storage.read_range, key), attempt, read_back)
         require_stored(key, "length_bytes", stored=read_bytes, handed_over=length_bytes)
         require_stored(key, "crc32c", stored=read_checksum, handed_over=checksum)
     return StoredObject(key=key, length_bytes=length_bytes, crc32c=checksum)
@@ -82,18 +83,16 @@ def _confirm(storage: ChunkStorage, key: str, length_bytes: int, checksum: int) 
 
 
 def read_all(
-    storage: ChunkStorage, key: str, attempt: CopyAttempt, read_back: ReadBack
+    read: Callable[[ByteRange], bytes], attempt: CopyAttempt, read_back: ReadBack
 ) -> tuple[int, int]:
-    """Read the whole object; return its length and CRC32C."""
+    """Read all that `read` has, in pieces; return its length and CRC32C."""
     checksum = 0
     position = 0
-    # Read to the actual end, to detect an object that is too long.
+    # Read to the actual end, to detect content that is too long.
     while True:
         attempt.check()
         end_position = position + read_back.piece_bytes
-        piece = storage.read_range(
-            key, ByteRange(start_position=position, end_position=end_position)
-        )
+        piece = read(ByteRange(start_position=position, end_position=end_position))
         if not piece:
             return position, checksum
         checksum = crc32c(piece, checksum)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from crc32c import crc32c
 
 from rsm.plugins.calls import CallWatch, PluginCalls
+from rsm.segment.errors import CorruptError
+from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import SizedSource, WrappedSource
 from rsm.spi import CopyAttempt
 
@@ -22,6 +24,16 @@ class BytesRead:
 
     length_bytes: int | None = None
     crc32c: int = 0
+
+    def require_whole(self, segment_id: RemoteLogSegmentId, length_bytes: int) -> None:
+        """Raise CorruptError unless a pass over a log of `length_bytes` ran to its end."""
+        if self.length_bytes != length_bytes:
+            raise CorruptError(
+                "plug-in did not read the log that it was given",
+                segment_id=segment_id,
+                length_bytes=length_bytes,
+                read_bytes=self.length_bytes,
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from rsm.layout.segment_layout import (
     SegmentObjects,
 )
 from rsm.plugins.calls import CallWatch, PluginCalls
-from rsm.plugins.given import BytesRead, CountedSource, MappedSource
+from rsm.plugins.given import CountedSource, MappedSource
 from rsm.plugins.results import require_type
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
@@ -78,7 +78,7 @@ class PluginLayout(SegmentLayout):
         def closing(
             metadata: RemoteLogSegmentMetadata, companions: SegmentCompanions
         ) -> Generator[ObjectContent, StoredObject, None]:
-            _require_read(metadata, counted.read)
+            counted.read.require_whole(metadata.segment_id, metadata.segment_size_bytes)
             with self._calls.mapped("closing"):
                 contents = found.closing(metadata, companions)
             content = self._next(contents, None)
@@ -130,16 +130,6 @@ class PluginLayout(SegmentLayout):
     def decode_companion(self, content: bytes) -> Companion:
         with self._calls.mapped("decode_companion"):
             return require_type(self._inner.decode_companion(content), Companion)
-
-
-def _require_read(metadata: RemoteLogSegmentMetadata, read: BytesRead) -> None:
-    if read.length_bytes != metadata.segment_size_bytes:
-        raise CorruptError(
-            "plug-in did not read the log that it was given",
-            segment_id=metadata.segment_id,
-            length_bytes=metadata.segment_size_bytes,
-            read_bytes=read.length_bytes,
-        )
 
 
 def _not_planned(segment_id: RemoteLogSegmentId) -> CorruptError:

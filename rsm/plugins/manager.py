@@ -16,9 +16,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
-
-from crc32c import crc32c
 
 from rsm.plugins.calls import CallWatch, PluginCalls
 from rsm.plugins.given import BytesRead, CountedLog, WatchedAttempt
@@ -37,7 +36,7 @@ from rsm.spi import (
     PlannedObjects,
     RemoteStorageManager,
 )
-from rsm.transfer import ReadBack
+from rsm.transfer import ReadBack, read_all
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -163,17 +162,13 @@ class PluginStorageManager(RemoteStorageManager):
         attempt: CopyAttempt,
     ) -> None:
         """Raise CorruptError unless the whole log was read and, if configured, comes back."""
-        if read.length_bytes != length_bytes:
-            raise CorruptError(
-                "plug-in did not read the log that it was given",
-                segment_id=metadata.segment_id,
-                length_bytes=length_bytes,
-                read_bytes=read.length_bytes,
-            )
+        read.require_whole(metadata.segment_id, length_bytes)
         if self._read_back is None:
             return
         try:
-            stored_bytes, checksum = self._read_all(metadata, attempt, self._read_back)
+            stored_bytes, checksum = read_all(
+                partial(self.fetch_log_segment, metadata), attempt, self._read_back
+            )
         except NotFoundError as error:
             raise CorruptError(
                 "plug-in does not have the log that it was given", segment_id=metadata.segment_id
@@ -187,22 +182,6 @@ class PluginStorageManager(RemoteStorageManager):
                 crc32c=read.crc32c,
                 stored_crc32c=checksum,
             )
-
-    def _read_all(
-        self, metadata: RemoteLogSegmentMetadata, attempt: CopyAttempt, read_back: ReadBack
-    ) -> tuple[int, int]:
-        """Read the stored log to the end that the plug-in gives; return its length and CRC32C."""
-        checksum, position = 0, 0
-        while True:
-            attempt.check()
-            end_position = position + read_back.piece_bytes
-            piece = self.fetch_log_segment(
-                metadata, ByteRange(start_position=position, end_position=end_position)
-            )
-            if not piece:
-                return position, checksum
-            checksum = crc32c(piece, checksum)
-            position += len(piece)
 
     def _discard(self, metadata: RemoteLogSegmentMetadata) -> None:
         """Delete the objects of a failed copy if possible; the leader's manager deletes others."""
