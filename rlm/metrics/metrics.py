@@ -287,7 +287,7 @@ class Metrics:
         )
         self.host_acls = self._gauge(
             "rlm_gateway_host_acls",
-            "ACLs of the cluster that name a host. Behind a gateway, brokers see the gateway's "
+            "ACLs of the cluster that name a host. Through a gateway, brokers see the gateway's "
             "host.",
             (),
         )

@@ -55,6 +55,6 @@ def run_retention(
 def _is_due(preview: RetentionPreview) -> bool:
     """Return whether the log start, segments or local data below it are still to be changed."""
     log_start = preview.log_start_offset
-    behind = log_start is not None and preview.local_start_offset < log_start
+    is_below_log_start = log_start is not None and preview.local_start_offset < log_start
     moves = preview.new_log_start_offset != log_start
-    return moves or bool(preview.deletions) or (behind and preview.trim_blocked is None)
+    return moves or bool(preview.deletions) or (is_below_log_start and preview.trim_blocked is None)

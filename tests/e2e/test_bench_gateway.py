@@ -25,10 +25,10 @@ LATENCIES = {
     "cold fetch − both reads, 2 ms store",
     "first cold fetch, Kafka's tiering",
     *(
-        f"{which}local fetch, {way}, {beside}"
+        f"{which}local fetch, {way}, {load}"
         for which in ("", "p99: ")
         for way in ("direct", "gateway")
-        for beside in ("alone", "with 8 backfills")
+        for load in ("alone", "with 8 backfills")
     ),
 }
 MEMORY = {

@@ -123,7 +123,7 @@ def test_storage_check_when_the_store_is_a_plug_in_then_every_operation_is_tried
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "expected"),
     [
         ({BACKEND_KEY: "absent.module:Tape"}, "plug-in cannot be imported"),
         ({BACKEND_KEY: "misused:Incomplete"}, "plug-in lacks methods of its interface"),
@@ -140,7 +140,7 @@ def test_storage_check_when_the_store_is_a_plug_in_then_every_operation_is_tried
     ],
 )
 def test_run_when_a_class_cannot_be_used_then_refuses_with_its_name_and_touches_nothing(
-    installed: Path, host: Path, settings: Mapping[str, str], told: str
+    installed: Path, host: Path, settings: Mapping[str, str], expected: str
 ) -> None:
     """Scenario 121."""
     config = configured(host, settings)
@@ -148,14 +148,14 @@ def test_run_when_a_class_cannot_be_used_then_refuses_with_its_name_and_touches_
     line = refusal(python(installed, "-m", "rlm", "run", "--config", str(config)))
 
     (key, name), *_ = settings.items()
-    assert told in line
+    assert expected in line
     assert f"key={key}" in line
     assert f"plugin={name}" in line
     assert not (host / "state").exists()
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "expected"),
     [
         ({BACKEND_KEY: "misused:Raising"}, "plugin=misused:Raising, reason=RuntimeError"),
         (
@@ -181,14 +181,14 @@ def test_run_when_a_class_cannot_be_used_then_refuses_with_its_name_and_touches_
     ],
 )
 def test_manager_when_a_plug_in_does_not_start_then_it_ends_with_2_and_the_name(
-    installed: Path, host: Path, settings: Mapping[str, str], told: str
+    installed: Path, host: Path, settings: Mapping[str, str], expected: str
 ) -> None:
     """Scenario 121."""
     config = configured(host, settings)
 
     done = python(installed, "-m", "rlm.cli.host.manager", "--config", str(config))
 
-    assert told in refusal(done)
+    assert expected in refusal(done)
 
 
 def test_gateway_when_a_plug_in_does_not_start_then_it_ends_with_2_and_the_name(

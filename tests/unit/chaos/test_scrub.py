@@ -68,9 +68,9 @@ def test_scrub_when_originals_of_a_topic_are_there_then_are_no_orphans() -> None
     assert scrubbed(world).problems == ()
 
 
-@pytest.mark.parametrize(("incarnation", "is_told"), [(None, True), (9, False)])
+@pytest.mark.parametrize(("incarnation", "is_reported"), [(None, True), (9, False)])
 def test_scrub_when_offsets_are_stored_twice_then_reports_it_of_one_claim(
-    incarnation: int | None, *, is_told: bool
+    incarnation: int | None, *, is_reported: bool
 ) -> None:
     """Scenarios 6, 104: two leaders may finish the same range, one leader must not."""
     world = stored_world()
@@ -87,8 +87,8 @@ def test_scrub_when_offsets_are_stored_twice_then_reports_it_of_one_claim(
 
     found = scrubbed(world)
 
-    told = f"{TIP}: {second.offsets} is stored as well as {wider.offsets} by one claim"
-    assert (told in found.problems) is is_told
+    problem = f"{TIP}: {second.offsets} is stored as well as {wider.offsets} by one claim"
+    assert (problem in found.problems) is is_reported
 
 
 def test_scrub_when_first_segment_is_not_stored_then_reports_the_hole() -> None:

@@ -50,9 +50,9 @@ _Groups = Mapping[str, tuple[_Row, ...] | int]
 
 
 def _groups_topic(*leaders: int) -> MetadataResponse:
-    told = metadata(*leaders)
-    topic = replace(told.topics[0], name="__consumer_offsets", topic_id=UUID(int=9))
-    return replace(told, topics=(topic,))
+    response = metadata(*leaders)
+    topic = replace(response.topics[0], name="__consumer_offsets", topic_id=UUID(int=9))
+    return replace(response, topics=(topic,))
 
 
 def _refused(error_code: int) -> MetadataResponse:
@@ -79,7 +79,7 @@ def _features(level: int | None, *, supported: bool = True, epoch: int = 7) -> A
 class _Coordinator(ScriptedBroker):
     """A broker with share groups, each with its rows of the topic or an error of its own."""
 
-    def __init__(self, groups: _Groups, told: Iterator[MetadataResponse]) -> None:
+    def __init__(self, groups: _Groups, responses: Iterator[MetadataResponse]) -> None:
         self._groups = groups
         self.features = _features(1)
         self.operations: Iterator[int] = repeat(_DESCRIBE | _CREATE)
@@ -88,16 +88,16 @@ class _Coordinator(ScriptedBroker):
             "DescribeCluster": self._answer_rights,
             "ListGroups": self._list,
             "DescribeShareGroupOffsets": self._describe,
-            "Metadata": lambda request: self._answer_metadata(request, told),
+            "Metadata": lambda request: self._answer_metadata(request, responses),
         }
         super().__init__(script)
 
     @staticmethod
     def _answer_metadata(
-        request: MetadataRequest, told: Iterator[MetadataResponse]
+        request: MetadataRequest, responses: Iterator[MetadataResponse]
     ) -> MetadataResponse:
         assert not request.allow_auto_topic_creation
-        return next(told)
+        return next(responses)
 
     def _answer_features(self, request: ApiVersionsRequest) -> ApiVersionsResponse:
         assert request.client_software_name
@@ -135,7 +135,7 @@ def _share_groups(
     first: _Groups,
     second: _Groups | None = None,
     *,
-    told: MetadataResponse | None = None,
+    response: MetadataResponse | None = None,
     told_after: MetadataResponse | None = None,
 ) -> tuple[ClusterShareGroups, Mapping[int, _Coordinator]]:
     """Brokers 1 and 2 (away if None).
@@ -143,7 +143,7 @@ def _share_groups(
     The first is asked who coordinates, and both again once they have answered; the second then
     returns `told_after`.
     """
-    leaders = told or _groups_topic(1, 2)
+    leaders = response or _groups_topic(1, 2)
     brokers: dict[int, _Coordinator] = {9001: _Coordinator(first, repeat(leaders))}
     if second is not None:
         brokers[9002] = _Coordinator(second, repeat(told_after or leaders))
@@ -173,14 +173,14 @@ def test_starts_when_there_are_no_share_groups_then_nobody_is_asked_for_offsets(
 
 def test_starts_when_there_was_never_a_group_then_no_coordinator_is_asked() -> None:
     missing = _refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    groups, brokers = _share_groups({}, told=missing)
+    groups, brokers = _share_groups({}, response=missing)
     assert groups.starts().succeeded == {}
     assert [name for name, _ in brokers[9001].asked] == ["Metadata"]
 
 
 def test_starts_when_coordinators_may_not_be_seen_then_every_broker_is_asked() -> None:
     hidden = _refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    groups, _ = _share_groups({}, {"b": (_row(30),)}, told=hidden)
+    groups, _ = _share_groups({}, {"b": (_row(30),)}, response=hidden)
     assert set(groups.starts().succeeded) == {partition(0)}
 
 
@@ -227,7 +227,7 @@ def test_starts_when_a_coordinator_is_away_then_raises() -> None:
 
 
 def test_starts_when_some_groups_have_no_coordinator_then_raises() -> None:
-    groups, _ = _share_groups({}, {}, told=_groups_topic(1, -1))
+    groups, _ = _share_groups({}, {}, response=_groups_topic(1, -1))
     with pytest.raises(RetriableError):
         groups.starts()
 

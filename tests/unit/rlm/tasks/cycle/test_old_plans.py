@@ -39,7 +39,7 @@ class SlowDisk(MemoryLogSource):
 
 
 class HeldProcess(Process):
-    """Copies and deletes on request; its disk is slow, its metadata may lag behind."""
+    """Copies and deletes on request; its disk is slow, its metadata may be older than the topic."""
 
     metadata_type = LaggingMetadata
 
