@@ -267,6 +267,10 @@ class ChunkCreationContract:
 
         assert everything(storage) == []
 
+
+class ChunkClosingContract:
+    """A subclass gives a fixture `storage` that no other test uses: each test closes it."""
+
     def test_close_when_called_twice_then_returns(self, storage: ChunkStorage) -> None:
         storage.close()
         storage.close()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from tests.contract.chunk_change_contract import ChunkChangeContract
-from tests.contract.chunk_creation_contract import ChunkCreationContract
+from tests.contract.chunk_creation_contract import ChunkClosingContract, ChunkCreationContract
 
 
 class TestChunkCreation(ChunkCreationContract):
+    pass
+
+
+class TestChunkClosing(ChunkClosingContract):
     pass
 
 

@@ -14,7 +14,7 @@ from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.azure.storage import AzureChunkStorage
 from rsm.storage.probe import ProbeResult, probe
 from tests.contract.chunk_change_contract import ChunkChangeContract
-from tests.contract.chunk_creation_contract import ChunkCreationContract
+from tests.contract.chunk_creation_contract import ChunkClosingContract, ChunkCreationContract
 from tests.contract.sources import UnsizedSource, source_of
 from tests.integration.rsm.storage.absent_roots import assert_never_not_found
 from tests.services.azure import AzureServer
@@ -53,6 +53,10 @@ def storage(azure_settings: AzureSettings) -> Iterator[AzureChunkStorage]:
 
 class TestAzureChunkCreation(ChunkCreationContract):
     refused_names = frozenset({"back\\slash"})
+
+
+class TestAzureChunkClosing(ChunkClosingContract):
+    pass
 
 
 class TestAzureChunkChange(ChunkChangeContract):

@@ -17,7 +17,7 @@ from rsm.storage.gcs.settings import GcsSettings
 from rsm.storage.gcs.storage import GcsChunkStorage
 from rsm.storage.probe import ProbeResult, probe
 from tests.contract.chunk_change_contract import ChunkChangeContract
-from tests.contract.chunk_creation_contract import ChunkCreationContract
+from tests.contract.chunk_creation_contract import ChunkClosingContract, ChunkCreationContract
 from tests.contract.sources import UnsizedSource, source_of
 from tests.integration.rsm.storage.absent_roots import assert_never_not_found
 from tests.services.gcs import GcsServer
@@ -72,6 +72,10 @@ def spoilt(gcs_settings: GcsSettings, proxy: FaultyProxy) -> Iterator[GcsChunkSt
 
 
 class TestGcsChunkCreation(ChunkCreationContract):
+    pass
+
+
+class TestGcsChunkClosing(ChunkClosingContract):
     pass
 
 

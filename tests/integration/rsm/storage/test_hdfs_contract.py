@@ -9,7 +9,7 @@ import pytest
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.hdfs.storage import HdfsChunkStorage
 from tests.contract.chunk_change_contract import ChunkChangeContract
-from tests.contract.chunk_creation_contract import ChunkCreationContract
+from tests.contract.chunk_creation_contract import ChunkClosingContract, ChunkCreationContract
 
 
 @pytest.fixture
@@ -21,6 +21,10 @@ def storage(hdfs_settings: HdfsSettings) -> Iterator[HdfsChunkStorage]:
 
 
 class TestHdfsChunkCreation(ChunkCreationContract):
+    pass
+
+
+class TestHdfsChunkClosing(ChunkClosingContract):
     pass
 
 

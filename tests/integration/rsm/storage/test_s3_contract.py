@@ -10,7 +10,7 @@ from rsm.storage.s3.bucket import S3Bucket
 from rsm.storage.s3.settings import S3Settings
 from rsm.storage.s3.storage import S3ChunkStorage
 from tests.contract.chunk_change_contract import ChunkChangeContract
-from tests.contract.chunk_creation_contract import ChunkCreationContract
+from tests.contract.chunk_creation_contract import ChunkClosingContract, ChunkCreationContract
 from tests.services.waiting import wait_until
 
 
@@ -40,6 +40,13 @@ def _is_emptied(storage: S3ChunkStorage) -> bool:
 
 class TestS3ChunkCreation(ChunkCreationContract):
     pass
+
+
+class TestS3ChunkClosing(ChunkClosingContract):
+    @pytest.fixture
+    def shared(self) -> list[S3ChunkStorage]:
+        """The storage of one test: those of other tests stay open."""
+        return []
 
 
 class TestS3ChunkChange(ChunkChangeContract):
