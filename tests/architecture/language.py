@@ -21,6 +21,7 @@ from tests.architecture.tree import (
 )
 
 MAX_SENTENCE_WORDS = 35
+_TOP_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 # Banned everywhere, in tests too. The right side is what to say.
 WORDS_EVERYWHERE = {
@@ -109,7 +110,7 @@ _PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 def pages() -> list[Path]:
     """The pages that users read."""
-    tops = (CHECKOUT / "README.md", CHECKOUT / "CHANGELOG.md")
+    tops = (CHECKOUT / name for name in _TOP_PAGES)
     return [*(path for path in tops if path.exists()), *sorted((CHECKOUT / "docs").rglob("*.md"))]
 
 
