@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from rlm.policy.view import PartitionView
 from rlmm.events.policy import PolicyState
+from rsm.segment.coverage import StoredRange
 from rsm.segment.ranges import OffsetRange
 
 
@@ -70,18 +71,21 @@ def log_pieces(view: PartitionView) -> tuple[LogPiece, ...]:
     local segment counts with its age and without bytes.
     """
     pieces: list[LogPiece] = []
+    overlapped: list[StoredRange] = []
     end_offset = view.state.log_start_offset or 0
     for stored in view.stored:
         if stored.offsets.end_offset <= end_offset:
             continue
-        metadata = stored.metadata
+        start_offset = stored.offsets.start_offset
+        overlapped = [each for each in overlapped if each.offsets.end_offset > start_offset]
         pieces.append(
             LogPiece(
                 offsets=stored.offsets,
-                size_bytes=metadata.segment_size_bytes,
-                max_timestamp_ms=metadata.max_timestamp_ms,
+                size_bytes=_least_bytes(stored, overlapped),
+                max_timestamp_ms=stored.metadata.max_timestamp_ms,
             )
         )
+        overlapped.append(stored)
         end_offset = stored.offsets.end_offset
     pieces.extend(
         LogPiece(
@@ -93,6 +97,18 @@ def log_pieces(view: PartitionView) -> tuple[LogPiece, ...]:
         if local.offsets.end_offset > end_offset
     )
     return tuple(pieces)
+
+
+def _least_bytes(stored: StoredRange, overlapped: Sequence[StoredRange]) -> int:
+    """Return how many bytes a stored segment adds at least to the ones that it overlaps.
+
+    How many bytes of an overlap or of a cut-off end there are is unknown. If retention counted them
+    twice, it would expire records before the log has the size of the limit.
+    """
+    if stored.offsets.end_offset < stored.metadata.offsets.end_offset:
+        return 0
+    known_bytes = sum(each.metadata.segment_size_bytes for each in overlapped)
+    return max(0, stored.metadata.segment_size_bytes - known_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

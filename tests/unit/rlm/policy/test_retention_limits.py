@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given as given_any
+from hypothesis import strategies as st
 
 from rlm.policy.retention import ExpiryCut, expiry_cut, log_pieces
 from rlm.policy.view import PolicyLimits
 from rlmm.events.policy import PolicyState
+from rsm.segment.epochs import Lineage
 from tests.unit.rlm.policy.views import (
     HOUR_MS,
     Given,
@@ -20,6 +23,7 @@ from tests.unit.rlm.policy.views import (
 
 # Ten segments of 1000 bytes, an hour old; 500 bytes are being written.
 STORED = Given(segments=stored_up_to(1000), rolled=(local(900, 1000),), local_start=900)
+CUT_AT_50 = Lineage.of((0, 0), (1, 50))
 OLD = replace(STORED, policy=policy(retention_ms=HOUR_MS // 2))
 
 
@@ -61,6 +65,44 @@ def test_pieces_when_one_lies_inside_another_then_those_after_it_count() -> None
     stored = (remote(0, 100), remote(20, 80), remote(100, 200))
     pieces = log_pieces(Given(segments=stored, rolled=()).view())
     assert [piece.offsets.start_offset for piece in pieces] == [0, 100]
+
+
+def test_pieces_when_one_overlaps_another_then_no_byte_counts_twice() -> None:
+    stored = (remote(0, 100), remote(50, 150, size=1600), remote(150, 200))
+    pieces = log_pieces(Given(segments=stored, rolled=()).view())
+    assert [piece.size_bytes for piece in pieces] == [1000, 600, 1000]
+
+
+def test_pieces_when_one_overlaps_two_that_have_more_bytes_then_counts_without_bytes() -> None:
+    stored = (remote(0, 100), remote(50, 120, size=1100), remote(60, 150, size=2000))
+    pieces = log_pieces(Given(segments=stored, rolled=()).view())
+    assert [piece.size_bytes for piece in pieces] == [1000, 100, 0]
+
+
+def test_pieces_when_an_election_cut_one_off_then_its_unknown_rest_counts_without_bytes() -> None:
+    stored = (remote(0, 100), remote(50, 200, epochs=CUT_AT_50))
+    given = Given(segments=stored, rolled=(), stored_lineage=CUT_AT_50, checkpoint=CUT_AT_50)
+
+    pieces = log_pieces(given.view())
+
+    assert [(each.offsets.end_offset, each.size_bytes) for each in pieces] == [(50, 0), (200, 1000)]
+
+
+@given_any(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 12)), max_size=12), st.data())
+def test_pieces_when_segments_overlap_then_never_more_bytes_than_the_log_has(
+    bounds: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    record_bytes = data.draw(st.lists(st.integers(1, 50), min_size=42, max_size=42))
+    stored = tuple(
+        remote(start, start + count, size=sum(record_bytes[start : start + count]), number=number)
+        for number, (start, count) in enumerate(bounds)
+    )
+
+    pieces = log_pieces(Given(segments=stored, rolled=()).view())
+
+    for number, piece in enumerate(pieces, start=1):
+        left_bytes = sum(each.size_bytes for each in pieces[number:])
+        assert left_bytes <= sum(record_bytes[piece.offsets.end_offset :])
 
 
 def test_pieces_when_one_ends_at_the_log_start_then_left_out() -> None:
