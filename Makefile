@@ -150,9 +150,10 @@ spark-env: $(SPARK_ENVIRONMENT) ## Make build/spark for spark-submit: rlm with i
 proto: $(STAMPS)/dev ## Generate the protobuf modules next to their .proto files
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTOS)
 
-docs: $(STAMPS)/product ## Generate docs/config.md and docs/metrics.md from the code
+docs: $(STAMPS)/product ## Generate docs/config.md, docs/metrics.md and docs/cli.md
 	$(BIN)/python -m rlm.config.reference > docs/config.md
 	$(BIN)/python -m rlm.app.metrics_reference > docs/metrics.md
+	$(BIN)/python -m rlm.cli.reference > docs/cli.md
 
 released-state: $(STAMPS)/dev ## Keep what this version leaves on disk as fixtures (FORCE=1: replace it)
 	@$(BIN)/python -m tests.released_states $(if $(FORCE),--force)

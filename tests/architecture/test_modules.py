@@ -25,6 +25,7 @@ ENTRY_POINTS = {
     "rlm.cli.host.manager",
     "rlm.config.reference",
     "rlm.app.metrics_reference",
+    "rlm.cli.reference",
     *(f"rlm.cli.{module}" for module in COMMAND_MODULES.values()),
     "spark_tools.audit.command",
     "spark_tools.data_source",

@@ -1,0 +1,100 @@
+"""Generate docs/cli.md: `python -m rlm.cli.reference > docs/cli.md`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from rlm.cli.main import build_app
+
+_HEAD = """# Command line
+
+Every command has `-h`. Options of a command can be written before and after its arguments. `make
+docs` writes this page.
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | failed: an error is one line on standard error |
+| 2 | the command line, the configuration or the cluster's address is wrong; nothing was changed |
+| 130 | ended by Ctrl-C |
+
+A command that reports a condition by its exit code says so in its description.
+
+| command | what it does |
+|---|---|
+"""
+_KEEPS_LINES = "\b"  # click's mark of a paragraph
+
+
+def render() -> str:
+    """Return the whole page."""
+    commands = dict(_commands(typer.main.get_command(build_app()), ()))
+    rows = (f"| {_link(names)} | {_summary(command)} |" for names, command in commands.items())
+    sections = (_section(names, command) for names, command in commands.items())
+    return _HEAD + "\n".join(rows) + "\n\n" + "\n".join(sections)
+
+
+def _commands(group: Any, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401 - typer's are private
+    """Return all commands that do something, with their names, in the order of the help."""
+    context = group.context_class(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, TyperGroup):
+            yield from _commands(command, (*names, name))
+        elif not command.hidden:
+            yield (*names, name), command
+
+
+def _link(names: tuple[str, ...]) -> str:
+    return f"[`rlm {' '.join(names)}`](#rlm-{'-'.join(names)})"
+
+
+def _summary(command: Any) -> str:  # noqa: ANN401 - typer's are private
+    return str(command.help).partition("\n")[0]
+
+
+def _section(names: tuple[str, ...], command: Any) -> str:  # noqa: ANN401 - typer's are private
+    context = command.context_class(command, info_name=" ".join(("rlm", *names)))
+    parts = [
+        f"## `rlm {' '.join(names)}`",
+        f"    {command.get_usage(context).removeprefix('Usage: ').strip()}".replace("\n", "\n    "),
+        "\n\n".join(_paragraphs(command.help)),
+    ]
+    rows = [row for each in command.params if (row := _row(each, context))]
+    if rows:
+        parts.append("\n".join(("| | meaning |", "|---|---|", *rows)))
+    parts.extend(_indented(command.epilog or ""))
+    return "\n\n".join(parts) + "\n"
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Yield the paragraphs of a help text; those that keep their lines are indented."""
+    for paragraph in text.strip().split("\n\n"):
+        if paragraph.startswith(_KEEPS_LINES):
+            yield from _indented(paragraph)
+        else:
+            yield " ".join(paragraph.split())
+
+
+def _indented(text: str) -> Iterator[str]:
+    lines = text.replace(_KEEPS_LINES, "").removeprefix("Example: ").splitlines()
+    if any(line.strip() for line in lines):
+        yield "\n".join(f"    {line}".rstrip() for line in lines if line.strip())
+
+
+def _row(parameter: Any, context: Any) -> str:  # noqa: ANN401 - typer's are private
+    """Return the row of an argument or an option; an empty text for a hidden one."""
+    found = parameter.get_help_record(context)
+    if found is None:
+        return ""
+    names, meaning = (" ".join(each.replace("|", "\\|").split()) for each in found)
+    return f"| `{names}` | {meaning} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render())
