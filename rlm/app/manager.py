@@ -291,7 +291,6 @@ def _description(config: Config, identity: BrokerIdentity, incarnation: UUID) ->
         process_id=uuid5(own_id, f"{identity.cluster_id}/{ProcessRole.MANAGER.name}"),
         role=ProcessRole.MANAGER,
         broker_id=identity.node_id,
-        http_address="",
         heartbeat_interval_ms=config.process.heartbeat_interval_ms,
         version=version(_DISTRIBUTION),
         host=read_host_identity(),

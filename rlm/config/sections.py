@@ -312,7 +312,8 @@ class ProcessConfig(Section):
         validation_alias="rest.advertised.listener",
         description="Address that the manager registers, as host:port. Commands on any host reach "
         "its HTTP API there. Without it, the address of `rest.listener`; for a wildcard, the "
-        "address by which this host reaches its broker.",
+        "address by which this host reaches its broker. A process of `rlm gateway` registers its "
+        "address in the same way, unless `rest.listener` is a loopback address.",
     )
     metrics_listener: Listener | None = Field(
         default=None,

@@ -53,12 +53,6 @@ def bound_address(bound: socket.socket) -> HostPort:
     return HostPort(host=host, port=port)
 
 
-def reachable_address(bound: socket.socket) -> HostPort:
-    """Return where other hosts connect: the bound address, or the host name for a wildcard."""
-    host, port = bound.getsockname()[:2]
-    return HostPort(host=socket.gethostname() if is_unspecified(host) else host, port=port)
-
-
 def local_address(bound: socket.socket) -> HostPort:
     """Return where this host's own processes connect."""
     host, port = bound.getsockname()[:2]

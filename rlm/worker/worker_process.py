@@ -23,7 +23,7 @@ from rlm.metrics.metrics import Metrics
 from rlm.process.parent_watch import watch_parent
 from rlm.process.signals import STOP_SIGNALS, SignalInbox, signal_inbox
 from rlm.process.umask import restricted_umask
-from rlm.rest.http_server import bind_listener, reachable_address
+from rlm.rest.http_server import bind_listener, bound_address
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 
 LOOPBACK_LISTENER = HostPort(host="127.0.0.1", port=0)
@@ -105,7 +105,7 @@ def run_worker(
         stack.callback(server.stop)
         worker.start()
         server.start()
-        name, address = program.name, str(reachable_address(bound))
+        name, address = program.name, str(bound_address(bound))
         _log.info(f"{name} started", extra={"http_address": address})
         _wait_for_end(name, worker, inbox, parent_gone)
 

@@ -1,18 +1,24 @@
-"""Where clients are led on several hosts: never to an address that is wrong there."""
+"""Where gateways are found on several hosts: never at an address that is wrong there."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from tests.hosts import kafka_client
+import pytest
+
+from tests.hosts import http_client, kafka_client
 from tests.hosts.operated_cluster import EACH_HOST, OperatedCluster, OperatedHost
+from tests.hosts.operator_config import SHORT_TIMES, host_configuration
 from tests.hosts.reachability import connect
+from tests.services.process import ServiceProcess
 from tests.services.waiting import wait_until
 
 _PORT = 19092
+_HTTP_PORT = 9465
 _DEADLINE_S = 60.0
 
 
@@ -42,9 +48,38 @@ def _wait_led_to(via: OperatedHost, wanted: set[str]) -> None:
     )
 
 
-def _processes(on: OperatedHost) -> list[dict[str, Any]]:
+@contextmanager
+def _gateway_alone(host: OperatedHost, settings: Mapping[str, str | None]) -> Iterator[None]:
+    """`rlm gateway` on the host, whose HTTP server listens on all addresses."""
+    wildcard = {"rest.listener": f"0.0.0.0:{_HTTP_PORT}"}
+    path = host.host.directory / "gateway.properties"
+    path.write_text(host_configuration(host.host.dns_name, {**SHORT_TIMES, **wildcard, **settings}))
+    command = host.host.command(sys.executable, "-m", "rlm", "gateway", "--config", str(path))
+    process = ServiceProcess(command, log_path=host.host.directory / "gateway.log")
+    try:
+        yield
+    finally:
+        code = process.terminate(deadline_s=25.0)
+    assert code == 0, process.log_tail()
+
+
+def _processes(on: OperatedHost, *, of_brokers: bool = True) -> list[dict[str, Any]]:
+    """Rows of `rlm processes`, which lists an ended gateway of no broker for a day."""
     rows: list[dict[str, Any]] = json.loads(on.rlm("processes", "--json"))["processes"]
-    return rows
+    return [row for row in rows if (row["broker_id"] is not None) is of_brokers]
+
+
+def _wait_registered(
+    gateways: Callable[[], list[dict[str, Any]]], wanted: Mapping[str, object]
+) -> None:
+    """Wait until one of these rows has these values."""
+    rows: list[dict[str, Any]] = []
+
+    def is_registered() -> bool:
+        rows[:] = gateways()
+        return any(wanted.items() <= row.items() for row in rows)
+
+    wait_until(is_registered, _DEADLINE_S, lambda: f"{wanted} is in {rows}", interval_s=0.5)
 
 
 def _gateway_row(on: OperatedHost, broker_id: int) -> dict[str, Any]:
@@ -106,6 +141,58 @@ def test_gateway_when_another_brokers_gateway_has_its_address_then_the_later_one
         assert first.readiness() == (200, [])
         assert second.host.call(connect, host=second.host.address, port=_PORT) == "refused"
         assert first.host.call(connect, host=first.host.address, port=_PORT) == "accepted"
+
+
+def test_gateway_alone_when_its_http_server_listens_on_a_wildcard_then_other_hosts_reach_it(
+    operated: OperatedCluster,
+) -> None:
+    """Scenario 118: the bare host name was registered, which no other host knows."""
+    first, second, _ = operated.hosts
+    address = f"{second.host.address}:{_HTTP_PORT}"
+    second.stop()
+    try:
+        with _gateway_alone(second, {}):
+            _wait_registered(
+                lambda: [_gateway_row(first, 2)], {"ready": True, "http_address": address}
+            )
+
+            answer = first.host.call(http_client.get, url=f"http://{address}/readyz")
+    finally:
+        second.start()
+        second.wait_ready()
+
+    assert answer[0] == 200
+
+
+@pytest.mark.long
+def test_gateway_of_no_broker_when_it_listens_on_wildcards_then_other_hosts_reach_it(
+    operated: OperatedCluster,
+) -> None:
+    first, second, _ = operated.hosts
+    address = f"{second.host.address}:{_HTTP_PORT}"
+    of_no_broker = {
+        "log.dirs": None,
+        "state.dir": "/var/lib/rlm-gateway",
+        "gateway.listener": "0.0.0.0:19300",
+    }
+
+    def rows() -> list[dict[str, Any]]:
+        return _processes(first, of_brokers=False)
+
+    with _gateway_alone(second, of_no_broker):
+        _wait_registered(
+            rows,
+            {
+                "ready": True,
+                "http_address": address,
+                "address": f"{second.host.address}:19300",
+            },
+        )
+
+        answer = first.host.call(http_client.get, url=f"http://{address}/readyz")
+    _wait_registered(rows, {"http_address": address, "live": False})
+
+    assert answer[0] == 200
 
 
 def test_clients_when_the_gateway_cannot_start_then_are_refused_at_once(

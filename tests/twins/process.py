@@ -267,7 +267,6 @@ class Process:
             process_id=self.incarnation,
             role=ProcessRole.MANAGER,
             broker_id=self.ports.broker.node_id,
-            http_address="",
             heartbeat_interval_ms=30_000,
             version="0",
         )

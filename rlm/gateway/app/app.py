@@ -24,6 +24,7 @@ from rlm.gateway.app.remote_tier import GatewayTier, open_tier
 from rlm.gateway.app.security import note_host_acls, open_tls
 from rlm.gateway.app.worker import GatewayWorker
 from rlm.gateway.endpoints.checked_routing import CheckedRouting
+from rlm.gateway.endpoints.own_address import HttpAddress
 from rlm.gateway.endpoints.single_broker_routing import Routing
 from rlm.gateway.fetch.local_starts import LocalStarts
 from rlm.gateway.fetch.remote_log_bounds import MetadataLogBoundsView
@@ -46,40 +47,40 @@ _END_CONNECTIONS_MS = 6_000
 def build_gateway(
     config: Config,
     listener: socket.socket,
-    http_address: HostPort,
+    http_bound: HostPort,
     metrics: Metrics,
     *,
     worker: int = 1,
 ) -> GatewayWorker:
     """Build the gateway of the broker in `log.dirs`, or of the whole cluster without `log.dirs`.
 
-    `worker` numbers the processes of one gateway, from 1. Does not contact the cluster. Raises
-    InvalidConfigError if the configuration or a file that it names is invalid.
+    `http_bound`: the address that its HTTP server is bound to. `worker` numbers the processes of
+    one gateway, from 1. Does not contact the cluster. Raises InvalidConfigError if the
+    configuration or a file that it names is invalid.
     """
     identity = identity_of_host(config)
     tier = open_tier(config, metrics, worker)
     server = ServerThread()
     cluster = open_bootstrap(config.cluster, tier.clock)
-    mode = serving_mode(
-        ServingContext(
-            config=config,
-            identity=identity,
-            worker=worker,
-            listener=listener,
-            cluster=cluster,
-            topic=tier.topic,
-            endpoint_listener=server,
-            clock=tier.clock,
-            unserved=metrics.gateway_unserved_brokers.set,
-        )
+    context = ServingContext(
+        config=config,
+        identity=identity,
+        worker=worker,
+        listener=listener,
+        cluster=cluster,
+        topic=tier.topic,
+        endpoint_listener=server,
+        clock=tier.clock,
+        unserved=metrics.gateway_unserved_brokers.set,
     )
+    mode = serving_mode(context)
     host = read_host_identity()
-    route = CheckedRouting(mode.routing, mode.address, mode.own, host, OwnAddresses(tier.clock).has)
+    route = _checked_routing(context, mode, http_bound, host)
     facts = _facts(tier, route, cluster)
     parts = _parts(config, tier, facts, route, metrics)
     serving = ExitStack()
     serving.callback(server.stop, timeout_ms=_END_CONNECTIONS_MS)
-    description = _description(config, mode, http_address, host)
+    description = _description(config, mode, host)
     heartbeat = Heartbeat(tier.metadata, description, fresh_id, applied=facts.applied)
     return GatewayWorker(
         confirm_cluster=partial(_confirm_cluster, mode, cluster, metrics),
@@ -98,6 +99,18 @@ def build_gateway(
         serving=serving,
         resources=tier.resources,
     )
+
+
+def _checked_routing(
+    context: ServingContext, mode: ServingMode, http_bound: HostPort, host: HostIdentity
+) -> CheckedRouting:
+    http = HttpAddress(
+        http_bound,
+        advertised=context.config.process.rest_advertised_listener,
+        route=context.route,
+    )
+    is_own_host = OwnAddresses(context.clock).has
+    return CheckedRouting(mode.routing, mode.address, mode.own, host, is_own_host, http=http)
 
 
 def _facts(tier: GatewayTier, route: Routing, cluster: Bootstrap) -> LiveFacts:
@@ -157,15 +170,11 @@ def _confirm_cluster(mode: ServingMode, cluster: Bootstrap, metrics: Metrics) ->
     note_host_acls(cluster, metrics)
 
 
-def _description(
-    config: Config, mode: ServingMode, http_address: HostPort, host: HostIdentity
-) -> ProcessDescription:
+def _description(config: Config, mode: ServingMode, host: HostIdentity) -> ProcessDescription:
     return ProcessDescription(
         process_id=mode.process_id,
         role=ProcessRole.GATEWAY,
         broker_id=mode.broker_id,
-        # Under `rlm run` only the supervisor uses a loopback address; other hosts cannot reach it.
-        http_address="" if http_address.is_loopback else str(http_address),
         heartbeat_interval_ms=config.gateway.heartbeat_interval_ms,
         version=version("kafka-rlm"),
         host=host,

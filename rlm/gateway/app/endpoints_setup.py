@@ -20,7 +20,7 @@ from rlm.gateway.endpoints.endpoint_registry import (
     EndpointSettings,
     PerBrokerRouting,
 )
-from rlm.gateway.endpoints.own_address import OwnAddress, WildcardListener
+from rlm.gateway.endpoints.own_address import BrokerRoute, OwnAddress, WildcardListener
 from rlm.gateway.endpoints.server_names import ServerNames
 from rlm.gateway.endpoints.single_broker_routing import (
     Routing,
@@ -69,6 +69,12 @@ class ServingContext:
         host, port = self.listener.getsockname()[:2]
         return HostPort(host=host, port=port)
 
+    @property
+    def route(self) -> BrokerRoute:
+        """The route from this host to the broker, or to the cluster without one."""
+        broker_id = NO_BROKER if self.identity is None else self.identity.node_id
+        return BrokerRoute(broker_id=broker_id, towards=self.towards)
+
     def own_address(self) -> OwnAddress:
         """Return the address that clients use for `listener`."""
         advertised, bound = self.config.gateway.advertised_listener, self.bound
@@ -79,9 +85,8 @@ class ServingContext:
         return OwnAddress(
             WildcardListener(
                 port=bound.port,
-                broker_id=NO_BROKER if self.identity is None else self.identity.node_id,
                 host_name=socket.gethostname(),
-                towards=self.towards,
+                route=self.route,
             )
         )
 

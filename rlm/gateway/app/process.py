@@ -11,7 +11,7 @@ from rlm.config.load import Config
 from rlm.config.values import HostPort
 from rlm.metrics.metrics import Metrics
 from rlm.process.state_dir import locked_state_dir
-from rlm.rest.http_server import HttpServer, reachable_address
+from rlm.rest.http_server import HttpServer, bound_address
 from rlm.rest.worker_api import WorkerView, worker_api
 from rlm.worker.client_listener import bind_closed
 from rlm.worker.worker_process import (
@@ -68,7 +68,7 @@ class _GatewayProgram(WorkerProgram):
         stack.callback(clients.close)
         if not config.host.log_dirs:  # with `log.dirs` the supervisor has locked it
             stack.enter_context(locked_state_dir(config.host.state_dir))
-        gateway = self._build(config, clients, reachable_address(bound), metrics)
+        gateway = self._build(config, clients, bound_address(bound), metrics)
         return gateway, HttpServer(
             worker_api(gateway, metrics.registry), bound, name="gateway-http"
         )

@@ -149,6 +149,7 @@ class GatewayWorker:
         reasons = self._reasons()
         self._heartbeat.step(
             ProcessState(
+                http_address=self._route.http_address,
                 broker_address=self._route.broker_address,
                 readiness=ProcessReadiness.NOT_READY if reasons else ProcessReadiness.READY,
                 unready_reasons=reasons,

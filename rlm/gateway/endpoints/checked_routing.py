@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from rlm.broker.cluster import ClusterView
 from rlm.config.values import parse_host_port
-from rlm.gateway.endpoints.own_address import OwnAddress
+from rlm.gateway.endpoints.own_address import HttpAddress, OwnAddress
 from rlm.gateway.endpoints.single_broker_routing import Routing
 from rlm.gateway.model.advertised_brokers import GatewayTopology
 from rlm.policy.peers.gateway_address import OwnGateway, address_problem
@@ -34,11 +34,14 @@ class CheckedRouting:
         own: Callable[[], OwnGateway],
         host: HostIdentity,
         is_own_host: Callable[[str], bool | None],
+        *,
+        http: HttpAddress,
     ) -> None:
         """`own` is called once `address` is known.
 
         `is_own_host`: whether a host name resolves to `host`; None if it does not resolve.
         """
+        self._http = http
         self._routing = routing
         self._address = address
         self._own = own
@@ -52,6 +55,7 @@ class CheckedRouting:
         """Replace the live brokers. May wait for DNS. Raises as the routing does."""
         self._address.update(view)
         self._routing.update(view)
+        self._http.update(view)
         self._brokers = tuple(
             AdvertisedBroker(
                 broker_id=each.node_id,
@@ -89,6 +93,11 @@ class CheckedRouting:
     def address(self) -> str:
         """This gateway's address, even with a `problem`. Raises RetriableError."""
         return str(self._address.get())
+
+    @property
+    def http_address(self) -> str:
+        """The address of this gateway's HTTP server; empty if other hosts cannot reach it."""
+        return self._http.registered
 
     @property
     def problem(self) -> str | None:

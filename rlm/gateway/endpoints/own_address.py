@@ -1,42 +1,41 @@
-"""Finds the address that a gateway on a wildcard listener advertises to clients.
+"""Finds the addresses that a gateway registers: that of its clients, and that of its HTTP server.
 
-It advertises the local address of its route to the broker, because other hosts reach the broker
-by that network too. If that address is loopback, it advertises this host's name. With TLS it
-always advertises the name, because certificates name hosts.
+In place of a wildcard, both are the local address of the route to the broker, because other hosts
+reach the broker by that network too. If that address is loopback, clients get this host's name,
+and the HTTP server has no address. With TLS clients always get the name, because certificates name
+hosts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from rlm.broker.cluster import BrokerAddress, ClusterView
 from rlm.config.host_address import is_loopback
 from rlm.config.values import HostPort
 from rlmm.events.registration import NO_BROKER
-from rsm.segment.errors import RetriableError
+from rsm.segment.errors import NotFoundError, RetriableError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WildcardListener:
-    """A listener on all addresses of this host, next to broker `broker_id` or NO_BROKER.
+class BrokerRoute:
+    """The route from this host to broker `broker_id`, or with NO_BROKER to any broker.
 
     `towards` returns the local IP address of a connection to a host and port, or raises
     RetriableError.
     """
 
-    port: int
     broker_id: int
-    host_name: str
     towards: Callable[[str, int], str]
 
-    def address(self, view: ClusterView) -> HostPort:
-        """Return the address to advertise. May block.
+    def local_address(self, view: ClusterView) -> str:
+        """Return the IP address of this host on that route. May block.
 
         Raises NotFoundError if the broker is absent, or RetriableError.
         """
-        found = self._towards_any(self._brokers(view))
-        return HostPort(host=self.host_name if is_loopback(found) else found, port=self.port)
+        return self._towards_any(self._brokers(view))
 
     def _brokers(self, view: ClusterView) -> Sequence[BrokerAddress]:
         if self.broker_id != NO_BROKER:
@@ -51,6 +50,20 @@ class WildcardListener:
             except RetriableError as error:
                 problem = error
         raise problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WildcardListener:
+    """A listener for clients on all addresses of this host."""
+
+    port: int
+    host_name: str
+    route: BrokerRoute
+
+    def address(self, view: ClusterView) -> HostPort:
+        """Return the address to advertise. Blocks and raises as `BrokerRoute.local_address`."""
+        found = self.route.local_address(view)
+        return HostPort(host=self.host_name if is_loopback(found) else found, port=self.port)
 
 
 class OwnAddress:
@@ -70,3 +83,35 @@ class OwnAddress:
         if self._known is None:
             raise RetriableError("the gateway's address is unknown until the cluster has answered")
         return self._known
+
+
+class HttpAddress:
+    """The address of a gateway's HTTP server, to register. Call `update` from one thread.
+
+    Empty while other hosts cannot reach it. A server on loopback serves only the supervisor on its
+    own host, whatever `rest.advertised.listener` says.
+    """
+
+    def __init__(self, bound: HostPort, *, advertised: HostPort | None, route: BrokerRoute) -> None:
+        """Take the server's `bound` address; `advertised` is the setting, None if not given."""
+        self._bound = bound
+        self._route = route
+        self._is_given = advertised is not None
+        self._registered = _reachable(bound if bound.is_loopback else advertised or bound)
+
+    def update(self, view: ClusterView) -> None:
+        """Find the address in place of a wildcard. Keep it while there is no route. May block."""
+        if self._is_given or not self._bound.is_unspecified:
+            return
+        with suppress(NotFoundError, RetriableError):
+            found = self._route.local_address(view)
+            self._registered = _reachable(HostPort(host=found, port=self._bound.port))
+
+    @property
+    def registered(self) -> str:
+        """The address to register. Thread-safe."""
+        return self._registered
+
+
+def _reachable(address: HostPort) -> str:
+    return "" if address.is_loopback or address.is_unspecified else str(address)

@@ -27,7 +27,6 @@ class ProcessDescription:
     process_id: UUID
     role: ProcessRole
     broker_id: int
-    http_address: str
     heartbeat_interval_ms: int
     version: str
     host: HostIdentity = field(default_factory=HostIdentity)
@@ -39,11 +38,11 @@ class ProcessDescription:
 class ProcessState:
     """Represents the present state of a process. Empty and UNKNOWN mean not known.
 
-    `http_address` None means the address of the ProcessDescription. `gateway_address` is where
-    clients find a gateway; it is empty if no client may be redirected to it.
+    `http_address` is where other hosts reach the HTTP server. `gateway_address` is where clients
+    find a gateway; it is empty if no client may be redirected to it.
     """
 
-    http_address: str | None = None
+    http_address: str = ""
     broker_address: str = ""
     readiness: ProcessReadiness = ProcessReadiness.UNKNOWN
     unready_reasons: Sequence[str] = ()
@@ -78,9 +77,7 @@ class Heartbeat:
                 process_id=description.process_id,
                 role=description.role,
                 broker_id=description.broker_id,
-                http_address=(
-                    description.http_address if state.http_address is None else state.http_address
-                ),
+                http_address=state.http_address,
                 heartbeat_interval_ms=description.heartbeat_interval_ms,
                 version=description.version,
                 gateway_address=state.gateway_address,

@@ -63,7 +63,7 @@ class Manager:
         self.answers, self.beats, self.cycled = Event(), Event(), Event()
         self._reports = reports
         self.scrub_count = 0
-        address = SimpleNamespace(problem=None, http_address=None, broker_address="")
+        address = SimpleNamespace(problem=None, http_address="", broker_address="")
         access = SimpleNamespace(address=address, refresh=self._refresh)
         metadata = SimpleNamespace(
             start=lambda: None,

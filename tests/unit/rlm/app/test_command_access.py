@@ -57,7 +57,6 @@ def _beat(cluster: Cluster, access: CommandAccess) -> None:
         process_id=UUID(int=1),
         role=ProcessRole.MANAGER,
         broker_id=1,
-        http_address="",
         heartbeat_interval_ms=1000,
         version="1",
         incarnation=access.incarnation,

@@ -38,7 +38,10 @@ class Gateway:
         self.metadata = Readiness(ready=False, reason="reading the metadata topic")
         self.is_foreign = False
         self.route = SimpleNamespace(
-            problem=None, broker_address="10.0.0.1:9092", address="10.0.0.1:19092"
+            problem=None,
+            http_address="10.0.0.1:9465",
+            broker_address="10.0.0.1:9092",
+            address="10.0.0.1:19092",
         )
         self.server = SimpleNamespace(
             has_ended=False, start=lambda _parts: self.done.append("serving")
@@ -141,6 +144,7 @@ def test_gateway_when_its_address_must_not_be_given_out_then_serves_nobody() -> 
     assert "serving" not in gateway.done
     assert gateway.worker.readiness() == (False, ("a loopback address",))
     assert gateway.beats[0] == ProcessState(
+        http_address="10.0.0.1:9465",
         broker_address="10.0.0.1:9092",
         readiness=ProcessReadiness.NOT_READY,
         unready_reasons=("a loopback address",),
@@ -162,6 +166,7 @@ def test_gateway_when_its_address_is_right_again_then_serves_and_registers_with_
 
     assert gateway.done.count("serving") == 1
     assert gateway.beats[-1] == ProcessState(
+        http_address="10.0.0.1:9465",
         broker_address="10.0.0.1:9092",
         readiness=ProcessReadiness.READY,
         gateway_address="10.0.0.1:19092",

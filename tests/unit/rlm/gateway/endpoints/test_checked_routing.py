@@ -9,7 +9,7 @@ import pytest
 from rlm.broker.cluster import BrokerAddress, ClusterView
 from rlm.config.values import HostPort, parse_host_port
 from rlm.gateway.endpoints.checked_routing import CheckedRouting
-from rlm.gateway.endpoints.own_address import OwnAddress
+from rlm.gateway.endpoints.own_address import BrokerRoute, HttpAddress, OwnAddress
 from rlm.gateway.endpoints.single_broker_routing import SingleBrokerRouting, SingleBrokerSettings
 from rlm.policy.peers.gateway_address import OwnGateway
 from rlm.policy.peers.other_hosts import HostIdentity
@@ -37,6 +37,11 @@ def routing(address: str, *, broker_id: int = 1) -> CheckedRouting:
         lambda: own,
         HERE,
         {"10.0.0.1": True, "10.0.0.2": False}.get,
+        http=HttpAddress(
+            HostPort(host="0.0.0.0", port=9465),  # noqa: S104
+            advertised=None,
+            route=BrokerRoute(broker_id=broker_id, towards=lambda host, _port: host),
+        ),
     )
 
 
@@ -122,10 +127,12 @@ def test_front_when_all_is_on_one_host_then_clients_are_led_to_loopback_addresse
     assert topology.address_of(2) == HostPort(host="127.0.0.1", port=19093)
 
 
-def test_front_when_the_cluster_was_heard_then_knows_what_its_broker_advertises() -> None:
+def test_front_when_the_cluster_was_heard_then_knows_what_to_register() -> None:
+    """The broker's advertised address, and the HTTP server's by which it reaches that broker."""
     checked = routing("10.0.0.1:19092")
-    assert checked.broker_address == ""
+    assert (checked.broker_address, checked.http_address) == ("", "")
 
     checked.update(cluster(b1="10.0.0.1", b2="10.0.0.2"))
 
     assert checked.broker_address == "10.0.0.1:9092"
+    assert checked.http_address == "10.0.0.1:9465"

@@ -1,4 +1,4 @@
-"""What a gateway advertises that listens on a wildcard address."""
+"""What a gateway registers that listens on a wildcard address."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import pytest
 
 from rlm.broker.cluster import BrokerAddress, ClusterView
 from rlm.config.values import HostPort
-from rlm.gateway.endpoints.own_address import OwnAddress, WildcardListener
+from rlm.gateway.endpoints.own_address import (
+    BrokerRoute,
+    HttpAddress,
+    OwnAddress,
+    WildcardListener,
+)
 from rlmm.events.registration import NO_BROKER
 from rsm.segment.errors import NotFoundError, RetriableError
 
@@ -31,7 +36,19 @@ def _view(**hosts: str) -> ClusterView:
 
 def _address(broker_id: int = 1) -> OwnAddress:
     return OwnAddress(
-        WildcardListener(port=19092, broker_id=broker_id, host_name="bare", towards=_towards)
+        WildcardListener(
+            port=19092,
+            host_name="bare",
+            route=BrokerRoute(broker_id=broker_id, towards=_towards),
+        )
+    )
+
+
+def _http(bound: str, *, advertised: str | None = None, broker_id: int = 1) -> HttpAddress:
+    return HttpAddress(
+        HostPort(host=bound, port=80),
+        advertised=None if advertised is None else HostPort(host=advertised, port=9),
+        route=BrokerRoute(broker_id=broker_id, towards=_towards),
     )
 
 
@@ -85,3 +102,57 @@ def test_address_when_given_then_nothing_is_looked_up() -> None:
     address.update(_view())
 
     assert address.get() == given
+
+
+@pytest.mark.parametrize(
+    ("broker_id", "hosts", "registered"),
+    [
+        (1, {"b1": "near", "b2": "far"}, "10.0.0.1:80"),
+        (NO_BROKER, {"b1": "gone", "b2": "far"}, "10.1.0.1:80"),
+        (1, {"b1": "here", "b2": "far"}, ""),
+    ],
+)
+@pytest.mark.parametrize("wildcard", ["0.0.0.0", "::"])  # noqa: S104
+def test_http_address_when_it_listens_on_a_wildcard_then_by_which_this_host_reaches_the_broker(
+    wildcard: str, broker_id: int, hosts: dict[str, str], registered: str
+) -> None:
+    """Scenario 118: it was the bare host name, which may not resolve on other hosts."""
+    address = _http(wildcard, broker_id=broker_id)
+    before = address.registered
+
+    address.update(_view(**hosts))
+
+    assert (before, address.registered) == ("", registered)
+
+
+def test_http_address_when_the_route_changes_then_follows_it_and_is_kept_without_one() -> None:
+    address = _http("0.0.0.0")  # noqa: S104
+    found = []
+
+    for hosts in ({"b1": "near"}, {"b1": "gone"}, {"b2": "near"}, {"b1": "far"}):
+        address.update(_view(**hosts))
+        found.append(address.registered)
+
+    assert found == ["10.0.0.1:80", "10.0.0.1:80", "10.0.0.1:80", "10.1.0.1:80"]
+
+
+@pytest.mark.parametrize(
+    ("bound", "advertised", "registered"),
+    [
+        ("10.0.0.7", None, "10.0.0.7:80"),
+        ("10.0.0.7", "outside.example.com", "outside.example.com:9"),
+        ("0.0.0.0", "outside.example.com", "outside.example.com:9"),  # noqa: S104
+        ("0.0.0.0", "localhost", ""),  # noqa: S104
+        ("127.0.0.1", None, ""),
+        ("127.0.0.1", "outside.example.com", ""),
+    ],
+)
+def test_http_address_when_given_then_registered_if_other_hosts_can_reach_it(
+    bound: str, advertised: str | None, registered: str
+) -> None:
+    """On loopback the supervisor asks it; what is advertised there is the manager's."""
+    address = _http(bound, advertised=advertised)
+
+    address.update(_view(b1="near"))
+
+    assert address.registered == registered
