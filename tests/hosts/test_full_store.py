@@ -1,7 +1,4 @@
-"""The disk of the store is full, for real: the store of one host is on a small tmpfs.
-
-Scenario 123.
-"""
+"""The disk of the store is full, for real: the store of one host is on a small tmpfs."""
 
 from __future__ import annotations
 
