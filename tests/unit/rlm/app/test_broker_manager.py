@@ -63,7 +63,7 @@ class Manager:
         self.answers, self.beats, self.cycled = Event(), Event(), Event()
         self._reports = reports
         self.scrub_count = 0
-        address = SimpleNamespace(problem=None, http_address="", broker_address="")
+        self.address = address = SimpleNamespace(problem=None, http_address="", broker_address="")
         access = SimpleNamespace(address=address, refresh=self._refresh)
         metadata = SimpleNamespace(
             start=lambda: None,
@@ -158,6 +158,23 @@ def test_readiness_when_the_address_cannot_be_bound_then_that_is_the_only_reason
     host.manager.stop(timeout_ms=30_000)
 
     assert (ready, reasons) == (False, ("the HTTP API cannot listen",))
+
+
+def test_readiness_when_other_hosts_cannot_reach_the_address_then_names_the_setting() -> None:
+    """Scenario 118: the manager works, but commands on other hosts do not reach it."""
+    host = Manager()
+    host.address.problem = "a loopback address (rest.listener=127.0.0.1:80)"
+    host.answers.set()
+    host.manager.start()
+    assert host.beats.wait(30)
+    assert host.cycled.wait(30)
+    unready = host.manager.readiness()
+
+    host.address.problem = None
+    wait_until(lambda: host.manager.readiness()[0], describe="ready with another address")
+    host.manager.stop(timeout_ms=30_000)
+
+    assert unready == (False, ("a loopback address (rest.listener=127.0.0.1:80)",))
 
 
 def test_readiness_when_there_is_another_reason_too_then_missing_heartbeats_come_after_it() -> None:

@@ -61,6 +61,7 @@ def test_socket_when_opened_and_closed_again_then_keeps_its_address(
             first.close()
             bound = bind_closed(address, key="k")
         with closing(bound):
+            assert is_refused(bound)
             for _ in "12":
                 listen_again(bound)
                 assert not is_refused(bound)
