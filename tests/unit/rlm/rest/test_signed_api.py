@@ -126,6 +126,12 @@ def test_request_when_any_signed_field_was_changed_then_refused(
     assert (answer.status_code, manager.refusals) == (401, ["wrong_signature"])
 
 
+def test_request_when_a_body_was_added_to_it_then_refused(manager: SignedManager) -> None:
+    answer = ask(manager.app, "GET", _PATH, _headers(manager), content=b"added")
+
+    assert (answer.status_code, manager.refusals) == (401, ["wrong_signature"])
+
+
 def test_request_when_sent_again_then_refused(manager: SignedManager) -> None:
     app, headers = manager.app, _headers(manager)
 
