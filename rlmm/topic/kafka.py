@@ -142,7 +142,7 @@ class KafkaTopic(EventTopic):
                 self._producer = self._new_producer()
 
     def _new_producer(self) -> Producer:
-        config = _producer_config(self._client, self._timeouts)
+        config = producer_config(self._client, self._timeouts)
         return Producer(config, logger=logging.getLogger("librdkafka.producer"))
 
 
@@ -163,7 +163,7 @@ class _Delivery:
         self.finished = True
 
 
-def _producer_config(client: Mapping[str, str], timeouts: KafkaTimeouts) -> dict[str, object]:
+def producer_config(client: Mapping[str, str], timeouts: KafkaTimeouts) -> dict[str, object]:
     """Return the producer's settings; those that make writes safe override the client's.
 
     `request.timeout.ms` is the broker's limit. librdkafka itself waits for a response for
