@@ -73,8 +73,7 @@ def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command(
         "check",
-        epilog="Examples: rlm check --config rlm.properties; rlm check --end-to-end --wait 120 "
-        "--json --config rlm.properties",
+        epilog="Example: rlm check --end-to-end --wait 120 --config rlm.properties",
     )(_check)
 
 
