@@ -26,8 +26,9 @@ from rlmm.positions import ReadPosition, TopicRecord
 from rlmm.record_keys import RecordKey, parse_record_key
 from rlmm.spi import MetadataPosition
 from rsm.segment.errors import CorruptError, UnsupportedError
+from rsm.segment.log_line import LogLine
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 _TOPIC_ID_BYTES = 16
 
@@ -131,13 +132,14 @@ class MetadataConsumer:
     def _skip(self, record: TopicRecord, reason: str, error: Exception) -> None:
         self._skipped[reason] += 1
         if self._skipped[reason] == 1:
-            logger.warning(
-                "metadata record skipped, further ones of this kind are only counted "
-                "reason=%s partition=%d offset=%d error=%s",
-                reason,
-                record.partition,
-                record.offset,
-                error,
+            _log.warning(
+                LogLine(
+                    "metadata record skipped, further ones of this kind are only counted",
+                    reason=reason,
+                    partition=record.partition,
+                    offset=record.offset,
+                    error=error,
+                )
             )
 
 

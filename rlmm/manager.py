@@ -49,9 +49,10 @@ from rlmm.topic.event_topic import EventTopic, PublishedPosition
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import SegmentState
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 _PARTITION_DELETED = RemotePartitionDeleteState.DELETE_PARTITION_FINISHED
 _ALL = (1 << 63) - 1
@@ -118,7 +119,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         try:
             found = replace(found, newer_records_count=self._cache.newer_records_count())
         except TieredStorageError:
-            logger.debug("newer records cannot be counted now")
+            _log.debug("newer records cannot be counted now")
         return replace(
             found,
             segments_count=size.entry_counts.get(Table.SEGMENTS, 0),
@@ -179,7 +180,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         for key in _segment_keys(purged):
             self._writes.publish(partition, key.to_bytes(), None)
         left = len(purged) - 1
-        logger.info("wrote a segment's tombstones segment_id=%s left_before=%d", segment_id, left)
+        _log.info(LogLine("wrote a segment's tombstones", segment_id=segment_id, left_before=left))
 
     def write_partition_tombstones(self, topic_id_partition: TopicIdPartition) -> None:
         partition = self._writable(topic_id_partition)
@@ -204,7 +205,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         if self._cache.paused_tasks(topic_id):
             self._writes.publish(CLUSTER_PARTITION, pause_key(topic_id), None)
         self._writes.publish(CLUSTER_PARTITION, policy_key(topic_id), None)
-        logger.info("purged a topic's policy topic_id=%s", topic_id)
+        _log.info(LogLine("purged a topic's policy", topic_id=topic_id))
 
     def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
         partition = self._writable(topic_id_partition)
@@ -226,7 +227,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             followed = self._followed(partitions)
             ends = self._ends_of(frozenset(followed.values()), timeout_ms)
         except RetriableError as error:
-            logger.info("cannot read the end of the metadata topic error=%s", error)
+            _log.info(LogLine("cannot read the end of the metadata topic", error=error))
             return frozenset()
 
         def reached(partition: int) -> bool:
@@ -309,7 +310,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             for key in keys:
                 self._writes.publish(written.partition, key.to_bytes(), None)
         except RetriableError as error:
-            logger.info("superseded records stay until the next time error=%s", error)
+            _log.info(LogLine("superseded records stay until the next time", error=error))
 
     def _expired_leases(self, topic_id_partition: TopicIdPartition) -> list[RecordKey]:
         """Return keys of leases that nobody can renew in time: brokers' clocks differ by less."""
@@ -347,8 +348,8 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         while not self._stop.is_set():
             try:
                 pause_ms = self._follower.step()
-            except Exception:  # the loop survives a bug, so that the cache still serves queries
-                logger.exception("following the metadata topic failed")
+            except Exception:  # noqa: BLE001 - the loop survives a bug: the cache still serves
+                _log.exception("following the metadata topic failed")
                 pause_ms = _BUG_PAUSE_MS
             if pause_ms:
                 self._stop.wait(pause_ms / 1000)

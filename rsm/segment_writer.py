@@ -27,6 +27,7 @@ from rsm.object_deletion import delete_objects
 from rsm.segment.errors import AlreadyExistsError, CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import BatchExtents, ContentSource, SegmentCompanions, SizedSource
+from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.spi import CopiedSegment, CopyAttempt, SegmentWriter
 from rsm.storage.chunk_storage import ChunkStorage
@@ -176,7 +177,9 @@ class ObjectsWriter(SegmentWriter):
         left = delete_objects(self._storage, self._written)
         if left:
             _log.warning(
-                "objects of a failed copy are left segment_id=%s keys=%s",
-                self._segment_id,
-                ",".join(left),
+                LogLine(
+                    "objects of a failed copy are left",
+                    segment_id=self._segment_id,
+                    keys=",".join(left),
+                )
             )

@@ -61,6 +61,7 @@ from rlm.worker.plugin_check import has_plugin
 from rlmm.events.registration import ProcessRole
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rsm.layout.segment_layout import ObjectOrigin
+from rsm.segment.log_line import LogLine
 from rsm.system_clock import SystemClock
 
 _log = logging.getLogger(__name__)
@@ -271,7 +272,7 @@ def _retention_keeper(config: Config, ports: Ports, metrics: Metrics) -> Retenti
         retention,
         ports.clock,
         own_topics=own_topics(config.metadata, config.manager),
-        progress=lambda message: _log.info("tiering", extra={"step": message}),
+        progress=lambda message: _log.info(LogLine("tiering", step=message)),
     )
     return RetentionKeeper(
         tiering,

@@ -22,6 +22,7 @@ from rlm.worker.external import open_bootstrap
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -94,7 +95,7 @@ class RegisteredAddress:
         except RetriableError as error:
             if not self._is_decided:
                 raise
-            _log.debug("address of the HTTP API cannot be checked", extra={"error": error})
+            _log.debug(LogLine("address of the HTTP API cannot be checked", error=error))
 
     def _decide(self, brokers: Mapping[int, BrokerAddress]) -> None:
         own = brokers.get(self._node_id)
@@ -137,7 +138,7 @@ class RegisteredAddress:
         if problem is not None and self._problem is None:
             _log.warning(problem)
         elif problem is None and address != self._http_address:
-            _log.info("registering the HTTP API", extra={"http_address": address})
+            _log.info(LogLine("registering the HTTP API", http_address=address))
         self._http_address = address
         self._problem = problem
         self._is_decided = True

@@ -38,6 +38,7 @@ from rlm.worker.client_listener import bind_closed, refuse_unserved
 from rlm.worker.log_lines import configure_logging
 from rlm.worker.plugin_check import check_plugins
 from rsm.segment.clock import Clock
+from rsm.segment.log_line import LogLine
 from rsm.system_clock import SystemClock
 
 _TICK_MS = 200
@@ -121,7 +122,7 @@ def supervise(
             return supervisor.exit_code
         for number in inbox.wait(_TICK_MS):
             if number in STOP_SIGNALS:
-                _log.info("stopping", extra={"signal": signal.Signals(number).name})
+                _log.info(LogLine("stopping", signal=signal.Signals(number).name))
                 supervisor.stop(clock.monotonic_ms())
 
 
@@ -201,8 +202,8 @@ def _serve_metrics(supervisor: Supervisor, bound: socket.socket, stack: ExitStac
     server = HttpServer(supervisor_api(supervisor.statuses, probe), bound, name="metrics-http")
     stack.callback(server.stop)
     server.start()
-    _log.info("serving metrics", extra={"address": str(local_address(bound))})
+    _log.info(LogLine("serving metrics", address=str(local_address(bound))))
 
 
 def _log_event(event: ProcessEvent) -> None:
-    _log.info(event.message, extra={"child": event.process, **dict(event.fields)})
+    _log.info(LogLine(event.message, child=event.process, **dict(event.fields)))

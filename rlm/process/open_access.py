@@ -15,6 +15,7 @@ from rlm.config.properties import read_properties
 from rsm.config.fetch_cache import CACHE_PATH_KEY
 from rsm.config.store_choice import FILESYSTEM_ROOT_KEY
 from rsm.secret_keys import is_secret
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ def warn_of_open_access(config: Config, config_path: Path) -> None:
     """Log a WARNING for each of `open_access`."""
     for each in open_access(config, config_path):
         fields = {"key": each.key, "path": each.path, "mode": f"{each.mode:04o}"}
-        _log.warning(each.message, extra=fields)
+        _log.warning(LogLine(each.message, **fields))
 
 
 def open_access(config: Config, config_path: Path) -> tuple[OpenAccess, ...]:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rlm.process.state_dir import write_state
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -49,8 +50,11 @@ class StoredPassNumber:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             write_state(self._path, f"{self._number} {self._started_count}")
         except OSError as error:
-            extra = {"path": self._path, "error": error}
-            _log.info("could not keep the number of the scrub's pass", extra=extra)
+            _log.info(
+                LogLine(
+                    "could not keep the number of the scrub's pass", path=self._path, error=error
+                )
+            )
 
 
 def _read(path: Path) -> tuple[int, int] | None:
@@ -58,6 +62,6 @@ def _read(path: Path) -> tuple[int, int] | None:
     try:
         number, started_count = (int(each) for each in path.read_text().split())
     except (OSError, ValueError) as error:
-        _log.info("found no number of a scrub's pass", extra={"path": path, "error": error})
+        _log.info(LogLine("found no number of a scrub's pass", path=path, error=error))
         return None
     return number, started_count

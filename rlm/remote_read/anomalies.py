@@ -19,6 +19,7 @@ from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rsm.segment.clock import Clock
 from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange
 
@@ -117,16 +118,20 @@ class ReadAnomalies:
             summary = None if is_first else self._summary()
         if is_first:
             _log.warning(
-                "cannot read a stored segment segment_id=%s offsets=%s object=%s anomaly=%s "
-                "error=%s",
-                metadata.segment_id,
-                metadata.offsets,
-                key,
-                kind.label,
-                error,
+                LogLine(
+                    "cannot read a stored segment",
+                    segment_id=metadata.segment_id,
+                    offsets=metadata.offsets,
+                    object=key,
+                    anomaly=kind.label,
+                    error=error,
+                )
             )
         if summary is not None:
-            _log.warning("stored segments cannot be read segments=%d attempts=%d", *summary)
+            segments, attempts = summary
+            _log.warning(
+                LogLine("stored segments cannot be read", segments=segments, attempts=attempts)
+            )
 
     def succeeded(self, segment_id: RemoteLogSegmentId, offsets: OffsetRange) -> None:
         """Record a successful read; close each anomaly whose failed offsets were all read."""
@@ -151,9 +156,11 @@ class ReadAnomalies:
         for found in closed:
             if found.is_logged:
                 _log.info(
-                    "read a stored segment again segment_id=%s object=%s",
-                    segment_id,
-                    found.object_key,
+                    LogLine(
+                        "read a stored segment again",
+                        segment_id=segment_id,
+                        object=found.object_key,
+                    )
                 )
 
     def is_open(self, segment_id: RemoteLogSegmentId) -> bool:

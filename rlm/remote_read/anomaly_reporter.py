@@ -19,6 +19,7 @@ from rlmm.state.anomalies import Anomaly
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import SegmentState
 
 _log = logging.getLogger(__name__)
@@ -115,10 +116,10 @@ class AnomalyReporter:
         except NoAnomalyRoomError as error:
             if tip not in self._full:
                 self._full.add(tip)
-                _log.warning("anomaly not recorded", extra={"topic_partition": tip, "error": error})
+                _log.warning(LogLine("anomaly not recorded", topic_partition=tip, error=error))
             return
         except RetriableError as error:
-            _log.info("anomaly not recorded", extra={"topic_partition": tip, "error": error})
+            _log.info(LogLine("anomaly not recorded", topic_partition=tip, error=error))
             raise
         self._full.discard(tip)
         self._reported[anomaly_id] = _ReportedAnomaly(

@@ -25,6 +25,7 @@ from rsm.segment.batches.records import Record, decode_records
 from rsm.segment.batches.segment_cursor import StoredBatches
 from rsm.segment.errors import CorruptError, InvalidConfigError, NotFoundError, RetriableError
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange
 from rsm.spi import RemoteStorageManager
@@ -130,10 +131,12 @@ class TieredLog:
             return (yield from self._read_local(gap.offset, end_offset))
         assert gap.until_offset is not None, "a recorded gap ends somewhere"
         _log.warning(
-            "records lost before they were stored partition=%s offset=%d until_offset=%d",
-            self._partition,
-            gap.offset,
-            gap.until_offset,
+            LogLine(
+                "records lost before they were stored",
+                partition=self._partition,
+                offset=gap.offset,
+                until_offset=gap.until_offset,
+            )
         )
         return gap.until_offset
 

@@ -11,6 +11,7 @@ import logging
 
 from rlm.source.partition_files import PRODUCER_SNAPSHOT_SUFFIX, PartitionFiles, read_or_none
 from rsm.segment.clock import Clock
+from rsm.segment.log_line import LogLine
 from rsm.segment.producer_snapshot import is_whole_snapshot
 
 # A bound on memory: over a million producers, more than a broker keeps by default.
@@ -18,7 +19,7 @@ MAX_SNAPSHOT_BYTES = 64 << 20
 _ATTEMPTS = 10
 _PAUSE_MS = 20
 
-_LOG = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 def read_producer_snapshot(files: PartitionFiles, end_offset: int, clock: Clock) -> bytes | None:
@@ -35,5 +36,5 @@ def read_producer_snapshot(files: PartitionFiles, end_offset: int, clock: Clock)
         content = read_or_none(path, max_bytes=MAX_SNAPSHOT_BYTES + 1)
         if content is not None and is_whole_snapshot(content):
             return content
-    _LOG.warning("no whole producer snapshot, recorded as absent path=%s", path)
+    _log.warning(LogLine("no whole producer snapshot, recorded as absent", path=path))
     return None

@@ -23,12 +23,13 @@ from rlm.source.partition_files import (
 from rsm.segment.batches.index_builder import IndexBuilder, matches_log
 from rsm.segment.errors import CorruptError
 from rsm.segment.indexes import OFFSET_ENTRY, TIME_ENTRY, OffsetIndex, TimeIndex, cut_preallocated
+from rsm.segment.log_line import LogLine
 
 _MIN_BATCH_BYTES = 26  # of magic 0; a batch has at most one entry in each index
 
 _END_OF_TIME_MS = (1 << 63) - 1
 
-_LOG = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +63,12 @@ def read_segment_indexes(
     kept = _own_if_right(own, built, log, segment) if own is not None else None
     if kept is not None:
         return kept
-    _LOG.warning(
-        "indexes do not agree with the log, made again directory=%s base_offset=%d",
-        files.directory,
-        segment.offsets.start_offset,
+    _log.warning(
+        LogLine(
+            "indexes do not agree with the log, made again",
+            directory=files.directory,
+            base_offset=segment.offsets.start_offset,
+        )
     )
     return built
 

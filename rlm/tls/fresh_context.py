@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rsm.segment.clock import Clock
 from rsm.segment.errors import InvalidConfigError
+from rsm.segment.log_line import LogLine
 
 _LOOK_INTERVAL_MS = 1_000
 
@@ -55,10 +56,10 @@ class FreshContext:
         try:
             self._context = self._make()
         except InvalidConfigError as error:
-            _log.warning("changed certificates cannot be used", extra={"error": error})
+            _log.warning(LogLine("changed certificates cannot be used", error=error))
             self._renewed(False)  # noqa: FBT003 - whether it succeeded
             return
-        _log.info("certificates were renewed", extra={"files": ",".join(map(str, self._files))})
+        _log.info(LogLine("certificates were renewed", files=",".join(map(str, self._files))))
         self._renewed(True)  # noqa: FBT003 - as above
 
     def _look(self) -> tuple[_Stamp, ...]:

@@ -14,8 +14,9 @@ from rlm.policy.topic.topic_policy import RETENTION_CONFIGS, deletes_nothing
 from rlmm.events.policy import UNLIMITED, TopicPolicy
 from rsm.segment.clock import Clock
 from rsm.segment.errors import NotFoundError, RetriableError
+from rsm.segment.log_line import LogLine
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 POLL_INTERVAL_MS = 200
 
@@ -44,7 +45,7 @@ class BrokerRetention:
     def lift(self, policy: TopicPolicy) -> None:
         """Set the broker's retention to -1; idempotent. Brokers apply it a moment later."""
         self._topics.alter(policy.topic, dict.fromkeys(RETENTION_CONFIGS, str(UNLIMITED)))
-        logger.info("broker retention lifted topic=%s", policy.topic)
+        _log.info(LogLine("broker retention lifted", topic=policy.topic))
 
     def is_lifted(self, policy: TopicPolicy) -> bool:
         """Return whether all replicas' brokers report -1. TopicAdmin's errors, or NotFoundError."""
@@ -68,7 +69,7 @@ class BrokerRetention:
         """Restore the broker's retention and delete overrides that were absent; idempotent."""
         originals = {each.name: each.value for each in policy.originals}
         self._topics.alter(policy.topic, originals)
-        logger.info("broker retention restored topic=%s originals=%s", policy.topic, originals)
+        _log.info(LogLine("broker retention restored", topic=policy.topic, originals=originals))
 
 
 def is_lifted_on(found: TopicOnReplicas, policy: TopicPolicy) -> bool:

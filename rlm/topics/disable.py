@@ -28,8 +28,9 @@ from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 _POLL_INTERVAL_MS = 1000  # each poll asks every manager and every leader
 _BEING_COPIED = frozenset({RiskReason.NOT_STORED, RiskReason.NOT_KNOWN, RiskReason.DAMAGED})
@@ -97,7 +98,7 @@ class TieringEnd:
             self._back(disabling, timeout_ms=timeout_ms)
             raise self._refusal(topic, risks)
         for risk in risks:
-            logger.warning("records given up topic=%s at_risk=%s", topic, risk)
+            _log.warning(LogLine("records given up", topic=topic, at_risk=risk))
         self._policies.require(disabling)
         self._retention.restore(disabling)
         self._progress("broker's retention restored")

@@ -25,6 +25,7 @@ from rsm.layout.originals import (
 )
 from rsm.segment.errors import AlreadyExistsError
 from rsm.segment.local_segment import BytesSource
+from rsm.segment.log_line import LogLine
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkInfo, ChunkStorage
 
@@ -123,13 +124,13 @@ class OriginalsMirror:
             self._stored.keep(settings)
         self._mirrored[policy.topic_id] = settings
         _log.info(
-            "originals mirrored in the store",
-            extra={
-                "topic": policy.topic,
-                "topic_id": policy.topic_id,
-                "state": policy.state.name,
-                "originals": None if settings is None else dict(settings.values),
-            },
+            LogLine(
+                "originals mirrored in the store",
+                topic=policy.topic,
+                topic_id=policy.topic_id,
+                state=policy.state.name,
+                originals=None if settings is None else dict(settings.values),
+            )
         )
 
 

@@ -14,6 +14,7 @@ from rlm.topics.originals_mirror import StoredOriginals
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.layout.originals import OriginalSettings
 from rsm.segment.errors import NotFoundError
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -41,9 +42,11 @@ class OriginalsRestore:
         """Set the originals and delete absent overrides; idempotent. Raises as TopicAdmin."""
         self._topics.alter(settings.topic, settings.values)
         _log.info(
-            "broker retention restored from the store topic=%s originals=%s",
-            settings.topic,
-            dict(settings.values),
+            LogLine(
+                "broker retention restored from the store",
+                topic=settings.topic,
+                originals=dict(settings.values),
+            )
         )
 
     def _lifted(self, kept: Iterable[OriginalSettings]) -> Iterable[OriginalSettings]:

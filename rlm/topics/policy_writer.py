@@ -9,8 +9,9 @@ from uuid import UUID
 from rlmm.events.policy import TopicPolicy, TopicPolicyChanged
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import FencedError
+from rsm.segment.log_line import LogLine
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class PolicyWriter:
@@ -37,7 +38,7 @@ class PolicyWriter:
         result = self._metadata.publish(TopicPolicyChanged(event_id=self._new_id(), policy=policy))
         if not result.accepted:
             raise FencedError("policy was refused", topic=policy.topic, reason=result.refusal)
-        logger.info("recorded policy topic=%s state=%s", policy.topic, policy.state.name)
+        _log.info(LogLine("recorded policy", topic=policy.topic, state=policy.state.name))
 
     def require(self, policy: TopicPolicy) -> None:
         """Raise FencedError if the topic's policy is no longer this one."""

@@ -22,8 +22,9 @@ from rlm.topics.enable import Tiering
 from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import TieredStorageError
+from rsm.segment.log_line import LogLine
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 _TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE, PolicyState.DISABLING})
 
@@ -103,7 +104,7 @@ class RetentionKeeper:
                 return found
             reason = forbidden
         if self._log_once.changed(policy.topic_id, reason):
-            logger.warning("topic cannot be tiered topic=%s rule=%s", policy.topic, reason)
+            _log.warning(LogLine("topic cannot be tiered", topic=policy.topic, rule=reason))
         return reason
 
     def _keep(self, policy: TopicPolicy, configs: TopicConfigs) -> str | None:
@@ -119,7 +120,9 @@ class RetentionKeeper:
                 self._found_limited(policy, values)
         except TieredStorageError as error:
             if self._log_once.changed((policy.topic_id, "keep"), error.message):
-                logger.warning("topic will be checked again topic=%s error=%s", policy.topic, error)
+                _log.warning(
+                    LogLine("topic will be checked again", topic=policy.topic, error=error)
+                )
         else:
             self._log_once.clear((policy.topic_id, "keep"))
         if values is None:
@@ -129,11 +132,13 @@ class RetentionKeeper:
     def _found_limited(self, policy: TopicPolicy, values: str) -> None:
         self._alarm(policy.topic)
         if self._log_once.changed((policy.topic_id, "limited"), values):
-            logger.warning(
-                "broker may delete unstored data topic=%s found=%s reasserted=%s",
-                policy.topic,
-                values,
-                self._reassert,
+            _log.warning(
+                LogLine(
+                    "broker may delete unstored data",
+                    topic=policy.topic,
+                    found=values,
+                    reasserted=self._reassert,
+                )
             )
         if self._reassert:
             self._retention.lift(policy)

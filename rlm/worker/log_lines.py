@@ -1,23 +1,22 @@
-"""Format log records: one line each, fields as key=value after the message.
+"""Format log records: one line each, with time, level and logger before the message.
 
-    2026-01-31T12:00:00.123Z INFO rlm.tasks.copying.copier segment copied topic=orders partition=0
+    2026-01-31T12:00:00.123Z INFO rlm.tasks.copying.copier copied segment topic_partition=orders-0
 
-Fields are the `extra` of the logging call. Line ends in values and stack traces are escaped, so one
-record is always one line.
+The message is a `LogLine`, which renders its own fields. A library or a plug-in logs text, and the
+`extra` of its call follows in the same form. Line ends in messages and stack traces are escaped, so
+one record is always one line.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import re
 from datetime import UTC, datetime
 from typing import TextIO
 
-_PLAIN = re.compile(r"[^\s\"=\\]+")
+from rsm.segment.log_line import LogLine
 
 
-class KeyValueFormatter(logging.Formatter):
+class OneLineFormatter(logging.Formatter):
     """Formats a record as one line; see the module."""
 
     def __init__(self) -> None:
@@ -28,11 +27,10 @@ class KeyValueFormatter(logging.Formatter):
         when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         when = when.replace("+00:00", "Z")
         message = record.getMessage().replace("\n", "\\n")
-        fields = {key: val for key, val in vars(record).items() if key not in self._standard}
+        extra = {key: val for key, val in vars(record).items() if key not in self._standard}
         if record.exc_info:
-            fields["exception"] = self.formatException(record.exc_info)
-        pairs = [f"{key}={_value(value)}" for key, value in fields.items()]
-        return " ".join([when, record.levelname, record.name, message, *pairs])
+            extra["exception"] = self.formatException(record.exc_info)
+        return f"{when} {record.levelname} {record.name} {LogLine(message, **extra)}"
 
 
 class KafkaClientFilter(logging.Filter):
@@ -58,15 +56,10 @@ class KafkaClientFilter(logging.Filter):
         return True
 
 
-def _value(value: object) -> str:
-    text = str(value)
-    return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
-
-
 def configure_logging(level: str, stream: TextIO) -> None:
     """Send all records of at least `level` to `stream`, and remove earlier handlers."""
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(KeyValueFormatter())
+    handler.setFormatter(OneLineFormatter())
     handler.addFilter(KafkaClientFilter())
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +104,7 @@ class Periodic:
             self._log(error)
         except Exception as error:  # noqa: BLE001 - the loop must survive a bug in `step`
             problem = error
-            _log.exception("task failed", extra={"task": self._name})
+            _log.exception(LogLine("task failed", task=self._name))
         if problem is not None:
             self._failed(self._name, problem)
         else:
@@ -123,4 +124,4 @@ class Periodic:
         if len(self._logged) >= _LOGGED_MAX_COUNT:
             self._logged.clear()
         self._logged.add(kind)
-        _log.log(level, "task failed", extra={"task": self._name, "error": error})
+        _log.log(level, LogLine("task failed", task=self._name, error=error))

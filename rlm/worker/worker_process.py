@@ -25,6 +25,7 @@ from rlm.process.signals import STOP_SIGNALS, SignalInbox, signal_inbox
 from rlm.process.umask import restricted_umask
 from rlm.rest.http_server import bind_listener, bound_address
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
+from rsm.segment.log_line import LogLine
 
 LOOPBACK_LISTENER = HostPort(host="127.0.0.1", port=0)
 """Accepts connections of this host's own processes; the system chooses the port."""
@@ -106,7 +107,7 @@ def run_worker(
         worker.start()
         server.start()
         name, address = program.name, str(bound_address(bound))
-        _log.info(f"{name} started", extra={"http_address": address})
+        _log.info(LogLine("worker started", process=name, http_address=address))
         _wait_for_end(name, worker, inbox, parent_gone)
 
 
@@ -133,7 +134,7 @@ def _wait_for_end(
         failure = worker.failure()
         if failure is not None:
             raise failure
-    _log.info(f"{name} stops", extra={"parent_gone": parent_gone.is_set()})
+    _log.info(LogLine("worker stops", process=name, parent_gone=parent_gone.is_set()))
 
 
 def _note_parent_gone(parent_gone: threading.Event, inbox: SignalInbox) -> None:

@@ -45,8 +45,9 @@ from rlmm.cache.rocksdb_options import (
     table_options,
 )
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
+from rsm.segment.log_line import LogLine
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 _DAMAGE_MARK = "DAMAGED"
 _ALL_KEYS_END = b"\xff" * 128
@@ -289,7 +290,7 @@ class RocksDbStore(OrderedStore):
             except Exception as error:  # noqa: BLE001 - the others must be closed too
                 errors.append(error)
         if errors:
-            logger.info("cache was closed without a flush error=%s", errors[0])
+            _log.info(LogLine("cache was closed without a flush", error=errors[0]))
 
     def _remove_kept_but(self, kept: Path) -> None:
         """Remove other directories that were set aside; a user's copies have other names."""
@@ -324,7 +325,7 @@ class RocksDbStore(OrderedStore):
             self._db = db
 
     def _start_over(self, reason: str) -> None:
-        logger.warning("cache directory is damaged, started an empty one reason=%s", reason)
+        _log.warning(LogLine("cache directory is damaged, started an empty one", reason=reason))
         self.damage = reason
         if self._directory.exists():
             shutil.rmtree(self._directory)

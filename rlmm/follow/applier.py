@@ -18,8 +18,9 @@ from rlmm.positions import ReadPosition, TopicRecord
 from rlmm.spi import PublishResult
 from rlmm.topic.event_topic import EventTopic
 from rsm.segment.errors import CorruptError, UnsupportedError
+from rsm.segment.log_line import LogLine
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 CORRUPT = "corrupt"
 UNSUPPORTED = "unsupported"
@@ -149,15 +150,16 @@ class _BatchFold:
         if (reason, kind) in self._logged:
             return
         self._logged.add((reason, kind))
-        logger.log(
+        _log.log(
             level,
-            "metadata record dropped, further ones of this kind are only counted "
-            "reason=%s kind=%s partition=%d offset=%d error=%s",
-            reason,
-            kind,
-            record.partition,
-            record.offset,
-            error,
+            LogLine(
+                "metadata record dropped, further ones of this kind are only counted",
+                reason=reason,
+                kind=kind,
+                partition=record.partition,
+                offset=record.offset,
+                error=error,
+            ),
         )
 
 

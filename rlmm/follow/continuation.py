@@ -16,8 +16,9 @@ from rlmm.follow.checkpoint import is_stale, newest_append_time_ms, rebuild_reas
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.topic.event_topic import EventTopic
 from rsm.segment.errors import NotFoundError
+from rsm.segment.log_line import LogLine
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 _GONE = (
     "the metadata topic that this state directory followed is gone: restore it, or stop the "
@@ -111,13 +112,15 @@ class Continuation:
         """Remove the cached data, so that the topic is read from its beginning."""
         self._cache.reset(identity)
         if logged:
-            logger.warning("metadata cache is rebuilt from the topic reason=%s", reason)
+            _log.warning(LogLine("metadata cache is rebuilt from the topic", reason=reason))
 
     def _set_aside(self, stored: TopicIdentity) -> None:
         kept = self._cache.set_aside(stored)
         if kept:
-            logger.warning(
-                "metadata cache of a topic that was replaced or cut is kept path=%s topic_id=%s",
-                kept,
-                stored.topic_id,
+            _log.warning(
+                LogLine(
+                    "metadata cache of a topic that was replaced or cut is kept",
+                    path=kept,
+                    topic_id=stored.topic_id,
+                )
             )

@@ -42,8 +42,9 @@ from rsm.segment.errors import (
     RetriableError,
     TieredStorageError,
 )
+from rsm.segment.log_line import LogLine
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 DELETE_RETENTION_MS = 7 * 24 * 3600 * 1000
 _START = ReadPosition(offset=0)
@@ -228,7 +229,7 @@ class Follower:
         known = {**self._known_ends, **ends}
         self._known_ends = {p: known[p] for p in wanted}
         self._assigned = False
-        logger.info("metadata partitions followed=%d dropped=%d", len(wanted), len(gone))
+        _log.info(LogLine("metadata partitions", followed=len(wanted), dropped=len(gone)))
         missing = self._progress.behind_count(followed.missing_ends)
         if missing >= self._settings.much_events_count:
             self._expect(much_is_written=True)
@@ -305,13 +306,13 @@ class Follower:
         before = self.readiness
         self.readiness = Readiness(ready=not reason, reason=reason, kind=kind if reason else None)
         if before.ready != self.readiness.ready:
-            logger.info("metadata ready=%s reason=%s", self.readiness.ready, reason)
+            _log.info(LogLine("metadata", ready=self.readiness.ready, reason=reason))
         self._progress.notify()
 
     def _failed(self, error: TieredStorageError) -> int:
         self._counts["failures"] += 1
         if self._failures_in_row == 0:
-            logger.warning("metadata cannot be followed, trying again error=%s", error)
+            _log.warning(LogLine("metadata cannot be followed, trying again", error=error))
         settings = self._settings
         pause_ms = settings.retry_backoff_ms << min(self._failures_in_row, 20)
         self._failures_in_row += 1

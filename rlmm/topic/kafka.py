@@ -25,8 +25,9 @@ from rlmm.topic.kafka_errors import kafka_error
 from rlmm.topic.kafka_reader import KafkaTopicReader
 from rlmm.topic.shape import TopicSettings
 from rsm.segment.errors import RetriableError
+from rsm.segment.log_line import LogLine
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 _DELIVERY_POLL_S = 0.005
 _DELIVERY_SLACK_S = 5.0
@@ -136,7 +137,7 @@ class KafkaTopic(EventTopic):
         """Replace an idempotent producer that lost its order; it cannot be used again."""
         if not error.fatal():
             return
-        logger.warning("producer of the metadata topic is replaced error=%s", error.name())
+        _log.warning(LogLine("producer of the metadata topic is replaced", error=error.name()))
         with self._producer_lock:
             if self._producer is producer:
                 self._producer = self._new_producer()

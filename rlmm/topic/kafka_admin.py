@@ -34,8 +34,9 @@ from rsm.segment.errors import (
     RetriableError,
     TieredStorageError,
 )
+from rsm.segment.log_line import LogLine
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 _ENDS = "end of the metadata topic"
 _NOT_HEARD_OF = "the metadata topic is not known to all yet"
@@ -165,11 +166,13 @@ class KafkaTopicAdmin:
                 raise map_error(error, "the metadata topic cannot be created") from exception
         except FutureTimeoutError as timeout:
             raise RetriableError("no answer in time", asked="create the topic") from timeout
-        logger.info(
-            "metadata topic created topic=%s partitions=%d replication_factor=%d",
-            settings.name,
-            settings.partition_count,
-            settings.replication_factor,
+        _log.info(
+            LogLine(
+                "metadata topic created",
+                topic=settings.name,
+                partitions=settings.partition_count,
+                replication_factor=settings.replication_factor,
+            )
         )
 
     def _ask_of_topic(self, future: Future[T], what: str, *, timeout_s: float | None = None) -> T:

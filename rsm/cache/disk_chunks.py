@@ -30,6 +30,7 @@ from pathlib import Path
 from crc32c import crc32c
 
 from rsm.segment.clock import Clock
+from rsm.segment.log_line import LogLine
 from rsm.segment.ranges import ByteRange
 
 _log = logging.getLogger(__name__)
@@ -110,7 +111,7 @@ class DiskChunks:
         self._observe(DiskResult.HIT if intact else DiskResult.CORRUPT)
         if intact:
             return content
-        _log.warning("a cached chunk was damaged and is dropped key=%s", key)
+        _log.warning(LogLine("a cached chunk was damaged and is dropped", key=key))
         self._remove(name)
         return None
 
@@ -247,9 +248,11 @@ class DiskChunks:
             self._remove(name)
         self._observe(DiskResult.DISK_FAILED)
         _log.warning(
-            "the disk cache failed and is not used for a while path=%s error=%s",
-            self._directory,
-            error,
+            LogLine(
+                "the disk cache failed and is not used for a while",
+                path=self._directory,
+                error=error,
+            )
         )
 
 

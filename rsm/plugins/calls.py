@@ -25,6 +25,7 @@ from typing import Generic, TypeVar
 
 from rsm.plugins.plugin import Plugin
 from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.log_line import LogLine
 
 CALLS_MAX = 256
 _LISTED_AT_ONCE = 500
@@ -100,9 +101,7 @@ class PluginCalls:
     def _late(self, method: str, message: str, **context: object) -> RetriableError:
         self._failed(str(self._plugin.class_name), method)
         found = RetriableError(message, plugin=self._plugin.class_name, method=method, **context)
-        _log.warning(
-            message, extra={"plugin": self._plugin.class_name, "method": method, "error": found}
-        )
+        _log.warning(LogLine(message, plugin=self._plugin.class_name, method=method, error=found))
         return found
 
 

@@ -26,6 +26,7 @@ from rsm.segment.copy_into import copy_into
 from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, id_to_text
 from rsm.segment.local_segment import AbortedTransaction, LogSegmentData
+from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
 from rsm.segment.ranges import ByteRange
 from rsm.spi import (
@@ -189,8 +190,9 @@ class PluginStorageManager(RemoteStorageManager):
             self.delete_log_segment_data(metadata)
         except TieredStorageError as error:
             _log.warning(
-                "objects of a failed copy are left",
-                extra={"segment_id": metadata.segment_id, "error": error},
+                LogLine(
+                    "objects of a failed copy are left", segment_id=metadata.segment_id, error=error
+                )
             )
 
 

@@ -19,6 +19,7 @@ from zlib import crc32
 
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import TopicIdPartition, id_to_text
+from rsm.segment.log_line import LogLine
 from rsm.segment.ranges import OffsetRange, missing
 from spark_tools.export.manifest import staged_path
 from spark_tools.files import Files
@@ -113,10 +114,12 @@ class SkippedRanges:
                 self._written[path] = SkippedRange.of_text(files.read(path))
             except (CorruptError, UnicodeDecodeError) as error:
                 _log.warning(
-                    "ignored a file that is no record of a skipped range: "
-                    "delete it once the loss that its name states is known (file=%s): %s",
-                    path,
-                    error,
+                    LogLine(
+                        "ignored a file that is not the record of a skipped range: "
+                        "delete it once you know of the loss that its name states",
+                        file=path,
+                        error=error,
+                    )
                 )
 
     def ranges(self) -> list[SkippedRange]:

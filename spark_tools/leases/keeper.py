@@ -20,6 +20,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 from rlmm.events.read_lease import ReadLeaseTaken
+from rsm.segment.log_line import LogLine
 from spark_tools.leases.renewal import LeaseHolder, LeaseRenewal, new_holder
 from spark_tools.leases.topic import LeaseTopic
 
@@ -105,7 +106,7 @@ class _HandedOverLeases:
         try:
             self._keeper.send((topic, lease))
         except OSError as error:
-            _log.warning("read lease is not renewed, its keeper has ended: %s", error)
+            _log.warning(LogLine("read lease is not renewed, its keeper has ended", error=error))
 
 
 class _UnkeptLeases:

@@ -21,6 +21,7 @@ from rlmm.events.read_lease import READ_LEASE_MAX_MS, ReadLeaseTaken
 from rlmm.partitioner import metadata_partition
 from rlmm.topic.event_topic import EventTopic
 from rsm.segment.errors import RetriableError
+from rsm.segment.log_line import LogLine
 from spark_tools.leases.topic import LeaseTopic
 
 _log = logging.getLogger(__name__)
@@ -120,7 +121,7 @@ class LeaseRenewal:
                     self._write(entry, None)
                 except RetriableError as error:
                     away.add(name)
-                    _log.warning("read leases are left to expire: %s", error)
+                    _log.warning(LogLine("read leases are left to expire", error=error))
             for topic in self._topics.values():  # an idle application keeps no connection
                 topic.close()
             self._topics.clear()
@@ -154,7 +155,7 @@ class LeaseRenewal:
                 away.add(name)
                 entry.due_s = time.monotonic() + _RETRY_S
                 if name not in self._failing:
-                    _log.warning("a read lease was not renewed, trying again: %s", error)
+                    _log.warning(LogLine("read lease was not renewed, trying again", error=error))
                 self._failing.add(name)
 
     def _renew(self, entry: _LeaseEntry) -> None:
@@ -166,7 +167,7 @@ class LeaseRenewal:
             if not is_current or (self.is_planning and now_s < entry.due_s + wait_s / 2):
                 return
             if now_s - entry.since_s >= READ_LEASE_MAX_MS / 1000:
-                _log.warning("a read lease was renewed for a day and is not any more: %s", entry)
+                _log.warning(LogLine("read lease is no longer renewed after a day", lease=entry))
                 with self._lock:
                     del self._entries[_key(entry)]
                 return

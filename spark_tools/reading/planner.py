@@ -10,6 +10,7 @@ from rlmm.events.read_lease import ReadLeaseTaken
 from rsm.segment.batches.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
 from rsm.segment.ranges import OffsetRange
 from spark_tools.cluster_topics import find_local_offsets
 from spark_tools.reading.chosen_partitions import find_chosen, with_added
@@ -83,7 +84,7 @@ class Planner:
             by_topic.setdefault(each.topic_id_partition.topic, []).append(each)
         for of_topic in by_topic.values():
             _require_tiered(of_topic, options)
-        _log.info("%s", in_one_line(summarized(plan.stored, plan.tasks, options, plan.local)))
+        _log.info(in_one_line(summarized(plan.stored, plan.tasks, options, plan.local)))
         return plan.tasks
 
     def _plan(self, options: ReadOptions) -> _PlannedRead:
@@ -163,7 +164,7 @@ def _require_tiered(stored: Sequence[StoredPartition], options: ReadOptions) -> 
             topic=topic,
             expected="`rlm topic set`, or the metadata topic that has its policy",
         )
-    _log.warning("nothing is stored of the topic %s", topic)
+    _log.warning(LogLine("nothing is stored of the topic", topic=topic))
 
 
 def _planned(

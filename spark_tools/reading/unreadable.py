@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
+from rsm.segment.log_line import LogLine
 from spark_tools.reading.options import Mode
 from spark_tools.rows.row_batches import PartitionRows
 
@@ -33,5 +34,11 @@ def left_out(
         yield rows.unreadable(from_offset, str(reason))
     else:
         _log.warning(
-            "left out: %s:%d from offset %d on: %s", rows.topic, rows.partition, from_offset, reason
+            LogLine(
+                "left out the rows of an unreadable range",
+                topic=rows.topic,
+                partition=rows.partition,
+                from_offset=from_offset,
+                reason=reason,
+            )
         )

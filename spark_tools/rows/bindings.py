@@ -6,7 +6,9 @@ import logging
 from functools import cache
 from types import ModuleType
 
-log = logging.getLogger(__name__)
+from rsm.segment.log_line import LogLine
+
+_log = logging.getLogger(__name__)
 
 
 @cache
@@ -15,6 +17,6 @@ def open_record_kernel() -> ModuleType | None:
     try:
         from spark_tools.rows import record_kernel  # noqa: PLC0415
     except (ImportError, OSError) as error:  # OSError: numba's own library does not load
-        log.warning("records are decoded slowly, without numba: %s", error)
+        _log.warning(LogLine("records are decoded slowly, without numba", error=error))
         return None
     return record_kernel

@@ -10,6 +10,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from rsm.segment.log_line import LogLine
 from spark_tools.leases.keeper import LeaseKeeper
 from spark_tools.leases.renewal import LeaseRenewal, new_holder
 
@@ -41,7 +42,7 @@ def application_keeper(spark: SparkSession, *, idle_s: float) -> LeaseKeeper | N
             LeaseRenewal(new_holder()), lambda: _has_active_jobs(context), idle_s=idle_s
         )
     except OSError as error:
-        _log.warning("read leases are not renewed: no socket can be made: %s", error)
+        _log.warning(LogLine("read leases are not renewed, no socket can be opened", error=error))
         return None
     atexit.register(keeper.close)
     _keepers[application] = keeper

@@ -18,6 +18,7 @@ from confluent_kafka.cimpl import NewTopic
 from rlm.broker.dead_letters.dead_letters import DeadLetterTopic
 from rlmm.dead_letters.dead_letter import DeadLetter, encode, topic_configs
 from rsm.segment.errors import RetriableError
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -106,4 +107,4 @@ class KafkaDeadLetterTopic(DeadLetterTopic):
         except TimeoutError as error:
             raise RetriableError("no answer to a new topic", topic=settings.name) from error
         else:
-            _log.info("dead-letter topic created", extra={"topic": settings.name})
+            _log.info(LogLine("dead-letter topic created", topic=settings.name))

@@ -20,6 +20,7 @@ from rlm.gateway.model.tiered_topics import tiered_topics
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, TieredStorageError
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -113,7 +114,7 @@ class LiveFacts:
                 raise RetriableError("the cluster cannot be looked up", reason=error) from error
             if error.message not in self._logged:
                 self._logged.add(error.message)
-                _log.warning("cannot refresh the view of the cluster", extra={"error": error})
+                _log.warning(LogLine("cannot refresh the view of the cluster", error=error))
             return
         self._logged.clear()
         self._topic_ids = {name: topic.topic_id for name, topic in view.topics.items()}

@@ -15,6 +15,7 @@ from rlm.metrics.metrics import Metrics
 from rlm.wire.security.settings import SecuritySettings, security_of
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
+from rsm.segment.log_line import LogLine
 from rsm.system_clock import SystemClock
 
 _log = logging.getLogger(__name__)
@@ -49,7 +50,7 @@ def open_tls(config: Config, clock: Clock, metrics: Metrics) -> GatewayTls:
         return renewed
 
     for warning in security_warnings(config.gateway_tls, _own_security(config)):
-        _log.warning("security of clients' connections", extra={"reason": warning})
+        _log.warning(LogLine("security of clients' connections", reason=warning))
     return _tls(config, clock, renewals)
 
 
@@ -75,8 +76,8 @@ def note_host_acls(cluster: Bootstrap, metrics: Metrics) -> None:
         with cluster.any_broker() as broker:
             count = count_host_acls(broker)
     except TieredStorageError as error:
-        _log.debug("cannot read the cluster's ACLs", extra={"error": error})
+        _log.debug(LogLine("cannot read the cluster's ACLs", error=error))
         return
     metrics.host_acls.set(count)
     if count:
-        _log.warning(_MEANING, extra={"acls": count})
+        _log.warning(LogLine(_MEANING, acls=count))

@@ -26,6 +26,7 @@ from rlm.gateway.model.advertised_brokers import GatewayTopology
 from rlmm.spi import Registration
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -126,20 +127,16 @@ class PerBrokerRouting:
         self._endpoints[node_id] = _BrokerEndpoint(
             endpoint=endpoint, address=address, seen_ms=now_ms
         )
-        _log.info(
-            "opened an endpoint for a broker", extra={"node_id": node_id, "address": str(address)}
-        )
+        _log.info(LogLine("opened an endpoint for a broker", node_id=node_id, address=str(address)))
 
     def _close_gone(self, now_ms: int) -> None:
         for node_id, each in tuple(self._endpoints.items()):
             if now_ms - each.seen_ms >= _GONE_MS:
                 self._endpoint_listener.close(each.endpoint)
                 del self._endpoints[node_id]
-                _log.info(
-                    "broker left the cluster, closed its endpoint", extra={"node_id": node_id}
-                )
+                _log.info(LogLine("broker left the cluster, closed its endpoint", node_id=node_id))
 
     def _note(self, node_id: int, problem: str) -> None:
         if self._problems.get(node_id) != problem:
-            _log.warning("a broker has no endpoint", extra={"node_id": node_id, "reason": problem})
+            _log.warning(LogLine("a broker has no endpoint", node_id=node_id, reason=problem))
         self._problems[node_id] = problem

@@ -33,6 +33,7 @@ from rlm.gateway.remote.remote_log_reader import TierReader
 from rlm.gateway.session.session import Session
 from rlm.gateway.session.session_state import SessionParts
 from rsm.segment.errors import RetriableError
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -257,7 +258,8 @@ class GatewayServer:
     def _count_end(self, reason: DisconnectCause, detail: str) -> None:
         self._parts.counts.closed[reason] += 1
         if reason not in _QUIET_REASONS:
-            _log.info("closed a client's connection reason=%s %s", reason.value, detail)
+            line = LogLine("closed a client's connection", reason=reason.value, detail=detail)
+            _log.info(line)
 
     async def _end_overdue(self) -> None:
         """Close idle connections and those whose client neither sends nor receives in time."""
@@ -325,7 +327,7 @@ class GatewayServer:
             try:
                 step()
             except Exception as error:  # noqa: BLE001 - the task must survive
-                _log.exception("background task failed task=%s", task)
+                _log.exception(LogLine("background task failed", task=task))
                 self._parts.failed(task, error)
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:

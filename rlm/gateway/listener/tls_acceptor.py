@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from rlm.gateway.listener.connection_limits import ConnectionSlot
 from rlm.gateway.model.disconnect_cause import DisconnectCause
+from rsm.segment.log_line import LogLine
 
 # How long asyncio waits for the peer's close_notify.
 SHUTDOWN_S = 5.0
@@ -75,7 +76,7 @@ class TlsAcceptor:
             try:
                 accepted, address = await loop.sock_accept(self._listener)
             except OSError as error:  # such as too many open files
-                _log.warning("a client cannot be accepted", extra={"error": error})
+                _log.warning(LogLine("a client cannot be accepted", error=error))
                 await asyncio.sleep(_ACCEPT_PAUSE_S)
                 continue
             entered = self._accepting.enter(str(address[0]))

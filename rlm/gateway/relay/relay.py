@@ -35,6 +35,7 @@ from rlm.gateway.relay.splice import Splice, plain_socket
 from rlm.gateway.remote.answer_rounds import AnswerRounds
 from rlm.gateway.remote.remote_fetches import RemoteFetches
 from rlm.gateway.session.session import Session
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -314,7 +315,7 @@ class Relay:
                 self._pools.of(wanted), wanted.rewrite.response, wanted.exchange, wanted.context
             )
         except Exception:  # noqa: BLE001 - other connections continue
-            _log.exception("rewriting a response failed api=%s", wanted.rewrite.api.name)
+            _log.exception(LogLine("rewriting a response failed", api=wanted.rewrite.api.name))
             self.close(DisconnectCause.INTERNAL_ERROR)
             return
         self._run(lambda: self._session.exchange_rewritten(response))

@@ -23,6 +23,7 @@ from rsm.layout.keys import segment_of_key
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import SegmentState
 from rsm.spi import RemoteStorageManager
 
@@ -155,11 +156,11 @@ class CacheCleaner:
         for reason, count in counts.items():
             self._dropped(reason, count)
         _log.info(
-            "dropped cached objects",
-            extra={
-                "partitions": len(set(_partitions(objects))),
+            LogLine(
+                "dropped cached objects",
+                partitions=len(set(_partitions(objects))),
                 **{reason.value: count for reason, count in counts.items()},
-            },
+            )
         )
 
 

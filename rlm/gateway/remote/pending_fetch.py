@@ -21,6 +21,7 @@ from rlm.gateway.remote.remote_log_reader import TierReader
 from rlm.wire.error_codes import ErrorCode
 from rlmm.lookup import NotStored
 from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -106,11 +107,12 @@ class PendingFetch:
 
     def _fail(self, error: BaseException) -> None:
         if isinstance(error, NotFoundError | CorruptError):
-            _log.debug("cannot read a stored segment: %s", error)  # ReadAnomalies warns once
+            # ReadAnomalies warns once.
+            _log.debug(LogLine("cannot read a stored segment", error=error))
         elif isinstance(error, TieredStorageError):
-            _log.warning("cannot read the store: %s", error)
+            _log.warning(LogLine("cannot read the store", error=error))
         else:
-            _log.error("reading the store failed read=%s", self.asked.read, exc_info=error)
+            _log.error(LogLine("reading the store failed", read=self.asked.read), exc_info=error)
         self._ended.set_result(_STORAGE_ERROR)
 
     def _release_unwanted(self, outcome: asyncio.Future[RemoteOutcome]) -> None:

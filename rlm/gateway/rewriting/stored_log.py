@@ -20,6 +20,7 @@ from rlm.gateway.model.context import GatewayContext
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -94,10 +95,12 @@ def _complete(
     )
     if complete != asked:
         _log.warning(
-            "stored offsets are unknown: the metadata topic cannot be followed to its end, or the "
-            "broker returned no topic id partitions=%d first=%s",
-            len(asked - complete),
-            min(asked - complete, key=str),
+            LogLine(
+                "stored offsets are unknown: the metadata topic cannot be followed to its end, "
+                "or the broker returned no topic id",
+                partitions=len(asked - complete),
+                first=min(asked - complete, key=str),
+            )
         )
     return complete
 
@@ -123,8 +126,11 @@ def _answer(question: StoredQuestion[_AnswerT]) -> _AnswerT:
         return question.ask()
     except TieredStorageError as error:
         _log.warning(
-            "cannot read the remote log of a partition",
-            extra={"topic_partition": question.topic_id_partition, "error": error},
+            LogLine(
+                "cannot read the remote log of a partition",
+                topic_partition=question.topic_id_partition,
+                error=error,
+            )
         )
         return question.failed(ErrorCode.KAFKA_STORAGE_ERROR)
 

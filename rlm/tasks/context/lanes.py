@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Protocol
 
+from rsm.segment.log_line import LogLine
+
 _log = logging.getLogger(__name__)
 
 
@@ -130,7 +132,7 @@ class Lanes:
         self._start_waiting()
 
     def _note_bug(self, key: Hashable) -> None:
-        _log.exception("job failed", extra={"lane": self._name, "key": key})
+        _log.exception(LogLine("job failed", lane=self._name, key=key))
 
     def _end(self, entry: _QueueEntry, following: Job | None) -> None:
         with self._lock:

@@ -37,6 +37,7 @@ from rsm.segment.errors import (
 )
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import LogSegmentData
+from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.spi import CopiedSegment, CopyAttempt
 
@@ -158,14 +159,14 @@ class Copier:
         with self._discarding(stored, FencedError):
             self._publish(finished, copy_deadline_ms=append_time_ms + order.timeout_ms)
         _log.info(
-            "copied segment",
-            extra={
-                "topic_partition": tip,
-                "base_offset": finished.offsets.start_offset,
-                "end_offset": finished.offsets.end_offset,
-                "bytes": finished.segment_size_bytes,
-                "segment_id": finished.segment_id,
-            },
+            LogLine(
+                "copied segment",
+                topic_partition=tip,
+                base_offset=finished.offsets.start_offset,
+                end_offset=finished.offsets.end_offset,
+                bytes=finished.segment_size_bytes,
+                segment_id=finished.segment_id,
+            )
         )
         return finished
 
@@ -237,8 +238,11 @@ class Copier:
                 self._storage.delete_log_segment_data(stored)
             except TieredStorageError as error:
                 _log.warning(
-                    "objects of a failed copy are left",
-                    extra={"segment_id": stored.segment_id, "error": error},
+                    LogLine(
+                        "objects of a failed copy are left",
+                        segment_id=stored.segment_id,
+                        error=error,
+                    )
                 )
             raise
 

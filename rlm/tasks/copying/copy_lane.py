@@ -33,6 +33,7 @@ from rsm.segment.errors import (
     TieredStorageError,
 )
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -240,7 +241,7 @@ class CopyLanes:
         try:
             finished = self._copier.copy(order)
         except (FencedError, StoppedError) as error:
-            _log.info("copy given up", extra={"topic_partition": tip, "error": error})
+            _log.info(LogLine("copy given up", topic_partition=tip, error=error))
             return False
         except TieredStorageError as error:
             if job.attempt is not None:
@@ -290,13 +291,18 @@ class CopyLanes:
         what = "copying stopped" if failure.final else "copy failed"
         level = task.log_level(self._subject, what, error)
         fields = {"topic_partition": tip, "base_offset": base_offset, "error": error}
-        _log.log(level, what, extra={**fields, "attempts": failure.attempts})
+        _log.log(level, LogLine(what, **fields, attempts=failure.attempts))
 
     def _note_success(self, task: PartitionTask) -> None:
         failed = self._history(task).succeeded()
         if task.log.clear(self._subject) and failed is not None:
-            fields = {"topic_partition": task.topic_id_partition, "attempts": failed.attempts}
-            _log.info("copies succeed again", extra=fields)
+            _log.info(
+                LogLine(
+                    "copies succeed again",
+                    topic_partition=task.topic_id_partition,
+                    attempts=failed.attempts,
+                )
+            )
 
     def _wanted(self, tip: TopicIdPartition) -> bool:
         """Return whether the topic is still to be copied; False if the metadata cannot answer."""

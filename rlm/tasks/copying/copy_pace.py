@@ -15,6 +15,7 @@ from rlm.policy.resources.copy_concurrency import CopyConcurrency, CopyWindow, a
 from rlm.tasks.context.lanes import Lanes
 from rsm.segment.clock import Clock
 from rsm.segment.local_segment import SizedSource
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class CopyPace:
         if limit != before:
             self._lanes.set_limit(limit)
             self._changed(limit)
-            _log.debug("copies at once", extra={"limit": limit, "before": before})
+            _log.debug(LogLine("copies at once", limit=limit, before=before))
 
     def _begin_window(self) -> None:
         self._started_ms = self._clock.monotonic_ms()

@@ -14,6 +14,7 @@ from rlm.tasks.copying.copy_lane import CopyLanes
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -38,13 +39,13 @@ class Repairs:
             return
         if self._lanes.offer(task, repair.segments, lineage, repair.replaces):
             _log.info(
-                "copying damaged segments again",
-                extra={
-                    "topic_partition": tip,
-                    "start_offset": repair.segments[0].offsets.start_offset,
-                    "end_offset": repair.segments[-1].offsets.end_offset,
-                    "local_segments": len(repair.segments),
-                },
+                LogLine(
+                    "copying damaged segments again",
+                    topic_partition=tip,
+                    start_offset=repair.segments[0].offsets.start_offset,
+                    end_offset=repair.segments[-1].offsets.end_offset,
+                    local_segments=len(repair.segments),
+                )
             )
 
     def write_off_overdue(self) -> None:

@@ -13,6 +13,7 @@ from rlmm.events.gaps import GapsRecorded
 from rlmm.events.policy import PolicyState
 from rlmm.state.gaps import GapReason, RecordedGap
 from rsm.segment.errors import RetriableError
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -54,10 +55,10 @@ class GapRecorder:
         try:
             result = self._metadata.publish(event)
         except RetriableError as error:
-            _log.warning("gap not recorded", extra={"topic_partition": tip, "error": error})
+            _log.warning(LogLine("gap not recorded", topic_partition=tip, error=error))
             return False
         if not result.accepted:
-            _log.warning("gap refused", extra={"topic_partition": tip, "reason": result.refusal})
+            _log.warning(LogLine("gap refused", topic_partition=tip, reason=result.refusal))
             return False
         before = {gap.offsets for gap in view.state.gaps}
         # After `rlm` stops tiering a topic, its owner decides what the broker deletes: no warning.
@@ -66,9 +67,9 @@ class GapRecorder:
             if gap.offsets not in before:
                 fields = {"topic_partition": tip, "offsets": gap.offsets, "reason": gap.reason.name}
                 if gap.reason is GapReason.ACCEPTED_LOSS:
-                    _log.info("recorded the gap of an accepted loss", extra=fields)
+                    _log.info(LogLine("recorded the gap of an accepted loss", **fields))
                 else:
-                    _log.log(level, _LOST, extra=fields)
+                    _log.log(level, LogLine(_LOST, **fields))
                 if self._metrics is not None:
                     self._metrics.gaps_recorded.labels(tip.topic, gap.reason.name.lower()).inc()
         return True

@@ -15,6 +15,7 @@ from rlm.policy.view import PartitionView
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rsm.segment.errors import TieredStorageError
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -41,8 +42,11 @@ class IdleWatch:
             return replace(view, is_past_retention=self._is_past(view))
         except TieredStorageError as error:
             _log.info(
-                "age of the newest record is not known",
-                extra={"topic_partition": view.topic_id_partition, "error": error},
+                LogLine(
+                    "age of the newest record is not known",
+                    topic_partition=view.topic_id_partition,
+                    error=error,
+                )
             )
             return view
 

@@ -45,6 +45,7 @@ from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.events.policy import TopicPolicy
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -257,7 +258,7 @@ class LeaderCycle:
             self._trimmer.trim(trims)
         except RetriableError as error:
             if self._log_once.changed(Trimmer, error.message):
-                _log.warning("trims wait", extra={"partitions": len(trims), "error": error})
+                _log.warning(LogLine("trims wait", partitions=len(trims), error=error))
         else:
             self._log_once.clear(Trimmer)
 
@@ -265,7 +266,7 @@ class LeaderCycle:
 def _log_waiting(task: PartitionTask, error: TieredStorageError) -> None:
     what = "partition waits"
     level = task.log_level(_VIEW, what, error)
-    _log.log(level, what, extra={"topic_partition": task.topic_id_partition, "error": error})
+    _log.log(level, LogLine(what, topic_partition=task.topic_id_partition, error=error))
 
 
 def _waiting(task: PartitionTask, problem: str) -> PartitionReport:

@@ -25,6 +25,7 @@ from rlm.tasks.context.log_once import LogOnce
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -80,7 +81,7 @@ class OutageWatch:
         try:
             usage = self._disks.usage(view.topic_id_partition)
         except TieredStorageError as error:
-            _log.debug("disk not seen", extra={"error": error})
+            _log.debug(LogLine("disk not seen", error=error))
             return
         disk = self._seen.setdefault(usage.name, _Disk(usage))
         disk.released_bytes += released_but_there_bytes(view)
@@ -112,7 +113,7 @@ class OutageWatch:
         )
         if not disk.behind_bytes:
             if self._log_once.clear(usage.name):
-                _log.info("the store takes data again", extra={"disk": usage.name})
+                _log.info(LogLine("the store takes data again", disk=usage.name))
             return
         spans = (words for limit_ms, words in _SPANS if left_ms is not None and left_ms < limit_ms)
         words = next(islice(spans, 1), "not soon")
@@ -125,7 +126,7 @@ class OutageWatch:
                 "full_in_s": None if left_ms is None else left_ms // 1000,
             }
             _log.warning(
-                "the store takes nothing, the broker keeps what is not stored", extra=fields
+                LogLine("the store takes nothing, the broker keeps what is not stored", **fields)
             )
 
     def _shed_of(self, disk: _Disk) -> Mapping[TopicIdPartition, ShedDecision]:

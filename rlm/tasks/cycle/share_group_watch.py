@@ -10,6 +10,7 @@ from rlm.tasks.context.log_once import LogOnce
 from rsm.segment.clock import Clock
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ class ShareGroupWatch:
             answer = self._groups.starts()
         except TieredStorageError as error:
             if self._logged.changed(ShareGroupWatch, error.message):
-                _log.warning("share groups are not known, trims wait", extra={"error": error})
+                _log.warning(LogLine("share groups are not known, trims wait", error=error))
             return error
         if self._logged.clear(ShareGroupWatch):
             _log.info("share groups are known again")

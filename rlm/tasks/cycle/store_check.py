@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from rsm.segment.errors import TieredStorageError
+from rsm.segment.log_line import LogLine
 from rsm.storage.chunk_storage import ChunkStorage
 
 _log = logging.getLogger(__name__)
@@ -32,13 +33,15 @@ class StoreCheck:
             rules = self._storage.expiry_rules()
         except TieredStorageError as error:
             if str(error) != self._problem:
-                _log.info("the bucket's lifecycle rules were not read", extra={"error": error})
+                _log.info(LogLine("the bucket's lifecycle rules were not read", error=error))
             self._problem = str(error)
             return
         self._has_read_rules = True
         for rule in rules:
             if rule.concerns(self._key_prefix):
                 _log.warning(
-                    "the bucket deletes or archives stored segments by itself, remove its rule",
-                    extra={"rule": rule},
+                    LogLine(
+                        "the bucket deletes or archives stored segments by itself, remove its rule",
+                        rule=rule,
+                    )
                 )

@@ -21,6 +21,7 @@ from rlm.tasks.context.retry_pauses import Failures, RetryPauses
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.events.segment import SegmentDeadLettered, SegmentEvent
 from rsm.segment.errors import FencedError, TieredStorageError
+from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, Writer
 
 _log = logging.getLogger(__name__)
@@ -81,15 +82,15 @@ class Expirer:
         self._pauses.ended(started.segment_id.id)
         self._is_dead_lettering = False
         _log.info(
-            "deleted segment",
-            extra={
-                "segment_id": started.segment_id,
-                "base_offset": started.offsets.start_offset,
-                "end_offset": started.offsets.end_offset,
-                "size_bytes": started.segment_size_bytes,
-                "rule": action.reason,
-                "accepted": result.accepted,
-            },
+            LogLine(
+                "deleted segment",
+                segment_id=started.segment_id,
+                base_offset=started.offsets.start_offset,
+                end_offset=started.offsets.end_offset,
+                size_bytes=started.segment_size_bytes,
+                rule=action.reason,
+                accepted=result.accepted,
+            )
         )
         return True
 
@@ -140,8 +141,7 @@ class Expirer:
         self._metrics.remote_delete_errors.labels(segment.topic_id_partition.topic).inc()
         failures = self._pauses.failed(segment.id)
         _log.warning(
-            "deletion failed",
-            extra={"segment_id": segment, "attempts": failures.count, "error": error},
+            LogLine("deletion failed", segment_id=segment, attempts=failures.count, error=error)
         )
         if self._spills():
             self._pauses.forget_left()
@@ -176,7 +176,11 @@ class Expirer:
         # Logs one ERROR while a store deletes nothing; the dead letters name each segment.
         _log.log(
             logging.INFO if self._is_dead_lettering else logging.ERROR,
-            "deletion given up, dead letter written",
-            extra={"segment_id": metadata.segment_id, "attempts": failures.count, "error": error},
+            LogLine(
+                "deletion given up, dead letter written",
+                segment_id=metadata.segment_id,
+                attempts=failures.count,
+                error=error,
+            ),
         )
         self._is_dead_lettering = True

@@ -29,6 +29,7 @@ from rlmm.events.policy import TopicPolicy
 from rlmm.spi import SegmentRecord
 from rsm.segment.errors import FencedError, RetriableError, StoppedError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 _log = logging.getLogger(__name__)
@@ -118,10 +119,10 @@ class ExpiryLanes:
                 self._require_unchanged(job)
                 self._purge(task, record)
         except (FencedError, StoppedError) as error:
-            _log.info("expiry given up", extra={"topic_partition": tip, "error": error})
+            _log.info(LogLine("expiry given up", topic_partition=tip, error=error))
         except TieredStorageError as error:
             if task.log.changed(_EXPIRY, error.message):
-                _log.warning("expiry given up", extra={"topic_partition": tip, "error": error})
+                _log.warning(LogLine("expiry given up", topic_partition=tip, error=error))
         else:
             task.log.clear(_EXPIRY)
 
@@ -146,8 +147,9 @@ class ExpiryLanes:
         except (FencedError, RetriableError, StoppedError) as error:
             attempts = self._proof_pauses.failed(segment_id).count
             if attempts == 1:
-                extra = {"segment_id": segment_id, "error": error}
-                _log.info("damaged segment not deleted yet", extra=extra)
+                _log.info(
+                    LogLine("damaged segment not deleted yet", segment_id=segment_id, error=error)
+                )
             return False
         self._proof_pauses.ended(segment_id)
         return True
@@ -160,8 +162,13 @@ class ExpiryLanes:
                 self._storage.delete_log_segment_data(record.metadata)
             except RetriableError as error:
                 if task.log.changed(_LEFTOVERS, error.message):
-                    extra = {"segment_id": segment_id, "error": error}
-                    _log.warning("leftovers of a copy cannot be deleted", extra=extra)
+                    _log.warning(
+                        LogLine(
+                            "leftovers of a copy cannot be deleted",
+                            segment_id=segment_id,
+                            error=error,
+                        )
+                    )
                 return
         self._metadata.write_tombstones(segment_id)
 
@@ -196,6 +203,6 @@ class ExpiryLanes:
             "rule": action.reason,
         }
         if result.accepted:
-            _log.info("moved the log start", extra=moved)
+            _log.info(LogLine("moved the log start", **moved))
         else:
-            _log.warning("log start refused", extra={**moved, "refusal": result.refusal})
+            _log.warning(LogLine("log start refused", **moved, refusal=result.refusal))

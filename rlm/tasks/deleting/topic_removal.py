@@ -30,6 +30,7 @@ from rlmm.events.policy import TopicPolicy
 from rlmm.state.partition_state import RemotePartitionDeleteState
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import SegmentState, Writer
 
 _log = logging.getLogger(__name__)
@@ -93,8 +94,12 @@ class TopicRemoval:
             except TieredStorageError as error:
                 if self._log_once.changed((policy.topic_id, "waits"), error.message):
                     _log.info(
-                        "removal of a deleted topic waits",
-                        extra={"topic": policy.topic, "topic_id": policy.topic_id, "error": error},
+                        LogLine(
+                            "removal of a deleted topic waits",
+                            topic=policy.topic,
+                            topic_id=policy.topic_id,
+                            error=error,
+                        )
                     )
             else:
                 self._log_once.clear((policy.topic_id, "waits"))
@@ -107,12 +112,12 @@ class TopicRemoval:
         now_ms = self._clock.monotonic_ms()
         for topic_id in missing - self._missing_since_ms.keys():
             _log.warning(
-                "a tiered topic is gone from the cluster; what is stored of it will be deleted",
-                extra={
-                    "topic": policies[topic_id].topic,
-                    "topic_id": topic_id,
-                    "grace_ms": self._grace_ms,
-                },
+                LogLine(
+                    "a tiered topic is gone from the cluster; what is stored of it will be deleted",
+                    topic=policies[topic_id].topic,
+                    topic_id=topic_id,
+                    grace_ms=self._grace_ms,
+                )
             )
         self._missing_since_ms = {
             each: self._missing_since_ms.get(each, now_ms) for each in missing
@@ -129,8 +134,11 @@ class TopicRemoval:
         if PausableTask.DELETE in self._metadata.paused_tasks(topic_id):
             if self._log_once.changed(topic_id, "paused"):
                 _log.warning(
-                    "removal of a deleted topic is paused (rlm resume)",
-                    extra={"topic": policy.topic, "topic_id": topic_id},
+                    LogLine(
+                        "removal of a deleted topic is paused (rlm resume)",
+                        topic=policy.topic,
+                        topic_id=topic_id,
+                    )
                 )
             return False
         self._log_once.clear(topic_id)
@@ -156,8 +164,11 @@ class TopicRemoval:
             self._drop_originals(policy.topic, policy.topic_id)
             self._metadata.write_policy_tombstones(policy.topic_id)
             _log.info(
-                "nothing is left of a deleted topic",
-                extra={"topic": policy.topic, "topic_id": policy.topic_id},
+                LogLine(
+                    "nothing is left of a deleted topic",
+                    topic=policy.topic,
+                    topic_id=policy.topic_id,
+                )
             )
 
     def _is_removed(self, tip: TopicIdPartition) -> bool:
@@ -176,8 +187,11 @@ class TopicRemoval:
             # clear it.
             if self._log_once.changed((tip.topic_id, "given up"), error.message):
                 _log.warning(
-                    "removal of a deleted partition given up for now",
-                    extra={"topic_partition": tip, "error": error},
+                    LogLine(
+                        "removal of a deleted partition given up for now",
+                        topic_partition=tip,
+                        error=error,
+                    )
                 )
 
     def _remains(self, tip: TopicIdPartition) -> PartitionRemains:
@@ -232,7 +246,11 @@ class TopicRemoval:
             )
         )
         _log.info(
-            "removal of a deleted partition",
-            extra={"topic_partition": tip, "state": state.name, "accepted": result.accepted},
+            LogLine(
+                "removal of a deleted partition",
+                topic_partition=tip,
+                state=state.name,
+                accepted=result.accepted,
+            )
         )
         return result.accepted

@@ -25,6 +25,7 @@ from rsm.segment.coverage import covered_end, stored_ranges
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import SegmentState, Writer
 
 _log = logging.getLogger(__name__)
@@ -103,13 +104,13 @@ class Trimmer:
         for tip, local_start_offset in results.succeeded.items():
             confirmed[tip].task.log.clear(_TRIM)
             _log.info(
-                "trimmed local log",
-                extra={
-                    "topic_partition": tip,
-                    "offset": confirmed[tip].offset,
-                    "local_start_offset": local_start_offset,
-                    "rule": confirmed[tip].rule,
-                },
+                LogLine(
+                    "trimmed local log",
+                    topic_partition=tip,
+                    offset=confirmed[tip].offset,
+                    local_start_offset=local_start_offset,
+                    rule=confirmed[tip].rule,
+                )
             )
         return results.succeeded
 
@@ -181,10 +182,10 @@ class Trimmer:
 
 def _log_failure(what: str, task: PartitionTask, error: TieredStorageError) -> None:
     level = task.log_level(_TRIM, what, error)
-    _log.log(level, what, extra={"topic_partition": task.topic_id_partition, "reason": error})
+    _log.log(level, LogLine(what, topic_partition=task.topic_id_partition, reason=error))
 
 
 def _warn(what: str, task: PartitionTask, reason: str) -> None:
     """Log once, until the partition is trimmed or the reason changes."""
     if task.log.changed(_TRIM, f"{what}: {reason}"):
-        _log.warning(what, extra={"topic_partition": task.topic_id_partition, "reason": reason})
+        _log.warning(LogLine(what, topic_partition=task.topic_id_partition, reason=reason))

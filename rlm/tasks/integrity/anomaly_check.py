@@ -25,6 +25,7 @@ from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError, StoppedError
 from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.spi import ObjectFault
 
@@ -230,8 +231,13 @@ class AnomalyCheck:
                 report_fault(self._metadata, segment_id, fault, self._clock, self._new_id)
         except NoAnomalyRoomError as error:
             if task.log.changed(_ANOMALY, error.message):
-                extra = {"topic_partition": task.topic_id_partition, "error": error}
-                _log.warning("damaged object not recorded", extra=extra)
+                _log.warning(
+                    LogLine(
+                        "damaged object not recorded",
+                        topic_partition=task.topic_id_partition,
+                        error=error,
+                    )
+                )
 
     def _faults(
         self, metadata: RemoteLogSegmentMetadata, *, read: bool
@@ -240,15 +246,21 @@ class AnomalyCheck:
         try:
             return self._check.faults(metadata, read=read)
         except (RetriableError, StoppedError) as error:
-            extra = {"segment_id": metadata.segment_id, "error": error}
-            _log.info("stored objects not checked", extra=extra)
+            _log.info(
+                LogLine("stored objects not checked", segment_id=metadata.segment_id, error=error)
+            )
             return None
 
     def _clear(self, segment_id: RemoteLogSegmentId, anomalies: Iterable[Anomaly]) -> None:
         for anomaly in anomalies:
             self._metadata.clear_anomaly(segment_id.topic_id_partition, anomaly.id)
-            extra = {"segment_id": segment_id, "object": anomaly.object_key}
-            _log.info("cleared the anomaly of a stored object", extra=extra)
+            _log.info(
+                LogLine(
+                    "cleared the anomaly of a stored object",
+                    segment_id=segment_id,
+                    object=anomaly.object_key,
+                )
+            )
 
 
 def _judge(
@@ -259,12 +271,14 @@ def _judge(
         return
     if segment_id not in check.damaged:
         for fault in faults:
-            extra = {
-                "segment_id": segment_id,
-                "object": fault.object_key,
-                "reason": fault.reason,
-            }
-            _log.warning("found a damaged stored object", extra=extra)
+            _log.warning(
+                LogLine(
+                    "found a damaged stored object",
+                    segment_id=segment_id,
+                    object=fault.object_key,
+                    reason=fault.reason,
+                )
+            )
     check.damaged[segment_id] = faults
 
 

@@ -26,6 +26,7 @@ from rlmm.events.anomaly import NoAnomalyRoomError
 from rlmm.spi import SegmentRecord
 from rsm.segment.errors import RetriableError, StoppedError, TieredStorageError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import SegmentState
 from rsm.spi import ObjectFault
 
@@ -180,12 +181,18 @@ class Scrub:
         self._pauses.ended(segment_id)
         self._metrics.scrub_skipped_segments.inc()
         if self._log_once.changed(self._postpone, error.message):
-            extra = {"segment_id": segment_id, "attempts": attempts, "error": error}
-            _log.warning("stored segment not checked in this pass", extra=extra)
+            _log.warning(
+                LogLine(
+                    "stored segment not checked in this pass",
+                    segment_id=segment_id,
+                    attempts=attempts,
+                    error=error,
+                )
+            )
 
     def _log_waiting(self, error: TieredStorageError) -> None:
         if self._log_once.changed(Scrub, error.message):
-            _log.info("scrub waits for the store", extra={"error": error})
+            _log.info(LogLine("scrub waits for the store", error=error))
 
     def _end_pass(self) -> None:
         self._is_passing = False
@@ -224,11 +231,12 @@ class Scrub:
                 report_fault(self._metadata, segment_id, fault, self._clock, self._new_id)
             except NoAnomalyRoomError as error:
                 if self._log_once.changed(tip, error.message):
-                    extra = {"topic_partition": tip, "error": error}
-                    _log.warning("damaged object not recorded", extra=extra)
+                    _log.warning(
+                        LogLine("damaged object not recorded", topic_partition=tip, error=error)
+                    )
             except RetriableError as error:
                 if self._log_once.changed(self._report_found, error.message):
-                    _log.info("scrub waits for the metadata topic", extra={"error": error})
+                    _log.info(LogLine("scrub waits for the metadata topic", error=error))
                 return False
             else:
                 self._log_once.clear(tip)

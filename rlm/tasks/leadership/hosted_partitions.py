@@ -16,6 +16,7 @@ from rlm.tasks.context.log_once import LogOnce
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ class HostedPartitions:
             here = self._source.partitions()
         except RetriableError as error:
             if self._log_once.changed("log dirs", str(error)):
-                _log.warning("log dirs cannot be listed", extra={"error": error})
+                _log.warning(LogLine("log dirs cannot be listed", error=error))
             self._hosted |= frozenset(led)
             self._metadata.on_partition_leadership_changes(led, ())
             return ()

@@ -25,6 +25,7 @@ from rlmm.events.claim import LeadershipClaimed
 from rsm.segment.epochs import stitch
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
 from rsm.segment.metadata import Writer
 
 _log = logging.getLogger(__name__)
@@ -141,12 +142,12 @@ class Leadership:
     def _log_slow(self, wanted: Collection[PartitionTask]) -> None:
         waiting = sorted(task.topic_id_partition for task in wanted if not task.leads)
         _log.info(
-            "claims wait for the metadata topic",
-            extra={
-                "waiting_ms": self._notice_after_ms,
-                "partitions": len(waiting),
-                "among_them": [f"{tip.topic}:{tip.partition}" for tip in waiting[:_NAMED_COUNT]],
-            },
+            LogLine(
+                "claims wait for the metadata topic",
+                waiting_ms=self._notice_after_ms,
+                partitions=len(waiting),
+                among_them=[f"{tip.topic}:{tip.partition}" for tip in waiting[:_NAMED_COUNT]],
+            )
         )
 
     def _try_claim(self, task: PartitionTask) -> None:
@@ -179,15 +180,14 @@ class Leadership:
         task.leads = True
         task.log.clear(_CLAIM)
         _log.info(
-            "claimed leadership",
-            extra={"topic_partition": tip, "leader_epoch": task.leader_epoch},
+            LogLine("claimed leadership", topic_partition=tip, leader_epoch=task.leader_epoch)
         )
 
 
 def _log_changes(level: int, what: str, task: PartitionTask, **fields: object) -> None:
     """Log once, until the state of the partition changes."""
     if task.log.changed(_CLAIM, f"{what} {fields}"):
-        _log.log(level, what, extra={"topic_partition": task.topic_id_partition, **fields})
+        _log.log(level, LogLine(what, topic_partition=task.topic_id_partition, **fields))
 
 
 @contextmanager

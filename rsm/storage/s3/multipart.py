@@ -15,6 +15,7 @@ from typing import Any
 from crc32c import crc32c
 
 from rsm.segment.errors import NotFoundError, TieredStorageError, UnsupportedError
+from rsm.segment.log_line import LogLine
 from rsm.segment.ranges import ByteRange
 from rsm.storage.checksum_text import spell_crc32c
 from rsm.storage.s3.bucket import S3Bucket
@@ -74,7 +75,7 @@ class MultipartUpload:
         except NotFoundError:
             return  # completed, but the response was lost
         except TieredStorageError as error:
-            _log.warning("a multipart upload is left error=%s", error)
+            _log.warning(LogLine("a multipart upload is left", error=error))
 
     def _part(self, number: int, operation: str, **parameters: object) -> Mapping[str, Any]:
         if number > _MAX_PARTS:

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from rsm.segment.clock import Clock
 from rsm.segment.local_segment import ContentSource
+from rsm.segment.log_line import LogLine
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
 from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
@@ -105,6 +106,6 @@ class ObservedChunkStorage(ChunkStorageWrapper):
         }
         waits_for_caller = moved_bytes is None or operation == "list"
         if not waits_for_caller and duration_ms > self._slow_ms + (moved_bytes or 0) // 1024:
-            _log.warning("the store was slow", extra=fields)
+            _log.warning(LogLine("the store was slow", **fields))
         else:
-            _log.debug("request to the store", extra=fields)
+            _log.debug(LogLine("request to the store", **fields))

@@ -52,7 +52,9 @@ def test_clients_when_the_gateway_runs_but_cannot_serve_then_are_refused_at_once
     if beside_broker:
         settings += f"log.dirs={tmp_path / 'logs'}\n"
     with _running(tmp_path, command, settings) as log:
-        wait_until(lambda: "gateway started" in log.read_text(), describe="the gateway runs")
+        wait_until(
+            lambda: "worker started process=gateway" in log.read_text(), describe="the gateway runs"
+        )
 
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_S)

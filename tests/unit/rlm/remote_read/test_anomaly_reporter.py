@@ -13,6 +13,7 @@ from rlmm.state.partition_state import RemotePartitionDeleteState
 from rsm.segment.errors import NotFoundError
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange
+from tests.log_records import message_of
 from tests.remote_world import TIP, RemoteWorld, segment_of
 
 
@@ -141,7 +142,7 @@ def test_report_when_a_partition_has_no_room_then_others_are_recorded_and_it_is_
 
     recorded = world.metadata.partition_state(other).anomalies
     assert [each.segment for each in recorded] == [elsewhere.segment_id.id]
-    assert [each.getMessage() for each in caplog.records] == ["anomaly not recorded"]
+    assert [message_of(each) for each in caplog.records] == ["anomaly not recorded"]
 
 
 def test_report_when_the_attempts_on_record_are_as_many_as_fit_then_stays_at_that(

@@ -11,6 +11,7 @@ import pytest
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.copying.copy_lane import CopyLanes
 from rsm.segment.errors import RetriableError
+from tests.log_records import message_of
 from tests.twins.invariants import violations
 from tests.twins.process import Process
 from tests.twins.world import INTERVAL_MS, TIP, World
@@ -110,7 +111,7 @@ def test_copy_when_it_keeps_failing_then_warned_of_once(caplog: pytest.LogCaptur
 
     world.settle()
 
-    said = [r.message for r in caplog.records if "cop" in r.message]
+    said = [line for line in map(message_of, caplog.records) if "cop" in line]
     assert said == ["copy failed", "copied segment", "copies succeed again"]
     assert process.reports[0].copy_blocked is None
 

@@ -6,26 +6,36 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.worker.log_lines import KafkaClientFilter, KeyValueFormatter
+from rlm.worker.log_lines import KafkaClientFilter, OneLineFormatter
+from rsm.segment.log_line import LogLine
 
 
-def _record(message: str, **fields: object) -> logging.LogRecord:
-    record = logging.makeLogRecord(
-        {"name": "rlm.x", "levelname": "INFO", "msg": message, "created": 0.0}
+def _record(message: object, *, name: str = "rlm.x", created: float = 0.0) -> logging.LogRecord:
+    return logging.makeLogRecord(
+        {"name": name, "levelname": "INFO", "msg": message, "created": created}
     )
-    vars(record).update(fields)
-    return record
 
 
 def test_format_when_fields_given_then_they_follow_the_message() -> None:
-    line = KeyValueFormatter().format(_record("segment copied", topic="orders", reason="a b"))
+    line = OneLineFormatter().format(
+        _record(LogLine("copied segment", topic="orders", reason="a b"))
+    )
 
-    assert line == '1970-01-01T00:00:00.000Z INFO rlm.x segment copied topic=orders reason="a b"'
+    assert line == '1970-01-01T00:00:00.000Z INFO rlm.x copied segment topic=orders reason="a b"'
+
+
+def test_format_when_a_library_logs_with_extra_then_it_follows_the_text() -> None:
+    record = _record("published")
+    vars(record).update(event="PolicySet")
+
+    line = OneLineFormatter().format(record)
+
+    assert line.endswith("rlm.x published event=PolicySet")
 
 
 @given(message=st.text(), value=st.text())
 def test_format_when_text_has_line_ends_then_is_one_line(message: str, value: str) -> None:
-    line = KeyValueFormatter().format(_record(message.replace("%", ""), value=value))
+    line = OneLineFormatter().format(_record(LogLine(message, value=value)))
 
     assert "\n" not in line
 
@@ -37,7 +47,7 @@ def test_format_when_there_is_a_stack_trace_then_is_one_line() -> None:
     except ValueError:
         record.exc_info = sys.exc_info()
 
-    line = KeyValueFormatter().format(record)
+    line = OneLineFormatter().format(record)
 
     assert "\n" not in line
     assert "ValueError: invalid literal" in line

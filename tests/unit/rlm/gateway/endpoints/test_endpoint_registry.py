@@ -14,6 +14,7 @@ from rlm.gateway.endpoints.endpoint import Endpoint
 from rlm.gateway.endpoints.endpoint_addresses import EndpointAddresses
 from rlm.gateway.endpoints.endpoint_registry import EndpointSettings, PerBrokerRouting
 from rsm.segment.errors import InvalidConfigError, NotFoundError
+from tests.log_records import message_of
 from tests.twins.clock import FakeClock
 
 GATEWAY = HostPort(host="gateway", port=19_092)
@@ -115,7 +116,7 @@ def test_front_when_a_port_is_taken_then_the_problem_is_counted_and_tried_again(
 
     assert while_taken == (GATEWAY, [1, 1])
     assert (given.address_of(2), given.unserved[-1]) == (endpoint, 0)
-    assert [each.message for each in caplog.records].count("a broker has no endpoint") == 1
+    assert [message_of(each) for each in caplog.records].count("a broker has no endpoint") == 1
 
 
 def test_front_when_the_map_lacks_a_broker_then_the_others_are_served() -> None:

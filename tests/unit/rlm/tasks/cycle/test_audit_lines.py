@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rlmm.events.policy import OutagePolicy
+from tests.log_records import fields_of, message_of
 from tests.twins.world import KEEP_REMOTE, TIP, World
 from tests.unit.rlm.tasks.cycle.test_outages import OutageWorld
 from tests.unit.rlm.tasks.deleting.test_expiring import DELETE_FINISHED, expired_world
@@ -14,7 +15,11 @@ from tests.unit.rlm.tasks.deleting.test_expiring import DELETE_FINISHED, expired
 
 def told(caplog: pytest.LogCaptureFixture, message: str) -> list[dict[str, object]]:
     """What was said with each of these lines."""
-    return [vars(record) for record in caplog.records if record.message == message]
+    return [
+        {"level": record.levelname, **fields_of(record)}
+        for record in caplog.records
+        if message_of(record) == message
+    ]
 
 
 def test_trim_when_carried_out_then_a_line_with_the_rule_and_its_values(
@@ -69,6 +74,6 @@ def test_shed_when_carried_out_then_lines_for_the_gap_and_for_the_trim(
 
     (gap,) = told(caplog, "records lost before they were stored, gap recorded")
     (trim,) = told(caplog, "trimmed local log")
-    assert (gap["levelname"], gap["reason"]) == ("WARNING", "SHED")
+    assert (gap["level"], gap["reason"]) == ("WARNING", "SHED")
     assert str(gap["offsets"]) == f"[0, {trim['offset']})"
     assert "=" in str(trim["rule"])

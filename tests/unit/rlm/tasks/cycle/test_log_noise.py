@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from tests.log_records import message_of
 from tests.twins.world import INTERVAL_MS, World
 
 PARTITIONS = 5
@@ -15,9 +16,9 @@ PARTITIONS = 5
 def _lines(caplog: pytest.LogCaptureFixture) -> Counter[tuple[str, str]]:
     """Levels and messages of all that a person sees."""
     return Counter(
-        (record.levelname, record.getMessage())
+        (record.levelname, message_of(record))
         for record in caplog.records
-        if record.levelno >= logging.INFO and "no such partition" in str(vars(record))
+        if record.levelno >= logging.INFO and "no such partition" in record.getMessage()
     )
 
 

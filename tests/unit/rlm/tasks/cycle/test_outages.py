@@ -15,6 +15,7 @@ from rlmm.events.policy import OutagePolicy
 from rlmm.state.gaps import GapReason
 from rsm.segment.errors import CorruptError, RetriableError
 from rsm.segment.ids import TopicIdPartition
+from tests.log_records import fields_of
 from tests.twins.invariants import leftovers, violations
 from tests.twins.process import Process
 from tests.twins.world import INTERVAL_MS, KEEP_REMOTE, TIP, World
@@ -110,7 +111,7 @@ def test_outage_when_policy_is_hold_then_all_is_kept_and_the_time_left_is_report
     left = world.process.metrics.local_disk_seconds_until_full.labels("d")
     assert world.leader().log_start_offset == 0
     assert world.state().gaps == ()
-    assert [vars(r)["full"] for r in told] == ["not soon", "within an hour"]
+    assert [fields_of(r)["full"] for r in told] == ["not soon", "within an hour"]
     assert 0 <= left._value.get() < 3600
     assert world.process.reports[0].lag_segments == 6
 

@@ -6,6 +6,7 @@ import pytest
 
 from rlm.tasks.cycle.store_check import StoreCheck
 from rsm.segment.errors import RetriableError
+from tests.log_records import fields_of
 from tests.unit.rlm.ruled_storage import FOREIGN, OURS, RuledStorage
 
 
@@ -18,7 +19,7 @@ def test_check_when_a_rule_takes_our_objects_then_one_warning_names_it(
     check.step()
 
     (warning,) = [each for each in caplog.records if each.levelname == "WARNING"]
-    assert warning.__dict__["rule"] == OURS
+    assert fields_of(warning)["rule"] == OURS
 
 
 def test_check_when_the_rules_may_not_be_read_then_no_failure_and_no_warning(

@@ -22,6 +22,7 @@ from rsm.segment.metadata import SegmentState
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkInfo
 from rsm.storage.memory import MemoryChunkStorage
+from tests.log_records import message_of
 from tests.remote_world import TIP, WHOLE, WRITER, RemoteWorld, segment_of
 
 MINUTE_MS = 60_000
@@ -276,7 +277,7 @@ def test_check_when_a_partition_has_no_room_then_others_are_known_and_it_is_logg
         world.check.step()
         world.clock.now_ms += MINUTE_MS
 
-    logged = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+    logged = [message_of(each) for each in caplog.records if each.levelno == logging.WARNING]
     assert world.is_damaged()
     assert world.is_damaged(elsewhere.segment_id)
     assert logged.count("damaged object not recorded") == 1

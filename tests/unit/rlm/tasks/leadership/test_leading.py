@@ -15,6 +15,7 @@ from rlmm.events.segment import SegmentEvent
 from rsm.segment.epochs import Lineage
 from rsm.segment.errors import RetriableError
 from rsm.segment.metadata import SegmentState, Writer
+from tests.log_records import fields_of, message_of
 from tests.services.waiting import wait_until
 from tests.twins.held_executor import HeldExecutor
 from tests.twins.invariants import violations
@@ -65,7 +66,7 @@ def test_claim_when_it_takes_long_then_one_line_names_what_waits(
     caplog.set_level(logging.INFO, "rlm.tasks.leadership.leadership")
 
     def lines() -> list[logging.LogRecord]:
-        return [r for r in caplog.records if r.getMessage() == "claims wait for the metadata topic"]
+        return [r for r in caplog.records if message_of(r) == "claims wait for the metadata topic"]
 
     def take_long() -> None:
         wait_until(lines, describe="the line")
@@ -80,8 +81,8 @@ def test_claim_when_it_takes_long_then_one_line_names_what_waits(
     leadership.claim_all(leadership.keep_only(process.ports.broker.leadership()))
 
     (line,) = lines()
-    assert vars(line)["partitions"] == 7
-    assert vars(line)["among_them"] == [f"{TIP.topic}:{number}" for number in range(5)]
+    assert fields_of(line)["partitions"] == 7
+    assert fields_of(line)["among_them"] == [f"{TIP.topic}:{number}" for number in range(5)]
 
 
 def test_claim_when_it_takes_no_time_then_no_line(caplog: pytest.LogCaptureFixture) -> None:
@@ -91,7 +92,7 @@ def test_claim_when_it_takes_no_time_then_no_line(caplog: pytest.LogCaptureFixtu
 
     world.settle()
 
-    found = {record.getMessage() for record in caplog.records}
+    found = {message_of(record) for record in caplog.records}
     assert "claimed leadership" in found
     assert "claims wait for the metadata topic" not in found
 

@@ -11,6 +11,7 @@ from rsm.storage.wrappers.faulty import FaultPlan, FaultyChunkStorage
 from rsm.storage.wrappers.observed import ObservedChunkStorage
 from rsm.storage.wrappers.slow import SlowChunkStorage
 from tests.contract.sources import source_of
+from tests.log_records import fields_of
 from tests.twins.clock import FakeClock
 
 
@@ -71,5 +72,5 @@ def test_observed_when_a_request_is_slow_for_what_it_moves_then_it_is_a_warning(
         list(storage.list(""))
 
     (record,) = caplog.records
-    told = (vars(record)[key] for key in ("operation", "chunk", "result", "duration_ms"))
+    told = (fields_of(record)[key] for key in ("operation", "chunk", "result", "duration_ms"))
     assert tuple(told) == ("read_range", "large", "ok", 1_100)

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rsm.segment.log_line import LogLine
+
+
+def test_line_when_it_has_fields_then_they_follow_the_message() -> None:
+    line = LogLine("copied segment", topic="orders", reason="a b")
+
+    assert str(line) == 'copied segment topic=orders reason="a b"'
+
+
+def test_line_when_it_has_no_fields_then_is_the_message() -> None:
+    assert str(LogLine("100 % done")) == "100 % done"
+
+
+def test_line_when_a_field_is_named_as_a_parameter_then_it_is_a_field() -> None:
+    assert str(LogLine("x", message="m", self="s", name="n")) == "x message=m self=s name=n"
+
+
+@given(value=st.text())
+def test_line_when_a_value_has_line_ends_then_is_one_line(value: str) -> None:
+    assert "\n" not in str(LogLine("x", value=value))
+
+
+def test_line_when_only_pythons_own_formatter_is_installed_then_no_field_is_lost(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """As in a Spark driver."""
+    record = logging.makeLogRecord(
+        {"msg": LogLine("the store was slow", chunk="a%s", duration_ms=9)}
+    )
+
+    logging.StreamHandler().handle(record)
+
+    assert capfd.readouterr().err == "the store was slow chunk=a%s duration_ms=9\n"
