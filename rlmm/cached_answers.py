@@ -171,7 +171,7 @@ class CachedAnswers(RemoteLogMetadataManager):
         number = self._follower.caught_up.get(partition)
         if number is None:
             raise RetriableError(
-                "the metadata is not caught up with, or not followed here",
+                "the metadata is not read to its end, or not followed here",
                 metadata_partition=partition,
                 reason=self.readiness().reason,
             )

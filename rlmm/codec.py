@@ -47,7 +47,7 @@ def decode(key: bytes, value: bytes) -> Event:
     event_id = id_from_bytes(message.event_id)
     event: Event = family.from_message(event_id, getattr(message, family.field))
     if record_key(event) != key:
-        raise CorruptError("a record whose key is not its value's", kind=kind.name)
+        raise CorruptError("a record's key does not match its value", kind=kind.name)
     return event
 
 
@@ -74,11 +74,11 @@ def parse_value(value: bytes) -> pb.MetadataEvent:
 
 def _checked_family(kind: RecordKind, message: pb.MetadataEvent) -> AnyFamily:
     if message.min_fold_version > FOLD_VERSION:
-        raise UnsupportedError("a record of a newer version", needs=message.min_fold_version)
+        raise UnsupportedError("the record has a newer version", needs=message.min_fold_version)
     field = message.WhichOneof("event")
     if field is None:
-        raise UnsupportedError("a record without an event that is known here", kind=kind.name)
+        raise UnsupportedError("the record's event is unknown", kind=kind.name)
     family = family_of_field(field)
     if family.kind is not kind:
-        raise CorruptError("a record whose key is not its value's", kind=kind.name, event=field)
+        raise CorruptError("a record's key does not match its value", kind=kind.name, event=field)
     return family

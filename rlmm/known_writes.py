@@ -123,7 +123,7 @@ def barrier_key(key: bytes) -> bytes:
 
 def _not_known(partition: int, reason: object) -> UnknownResultError:
     return UnknownResultError(
-        "it is not known yet whether an earlier record was written: nothing else is written before",
+        "it is not known yet whether an earlier record was written: other records wait for that",
         partition=partition,
         reason=reason,
     )

@@ -159,7 +159,9 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         finally:
             self._progress.forget(event_id)
         if result is None:
-            raise RetriableError("published, but not read back in time", written=written)
+            raise RetriableError(
+                "the event was published, but not read back in time", written=written
+            )
         if result.accepted and written is not None:
             self._remove_superseded(event, written)
         return result
@@ -189,7 +191,9 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         left = {}
         for subject, entry in self._cache.entries(topic_id_partition):
             if entry.state is not None:
-                raise RetriableError("segments are left", partition=topic_id_partition)
+                raise RetriableError(
+                    "segments of the partition are still stored", partition=topic_id_partition
+                )
             left[subject] = entry
         keys = list(_segment_keys(left))
         keys += [
@@ -310,7 +314,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             for key in keys:
                 self._writes.publish(written.partition, key.to_bytes(), None)
         except RetriableError as error:
-            _log.info(LogLine("superseded records stay until the next time", error=error))
+            _log.info(LogLine("superseded records stay until the next attempt", error=error))
 
     def _expired_leases(self, topic_id_partition: TopicIdPartition) -> list[RecordKey]:
         """Return keys of leases that nobody can renew in time: brokers' clocks differ by less."""

@@ -84,15 +84,17 @@ class RecordKey:
 def parse_record_key(key: bytes) -> RecordKey:
     """Parse a key. UnsupportedError for an unknown kind, CorruptError for a wrong length."""
     if not key:
-        raise CorruptError("a record without a key")
+        raise CorruptError("the record has no key")
     try:
         kind = RecordKind(key[0])
     except ValueError as error:
-        raise UnsupportedError("unknown kind of record", kind=key[0]) from error
+        raise UnsupportedError("the record's kind is unknown", kind=key[0]) from error
     subject_end = 1 + _subject_bytes(kind)
     key_end = subject_end if kind in CLUSTER_KINDS else subject_end + EVENT_ID_BYTES
     if len(key) != key_end:
-        raise CorruptError("a key of a wrong length", kind=kind.name, length_bytes=len(key))
+        raise CorruptError(
+            "the record's key has a wrong length", kind=kind.name, length_bytes=len(key)
+        )
     return RecordKey(kind=kind, subject=key[1:subject_end], event_id=key[subject_end:])
 
 

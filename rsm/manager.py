@@ -166,7 +166,7 @@ class SegmentStorageManager(RemoteStorageManager):
         companion = self._objects.decoded(stored, layout.decode_companion)
         if companion.metadata.segment_id != metadata.segment_id:
             raise CorruptError(
-                "the companion of another segment",
+                "the companion belongs to another segment",
                 key=stored.key,
                 found=companion.metadata.segment_id,
             )
@@ -179,7 +179,7 @@ class SegmentStorageManager(RemoteStorageManager):
         layout = self._layouts.get(name)
         if layout is None:
             raise UnsupportedError(
-                "a layout that is not known here",
+                "the segment's layout is unknown",
                 segment_id=segment_id,
                 layout=name,
                 known=tuple(self._layouts),
@@ -192,7 +192,7 @@ def _require_same_segment(metadata: RemoteLogSegmentMetadata, data: LogSegmentDa
     offered = (data.offsets, data.log.length_bytes)
     if recorded != offered:
         raise CorruptError(
-            "the segment offered is not the one recorded",
+            "the segment to copy is not the recorded one",
             segment_id=metadata.segment_id,
             recorded=recorded,
             offered=offered,

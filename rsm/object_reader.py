@@ -83,7 +83,7 @@ class ObjectReader:
 def _require_all(key: str, positions: ByteRange, read_bytes: int) -> None:
     if read_bytes != len(positions):
         raise CorruptError(
-            "an object is shorter than its record says",
+            "the object is shorter than recorded",
             key=key,
             wanted=positions,
             read_bytes=read_bytes,
@@ -92,4 +92,4 @@ def _require_all(key: str, positions: ByteRange, read_bytes: int) -> None:
 
 def _require_recorded(stored: StoredObject, content: bytes) -> None:
     if stored.crc32c is not None and crc32c(content) != stored.crc32c:
-        raise CorruptError("an object is not the one that was recorded", key=stored.key)
+        raise CorruptError("the object is not the recorded one", key=stored.key)

@@ -131,7 +131,10 @@ def _layouts(
         layout = open_layout(each, failed)
         if layout.name in names:
             raise InvalidConfigError(
-                "two layouts of one name", key=each.key, plugin=each.class_name, name=layout.name
+                "two layouts have the same name",
+                key=each.key,
+                plugin=each.class_name,
+                name=layout.name,
             )
         names.add(layout.name)
         yield layout

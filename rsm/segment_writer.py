@@ -147,7 +147,7 @@ class ObjectsWriter(SegmentWriter):
         planned = [planned.key for planned in self._objects]
         if recorded != written or [each.key for each in metadata.objects] != planned:
             raise CorruptError(
-                "the segment written is not the one recorded",
+                "the written segment is not the recorded one",
                 segment_id=self._segment_id,
                 recorded=recorded,
                 written=written,

@@ -71,7 +71,9 @@ def find_topics(
         ) from exception
     found = sorted(name for name in every if name not in _INTERNAL and pattern.fullmatch(name))
     if not found:
-        raise InvalidConfigError("no topic's name matches", subscribePattern=pattern.pattern)
+        raise InvalidConfigError(
+            "the pattern matches no topic's name", subscribePattern=pattern.pattern
+        )
     return tuple(found)
 
 
@@ -102,7 +104,7 @@ def find_local_offsets(
             bounds.append([asked[location].result().offset for location in locations])
     except KafkaException as exception:
         raise RetriableError(
-            "the brokers' offsets cannot be asked", reason=exception.args[0].str()
+            "cannot fetch the brokers' offsets", reason=exception.args[0].str()
         ) from exception
     return {
         tip: OffsetRange(start_offset=start_offset, end_offset=max(start_offset, end_offset))
@@ -174,7 +176,7 @@ def _request_timeout_s(timeout_ms: int) -> float:
     """Raise InvalidConfigError for more than MAX_TIMEOUT_MS."""
     if timeout_ms > MAX_TIMEOUT_MS:
         raise InvalidConfigError(
-            "the cluster cannot be given so long to answer",
+            "the time limit for the cluster's answers is too long",
             found=timeout_ms,
             at_most=MAX_TIMEOUT_MS,
         )
@@ -187,5 +189,6 @@ def _admin(client: Mapping[str, str]) -> AdminClient:
         return AdminClient(dict(client), logger=logging.getLogger("librdkafka.admin"))
     except KafkaException as exception:
         raise InvalidConfigError(
-            "the Kafka client cannot be made as it is configured", reason=exception.args[0].str()
+            "the Kafka client cannot be created from its configuration",
+            reason=exception.args[0].str(),
         ) from exception

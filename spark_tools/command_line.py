@@ -180,7 +180,7 @@ def _begin_summary(path: Path) -> None:
         _write_summary(path, {"outcome": "running"})
     except (OSError, ValueError) as error:
         raise InvalidConfigError(
-            "no file can be written there", option="--summary", found=path, reason=error
+            "cannot write a file there", option="--summary", found=path, reason=error
         ) from error
 
 
@@ -190,7 +190,7 @@ def given_options(arguments: argparse.Namespace) -> dict[str, str]:
     for text in arguments.option:
         key, equals, value = text.partition("=")
         if not equals:
-            raise InvalidConfigError("an option without a value", found=text, expected="KEY=VALUE")
+            raise InvalidConfigError("an option has no value", found=text, expected="KEY=VALUE")
         values[key.strip()] = value.strip()
     if arguments.config is not None:
         values[CONFIG] = arguments.config

@@ -154,7 +154,7 @@ class ClusterConnection:
         text = self.values.get(_ORPHAN_GRACE, str(_DEFAULT_ORPHAN_GRACE_MS))
         if not text.isdecimal():
             raise InvalidConfigError(
-                "not a value of this option", option=_ORPHAN_GRACE, found=text, expected="ms"
+                "the option's value is invalid", option=_ORPHAN_GRACE, found=text, expected="ms"
             )
         return int(text)
 
@@ -217,7 +217,7 @@ def _require_topic_names(values: Mapping[str, str]) -> None:
     for key in (_METADATA_TOPIC, _DEAD_LETTER_TOPIC):
         if not values.get(key, "default").strip():
             raise InvalidConfigError(
-                "not a value of this option", option=key, found="", expected="a topic's name"
+                "the option's value is invalid", option=key, found="", expected="a topic's name"
             )
 
 

@@ -58,7 +58,7 @@ def client_settings(options: Mapping[str, str]) -> dict[str, str]:
             expected = _INSTEAD.get(key, "a key of librdkafka's, as client.NAME")
             if key in _TYPES:
                 expected = f"{_TYPES[key]}, or {expected}"
-            raise InvalidConfigError("this option cannot be taken", option=name, expected=expected)
+            raise InvalidConfigError("the option is not supported", option=name, expected=expected)
     return found
 
 
@@ -70,7 +70,7 @@ def _login(jaas: str) -> dict[str, str]:
         or len(login_options) < 2
     ):
         raise InvalidConfigError(
-            "this way to log in cannot be taken",
+            "the login is not supported",
             option="kafka.sasl.jaas.config",
             expected="PlainLoginModule or ScramLoginModule with username and password, or client.*",
         )

@@ -97,5 +97,5 @@ class OptionValues:
 def wrong_value(name: str, found: str, expected: str) -> InvalidConfigError:
     """Return the error for a value that this option cannot have."""
     return InvalidConfigError(
-        "not a value of this option", option=name, found=found, expected=expected
+        "the option's value is invalid", option=name, found=found, expected=expected
     )

@@ -68,7 +68,7 @@ def write_records(
                 break
     left = producer.flush(timeout_ms / 1000)
     if left or failures:
-        reason = failures[0].str() if failures else "no answer in time"
+        reason = failures[0].str() if failures else "the cluster did not answer in time"
         raise RetriableError("records could not be written", left=left, reason=reason)
 
 
@@ -84,6 +84,6 @@ def _producer(client: Mapping[str, str]) -> Producer:
         return Producer(config, logger=logging.getLogger("librdkafka.producer"))
     except KafkaException as exception:
         raise InvalidConfigError(
-            "the Kafka producer cannot be made as it is configured",
+            "the Kafka producer cannot be created from its configuration",
             reason=exception.args[0].str(),
         ) from exception

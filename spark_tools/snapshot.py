@@ -171,7 +171,9 @@ class MetadataSnapshot:
         )
         result = self._manager.publish(taken)
         if not result.accepted:
-            raise RetriableError("no read lease", partition=partition, reason=result.refusal)
+            raise RetriableError(
+                "cannot take a read lease", partition=partition, reason=result.refusal
+            )
         return taken
 
     def partition(self, partition: TopicIdPartition) -> StoredPartition:

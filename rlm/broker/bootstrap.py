@@ -120,6 +120,6 @@ def _parse_server(text: str) -> tuple[str, int]:
     host = host.removeprefix("[").removesuffix("]")
     if not host or not (port.isascii() and port.isdigit() and 0 < int(port) <= _MAX_PORT):
         raise InvalidConfigError(
-            "not a server's address", key=_KEY, found=text, expected="host:port"
+            "a server's address is malformed", key=_KEY, found=text, expected="host:port"
         )
     return host, int(port)

@@ -52,7 +52,7 @@ class StoredPassNumber:
         except OSError as error:
             _log.info(
                 LogLine(
-                    "could not keep the number of the scrub's pass", path=self._path, error=error
+                    "could not store the number of the scrub's pass", path=self._path, error=error
                 )
             )
 

@@ -306,7 +306,9 @@ class ChunkWindow:
         if earlier.end_position != run.position:
             raise CorruptError("no batch begins here", position=run.position)
         if len(run) and run[0].base_offset < earlier.next_offset:
-            raise CorruptError("batch has other offsets", position=run.position)
+            raise CorruptError(
+                "the batch's offsets are not the expected ones", position=run.position
+            )
         earlier.extend(run)
         return earlier
 

@@ -207,7 +207,7 @@ def _decoded(
 
 def _store_needed(partition: TopicIdPartition) -> InvalidConfigError:
     return InvalidConfigError(
-        "older data is in the store, and none is configured here",
+        "older data is in the store, but no store is configured here",
         partition=partition,
         key="rsm.config.storage.filesystem.root",
     )

@@ -124,5 +124,5 @@ async def _bounded(response: httpx.Response) -> bytes:
     async for part in response.aiter_bytes():
         body += part
         if len(body) > _ANSWER_MAX_BYTES:
-            raise CorruptError("an answer is too large", max_bytes=_ANSWER_MAX_BYTES)
+            raise CorruptError("the response is too large", max_bytes=_ANSWER_MAX_BYTES)
     return bytes(body)

@@ -59,7 +59,9 @@ def read_batch_spans(
         yield span
         position += span.length_bytes
     if position > size_bytes:
-        raise CorruptError("last batch cut short", expected_bytes=position, found_bytes=size_bytes)
+        raise CorruptError(
+            "the last batch is cut short", expected_bytes=position, found_bytes=size_bytes
+        )
 
 
 def read_batch_extents(
@@ -91,7 +93,9 @@ def read_batch_extents(
                 window_bytes = _LARGE_WINDOW_BYTES
         position += within
     if position != size_bytes:
-        raise CorruptError("last batch cut short", expected_bytes=position, found_bytes=size_bytes)
+        raise CorruptError(
+            "the last batch is cut short", expected_bytes=position, found_bytes=size_bytes
+        )
 
 
 def _span_at(window: memoryview, position: int, window_position: int) -> BatchSpan:

@@ -70,7 +70,7 @@ def _whole_batches(descriptor: int, size_bytes: int, wanted: OffsetRange) -> Fil
         if end_offset == wanted.end_offset:
             break
     if begin is None:
-        raise RetriableError("no whole batch to copy", offsets=wanted)
+        raise RetriableError("the range has no whole batch to copy", offsets=wanted)
     return _part(begin, end_offset, position)
 
 

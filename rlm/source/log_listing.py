@@ -76,7 +76,7 @@ def list_log(directory: Path, before: ListedLog | None = None) -> ListedLog:
             checkpoint=_read_checkpoint(directory, required=bool(rolled)),
         )
         return ListedLog(log=log, identities=identities[:-1])
-    raise RetriableError("no log to list here now", directory=directory)
+    raise RetriableError("the directory has no log that can be listed now", directory=directory)
 
 
 def _rolled_segment(
@@ -137,5 +137,5 @@ def _read_checkpoint(directory: Path, *, required: bool) -> Lineage:
     if content:
         return parse_leader_epochs(content, file=str(path))
     if required:
-        raise RetriableError("no leader epochs yet", path=path)
+        raise RetriableError("the log has no leader epochs yet", path=path)
     return Lineage()  # a log that has had no leader yet: the broker creates the file empty

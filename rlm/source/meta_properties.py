@@ -45,7 +45,7 @@ def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
     for log_dir, identity in identities.items():
         if identity != first:
             raise InvalidConfigError(
-                "log dirs of different brokers",
+                "the log dirs belong to different brokers",
                 **{str(first_dir): _describe(first), str(log_dir): _describe(identity)},
             )
     return first

@@ -118,4 +118,4 @@ def _require_online(log_dir: Path) -> None:
 
 
 def _unreadable(log_dir: Path) -> RetriableError:
-    return RetriableError("log dir offline, not mounted or not formatted", log_dir=log_dir)
+    return RetriableError("a log dir is offline, not mounted or not formatted", log_dir=log_dir)

@@ -65,7 +65,7 @@ def read_segment_indexes(
         return kept
     _log.warning(
         LogLine(
-            "indexes do not agree with the log, made again",
+            "rebuilt indexes that do not agree with the log",
             directory=files.directory,
             base_offset=segment.offsets.start_offset,
         )

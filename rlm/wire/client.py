@@ -103,7 +103,9 @@ class ProtocolClient:
         if frame is None:
             return None
         if not self._pending:
-            raise CorruptError("response without a request", size_bytes=len(frame))
+            raise CorruptError(
+                "the broker sent a response without a request", size_bytes=len(frame)
+            )
         correlation_id, api, version = self._pending.popleft()
         if api.key == API_VERSIONS.key and _refuses_version(frame):
             version = 0
@@ -111,7 +113,7 @@ class ProtocolClient:
         assert isinstance(response, Message)
         if header.correlation_id != correlation_id:
             raise CorruptError(
-                "response to another request",
+                "the response belongs to another request",
                 api=api.name,
                 expected_id=correlation_id,
                 found_id=header.correlation_id,

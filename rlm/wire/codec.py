@@ -56,7 +56,7 @@ def decode(
     )
     if position != len(data):
         raise CorruptError(
-            "bytes after the end of a message",
+            "bytes follow the end of a message",
             message_type=message_type.__name__,
             version=version,
             left_bytes=len(data) - position,

@@ -185,7 +185,7 @@ class Connector:
             stream = self._dial(host, port, remaining_s)
         except OSError as error:
             raise RetriableError(
-                "no connection to the broker", address=address, reason=error
+                "cannot connect to the broker", address=address, reason=error
             ) from error
         connection = Connection(stream, address, self._settings, self._clock)
         try:

@@ -106,7 +106,7 @@ class _DecoderSource(FunctionSource):
         name = f"v_{field.name}"
         if_null = f"{name} = None" if field.nullable else "raise null_array()"
         self._namespace["null_array"] = lambda: CorruptError(
-            "null for an array that is not nullable"
+            "an array that is not nullable is null"
         )
         self._lines += [
             f"{indent}count, {pos} = {read_count}({data}, {pos}, {least_bytes})",

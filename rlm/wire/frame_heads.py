@@ -54,7 +54,7 @@ def read_request_head(data: Buffer, *, frame_bytes: int) -> RequestHead | None:
         return RequestHead(api_key, api_version, correlation_id, None, _REQUEST.size)
     end = _REQUEST.size + length
     if length < 0:
-        raise CorruptError("client id of negative length", length_bytes=length)
+        raise CorruptError("the client id has a negative length", length_bytes=length)
     _check_fits(end, frame_bytes)
     if len(data) < end:
         return None
@@ -95,7 +95,7 @@ def _check_fits(needed_bytes: int, frame_bytes: int) -> None:
 def _after_tags(data: Buffer, position: int) -> int:
     count, position = read_unsigned_varint(data, position)
     if count > _MAX_TAG_COUNT:
-        raise CorruptError("more tags than any request has", tag_count=count)
+        raise CorruptError("the request has too many tags", tag_count=count)
     for _ in range(count):
         _, position = read_unsigned_varint(data, position)
         size_bytes, position = read_unsigned_varint(data, position)
@@ -110,5 +110,5 @@ def _after_nullable_string(data: Buffer, position: int, *, compact: bool) -> int
         return position + max(length - 1, 0)
     (length,) = _INT16.unpack_from(data, position)
     if length < _NULL:
-        raise CorruptError("string of negative length", length_bytes=length)
+        raise CorruptError("a string has a negative length", length_bytes=length)
     return position + 2 + max(length, 0)

@@ -145,7 +145,9 @@ class FrameBuffer:
         (size,) = _SIZE.unpack_from(self._received)
         if not 0 <= size <= self._max_frame_bytes:
             raise CorruptError(
-                "frame size out of bounds", size_bytes=size, limit_bytes=self._max_frame_bytes
+                "the frame size is out of bounds",
+                size_bytes=size,
+                limit_bytes=self._max_frame_bytes,
             )
         end = SIZE_BYTES + size
         if len(self._received) < end:

@@ -123,7 +123,7 @@ def inherited_socket(fd: int, *, option: str) -> socket.socket:
         return socket.socket(fileno=fd)
     except OSError as error:
         raise InvalidConfigError(
-            "not a listening socket", key=option, found=fd, reason=error.strerror
+            "the descriptor is not a listening socket", key=option, found=fd, reason=error.strerror
         ) from error
 
 

@@ -167,7 +167,7 @@ def _state_message(value: bytes) -> pb.PartitionState:
     try:
         return pb.PartitionState.FromString(value)
     except DecodeError as error:
-        raise CorruptError("not a partition's state") from error
+        raise CorruptError("the value has no valid partition state") from error
 
 
 def _starts_to_messages(starts: Iterable[LogStart]) -> list[pb.LogStart]:

@@ -106,7 +106,9 @@ def decode(value: bytes) -> DeadLetter:
     except DecodeError as error:
         raise CorruptError("not a dead letter", length_bytes=len(value)) from error
     if message.min_fold_version > _FORMAT_VERSION:
-        raise UnsupportedError("a dead letter of a newer version", needs=message.min_fold_version)
+        raise UnsupportedError(
+            "the dead letter has a newer version", needs=message.min_fold_version
+        )
     known = message.HasField("metadata_partition") and message.HasField("metadata_offset")
     return DeadLetter(
         metadata=metadata_from_message(message.metadata),

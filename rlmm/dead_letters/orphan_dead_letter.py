@@ -90,7 +90,9 @@ def decode(value: bytes) -> OrphanDeadLetter:
     except DecodeError as error:
         raise CorruptError("not a dead letter", length_bytes=len(value)) from error
     if message.min_fold_version > _FORMAT_VERSION:
-        raise UnsupportedError("dead letter has a newer version", needs=message.min_fold_version)
+        raise UnsupportedError(
+            "the dead letter has a newer version", needs=message.min_fold_version
+        )
     treatment = _BY_NUMBER.get(message.orphan.treatment)
     if not message.HasField("orphan") or treatment is None:
         raise UnsupportedError("not a dead letter about an orphan")

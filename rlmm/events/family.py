@@ -199,5 +199,5 @@ class ClusterFamily(EventFamily[C, M, C]):
 def checked_offset(offset: int) -> int:
     """Return an offset of a message. CorruptError if it is negative."""
     if offset < 0:
-        raise CorruptError("a negative offset", offset=offset)
+        raise CorruptError("an offset is negative", offset=offset)
     return offset

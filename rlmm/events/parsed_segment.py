@@ -81,10 +81,10 @@ def parse_segment(key: bytes, value: bytes, message: pb.MetadataEvent) -> Parsed
         or metadata.id != segment_id
         or message.event_id != event_id
     ):
-        raise CorruptError("a record whose key is not its value's", kind="SEGMENT")
+        raise CorruptError("a record's key does not match its value", kind="SEGMENT")
     timeout_ms, deadline_ms = event.copy_timeout_ms, event.copy_deadline_ms
     if timeout_ms < 0 or deadline_ms < 0:
-        raise CorruptError("a negative time of a copy")
+        raise CorruptError("the time of a copy is negative")
     state = _STATES.get(metadata.state) or state_from_number(metadata.state)
     expected = event.expected_state
     writer = metadata.writer
@@ -93,7 +93,9 @@ def parse_segment(key: bytes, value: bytes, message: pb.MetadataEvent) -> Parsed
     start_offset, end_offset = metadata.start_offset, metadata.end_offset
     size_bytes = metadata.segment_size_bytes
     if not 0 <= start_offset < end_offset or size_bytes < 0:
-        raise CorruptError("not a segment's metadata", start=start_offset, end=end_offset)
+        raise CorruptError(
+            "the message has no valid segment metadata", start=start_offset, end=end_offset
+        )
     return _new_parsed(
         (
             key[1:_SUBJECT_END],
@@ -122,7 +124,9 @@ def _checked_epochs(
     for entry in metadata.segment_leader_epochs[:]:
         epoch, start = entry.epoch, entry.start_offset
         if epoch <= last_epoch or start < last_start:
-            raise CorruptError("not a lineage", epoch=epoch, start_offset=start)
+            raise CorruptError(
+                "the leader epochs are not a lineage", epoch=epoch, start_offset=start
+            )
         last_epoch, last_start = epoch, start
         packed += pack_epoch(epoch, start)
     if not packed or last_start >= end_offset:

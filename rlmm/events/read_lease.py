@@ -108,7 +108,9 @@ class ReadLeaseFamily(PartitionFamily[ReadLeaseTaken, pb.ReadLeaseTaken]):
         """Raise RetriableError if the partition has too many leases; a renewal always has room."""
         active = state_of(event.topic_id_partition).active_leases(broker_time_ms)
         if len(_without(active, event.lease_id)) >= READ_LEASES_MAX_COUNT:
-            raise RetriableError("too many read leases", partition=event.topic_id_partition)
+            raise RetriableError(
+                "the partition has too many read leases", partition=event.topic_id_partition
+            )
 
     def superseded_kinds(
         self, event: ReadLeaseTaken, state_of: StateOf

@@ -85,7 +85,7 @@ class SegmentFamily(EventFamily[SegmentEvent, pb.SegmentEvent, ParsedSegment]):
 
     def from_message(self, event_id: UUID, message: pb.SegmentEvent) -> SegmentEvent:
         if message.copy_timeout_ms < 0 or message.copy_deadline_ms < 0:
-            raise CorruptError("a negative time of a copy")
+            raise CorruptError("the time of a copy is negative")
         expected = message.expected_state
         return SegmentEvent(
             event_id=event_id,

@@ -229,7 +229,11 @@ class Follower:
         known = {**self._known_ends, **ends}
         self._known_ends = {p: known[p] for p in wanted}
         self._assigned = False
-        _log.info(LogLine("metadata partitions", followed=len(wanted), dropped=len(gone)))
+        _log.info(
+            LogLine(
+                "changed the followed metadata partitions", followed=len(wanted), dropped=len(gone)
+            )
+        )
         missing = self._progress.behind_count(followed.missing_ends)
         if missing >= self._settings.much_events_count:
             self._expect(much_is_written=True)
@@ -306,7 +310,9 @@ class Follower:
         before = self.readiness
         self.readiness = Readiness(ready=not reason, reason=reason, kind=kind if reason else None)
         if before.ready != self.readiness.ready:
-            _log.info(LogLine("metadata", ready=self.readiness.ready, reason=reason))
+            _log.info(
+                LogLine("metadata readiness changed", ready=self.readiness.ready, reason=reason)
+            )
         self._progress.notify()
 
     def _failed(self, error: TieredStorageError) -> int:

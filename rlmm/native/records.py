@@ -171,11 +171,11 @@ class _Fields:
     def string(self) -> str:
         content = self.nullable_bytes()
         if content is None:
-            raise CorruptError("a name that is null", position=self._position)
+            raise CorruptError("a name is null", position=self._position)
         try:
             return content.decode()
         except UnicodeDecodeError as error:
-            raise CorruptError("a name that is not UTF-8", position=self._position) from error
+            raise CorruptError("a name is not UTF-8", position=self._position) from error
 
     def nullable_bytes(self) -> bytes | None:
         length = self.unsigned_varint() - 1
@@ -185,7 +185,7 @@ class _Fields:
         """Return the length of an array with elements of at least `least_bytes` bytes each."""
         length = self.unsigned_varint() - 1
         if not 0 <= length * least_bytes <= self._left_bytes:
-            raise CorruptError("an array longer than its message", length=length)
+            raise CorruptError("an array is longer than its message", length=length)
         return length
 
     def tagged(self) -> Mapping[int, bytes]:
@@ -197,7 +197,7 @@ class _Fields:
 
     def require_end(self) -> None:
         if self._left_bytes:
-            raise CorruptError("bytes after a message", left_bytes=self._left_bytes)
+            raise CorruptError("bytes follow the message", left_bytes=self._left_bytes)
 
     @property
     def _left_bytes(self) -> int:
@@ -209,7 +209,9 @@ class _Fields:
 
     def _take(self, length: int) -> bytes:
         if length > self._left_bytes:
-            raise CorruptError("a message cut short", position=self._position, wanted_bytes=length)
+            raise CorruptError(
+                "the message is cut short", position=self._position, wanted_bytes=length
+            )
         start, self._position = self._position, self._position + length
         return self._data[start : self._position]
 
@@ -266,7 +268,7 @@ def _segment_facts(fields: _Fields) -> NativeSegmentFacts:
     state = _segment_state(fields)
     flag = fields.tagged().get(_TXN_INDEX_EMPTY_TAG, b"\0")
     if flag not in (b"\0", b"\1"):
-        raise CorruptError("not a flag", tag=_TXN_INDEX_EMPTY_TAG)
+        raise CorruptError("a tagged field is not a flag", tag=_TXN_INDEX_EMPTY_TAG)
     return NativeSegmentFacts(
         start_offset=start_offset,
         end_offset=end_offset,
@@ -299,7 +301,7 @@ def _topic_id_partition(fields: _Fields) -> TopicIdPartition:
     topic, topic_id, partition = fields.string(), fields.uuid(), fields.int32()
     fields.tagged()
     if partition < 0:
-        raise CorruptError("a negative partition", topic=topic, partition=partition)
+        raise CorruptError("a partition is negative", topic=topic, partition=partition)
     return TopicIdPartition(topic_id=topic_id, topic=topic, partition=partition)
 
 

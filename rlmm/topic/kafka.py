@@ -98,7 +98,9 @@ class KafkaTopic(EventTopic):
         give_up_s = time.monotonic() + self._timeouts.delivery_ms / 1000 + _DELIVERY_SLACK_S
         while not delivery.finished:
             if time.monotonic() > give_up_s:
-                raise UnknownResultError("no answer to a written record", partition=partition)
+                raise UnknownResultError(
+                    "the broker did not acknowledge a record", partition=partition
+                )
             producer.poll(_DELIVERY_POLL_S)
         if delivery.error is not None:
             self._replace_if_fatal(delivery.error, producer)

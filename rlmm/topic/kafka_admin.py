@@ -165,7 +165,9 @@ class KafkaTopicAdmin:
             if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise map_error(error, "the metadata topic cannot be created") from exception
         except FutureTimeoutError as timeout:
-            raise RetriableError("no answer in time", asked="create the topic") from timeout
+            raise RetriableError(
+                "the cluster did not answer in time", asked="create the topic"
+            ) from timeout
         _log.info(
             LogLine(
                 "metadata topic created",
@@ -188,7 +190,7 @@ class KafkaTopicAdmin:
         except KafkaException as exception:
             raise _cannot_ask(exception, what) from exception
         except FutureTimeoutError as timeout:
-            raise RetriableError("no answer in time", asked=what) from timeout
+            raise RetriableError("the cluster did not answer in time", asked=what) from timeout
 
 
 def _cannot_ask(exception: KafkaException, what: str) -> TieredStorageError:

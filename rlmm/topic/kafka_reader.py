@@ -80,7 +80,7 @@ class KafkaTopicReader:
             except KafkaException as exception:
                 raise map_error(kafka_error(exception), _CANT_READ) from exception
             if found is None:
-                raise RetriableError("no answer in time", partition=partition)
+                raise RetriableError("the cluster did not answer in time", partition=partition)
             ends[partition] = found[1]
         # librdkafka reports no error for an unreachable leader, but returns no offset for it.
         if any(offset < 0 for offset in ends.values()):
@@ -140,7 +140,7 @@ class KafkaTopicReader:
                     raise map_error(error, _CANT_READ, partition=position.partition) from exception
                 if time.monotonic() > give_up_s:
                     raise RetriableError(
-                        "reading does not begin", partition=position.partition
+                        "the consumer cannot begin to read", partition=position.partition
                     ) from exception
             else:
                 return

@@ -189,7 +189,7 @@ class ChunkCache(Generic[ValueT]):
         try:
             reading = self._executor.submit(request.load)
         except RuntimeError:  # the executor was shut down
-            self._failed(request.key, RetriableError("nothing is read any more"))
+            self._failed(request.key, RetriableError("the cache is closed"))
         else:
             reading.add_done_callback(partial(self._has_read, request))
 

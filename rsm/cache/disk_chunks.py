@@ -111,7 +111,7 @@ class DiskChunks:
         self._observe(DiskResult.HIT if intact else DiskResult.CORRUPT)
         if intact:
             return content
-        _log.warning(LogLine("a cached chunk was damaged and is dropped", key=key))
+        _log.warning(LogLine("dropped a damaged chunk from the disk cache", key=key))
         self._remove(name)
         return None
 

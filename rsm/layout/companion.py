@@ -66,15 +66,15 @@ def encode_companion(companion: Companion) -> bytes:
 def decode_companion(content: bytes) -> Companion:
     """Decode a companion object. Raises UnsupportedError, CorruptError."""
     if len(content) < _HEADER.size + _TRAILER.size:
-        raise CorruptError("not a companion: too short", length_bytes=len(content))
+        raise CorruptError("the object is too short to be a companion", length_bytes=len(content))
     magic, version = _HEADER.unpack_from(content)
     if magic != MAGIC:
-        raise CorruptError("not a companion: another magic", magic=magic.hex())
+        raise CorruptError("the object is not a companion: its magic is wrong", magic=magic.hex())
     if version != VERSION:
-        raise UnsupportedError("a companion of another version", version=version)
+        raise UnsupportedError("the companion has an unknown version", version=version)
     message = _checked_message(content)
     if not message.HasField("offset_index") or not message.HasField("time_index"):
-        raise CorruptError("a companion without an offset or a time index")
+        raise CorruptError("the companion lacks an offset index or a time index")
     return Companion(
         metadata=metadata_from_message(message.segment),
         companions=SegmentCompanions(
@@ -102,12 +102,12 @@ def _checked_message(content: bytes) -> pb.Companion:
     tag, stored = _TRAILER.unpack_from(content, end_position)
     computed = crc32c(memoryview(content)[:end_position])
     if tag != _TRAILER_TAG or stored != computed:
-        raise CorruptError("a companion's checksum is wrong", stored=stored, computed=computed)
+        raise CorruptError("the companion's checksum is wrong", stored=stored, computed=computed)
     message = pb.Companion()
     try:
         message.ParseFromString(content[_HEADER.size :])
     except DecodeError as error:
-        raise CorruptError("a companion is not protobuf") from error
+        raise CorruptError("the companion is not protobuf") from error
     return message
 
 

@@ -84,7 +84,7 @@ class ObjectKeys:
         segments = self.prefix.split("/") if self.prefix else []
         if any(segment in {"", ".", ".."} for segment in segments):
             raise InvalidConfigError(
-                "not a key prefix",
+                "the key prefix is invalid",
                 key="rsm.config.key.prefix",
                 found=repr(self.prefix),
                 expected="segments joined by single slashes, none before or after them",

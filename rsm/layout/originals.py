@@ -96,9 +96,11 @@ def decode_originals(content: bytes) -> OriginalSettings:
         found = document["format"]
         settings = _settings_of(document) if found == FORMAT else None
     except (ValueError, KeyError, TypeError, RecursionError, InvalidConfigError) as error:
-        raise CorruptError("not a topic's original settings", reason=error) from error
+        raise CorruptError(
+            "the object has no original settings of a topic", reason=error
+        ) from error
     if settings is None:
-        raise UnsupportedError("original settings of a newer version", format=found)
+        raise UnsupportedError("the original settings have a newer version", format=found)
     return settings
 
 

@@ -149,7 +149,9 @@ class SegmentLayout(ABC):
         try:
             planned = self.object_keys(segment_id, base_offset)
         except ValueError as error:
-            raise InvalidConfigError("no key for this segment", segment_id=segment_id) from error
+            raise InvalidConfigError(
+                "the segment's topic does not fit into a key", segment_id=segment_id
+            ) from error
         return tuple(StoredObject(key=keys.build(key)) for key in planned)
 
     @abstractmethod

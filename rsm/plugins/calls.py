@@ -155,7 +155,7 @@ class CallWatch:
         """Stop the call's time while it uses its source; RetriableError once it is abandoned."""
         with self._lock:
             if self._is_abandoned:
-                raise RetriableError("this call was given up: it took too long")
+                raise RetriableError("the call was abandoned: it took too long")
             self._uses += 1
         try:
             yield

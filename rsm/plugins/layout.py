@@ -55,7 +55,7 @@ class PluginLayout(SegmentLayout):
             if any(
                 each.segment_id != segment_id or each.base_offset != base_offset for each in found
             ):
-                raise ValueError("not keys of this segment")
+                raise ValueError("the keys are not of this segment")
             if len(found) < _LEAST_OBJECTS:
                 raise ValueError("fewer objects than one of the log and one of its companions")
             return found
@@ -134,5 +134,5 @@ class PluginLayout(SegmentLayout):
 
 def _not_planned(segment_id: RemoteLogSegmentId) -> CorruptError:
     return CorruptError(
-        "plug-in has contents of other objects than those planned", segment_id=segment_id
+        "plug-in does not have the contents of the planned objects", segment_id=segment_id
     )

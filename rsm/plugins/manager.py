@@ -63,10 +63,10 @@ class PluginStorageManager(RemoteStorageManager):
             planned = self._inner.plan_objects(segment_id, base_offset, size_bytes=size_bytes)
             keys = {each.key for each in require_types(planned.objects, StoredObject)}
             if not keys or len(keys) < len(planned.objects):
-                raise ValueError("not one or more different objects")
+                raise ValueError("the planned objects are none, or one is named twice")
             ids = (id_to_text(segment_id.id), str(segment_id.id))
             if not all(any(each in key for each in ids) for key in keys):
-                raise ValueError("a key without the segment's id could be of another segment")
+                raise ValueError("a key lacks the segment's id, and could be another segment's")
             return planned
 
         return self._calls.run("plan_objects", plan)
@@ -201,7 +201,7 @@ def _require_described(copied: CopiedSegment, metadata: RemoteLogSegmentMetadata
     require_type(copied.custom_metadata, bytes)
     objects = require_types(copied.objects, StoredObject)
     if [each.key for each in objects] != [planned.key for planned in metadata.objects]:
-        raise ValueError("its objects are not those that were planned")
+        raise ValueError("its objects are not the planned ones")
     if any(each.length_bytes is None or each.crc32c is None for each in objects):
-        raise ValueError("an object without length or CRC32C")
+        raise ValueError("an object has no length or no CRC32C")
     return copied

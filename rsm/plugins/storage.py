@@ -107,7 +107,7 @@ class PluginChunkStorage(ChunkStorage):
         def delete() -> tuple[DeleteOutcome, ...]:
             outcomes = require_types(self._inner.delete_many(names), DeleteOutcome)
             if [outcome.name for outcome in outcomes] != list(names):
-                raise ValueError("not one outcome for each name, in order")
+                raise ValueError("the outcomes are not one for each name, in order")
             return outcomes
 
         return self._calls.run("delete_many", delete)

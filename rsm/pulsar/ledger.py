@@ -86,7 +86,7 @@ def _require_next(entry_id: int, builder: BlockBuilder) -> None:
             "entry ids are not consecutive", expected=builder.next_entry_id, found=entry_id
         )
     if entry_id > _MAX_ENTRY_ID:
-        raise InvalidConfigError("not an entry id", found=entry_id)
+        raise InvalidConfigError("the entry id is invalid", found=entry_id)
 
 
 def _metadata_of(ledger: Ledger, last_entry_id: int, length_bytes: int) -> LedgerMetadata:
@@ -97,7 +97,7 @@ def _metadata_of(ledger: Ledger, last_entry_id: int, length_bytes: int) -> Ledge
     found = (given.state, given.last_entry_id, given.length_bytes)
     if found != expected:
         raise InvalidConfigError(
-            "the ledger is not what its metadata says",
+            "the ledger differs from its metadata",
             ledger_id=ledger.ledger_id,
             expected=expected,
             found=found,

@@ -114,7 +114,7 @@ class StoreLedgerOffloader(LedgerOffloader):
     ) -> None:
         if not MIN_BLOCK_BYTES <= block_bytes <= MAX_BLOCK_BYTES:
             raise InvalidConfigError(
-                "not a block size",
+                "the block size is invalid",
                 found=block_bytes,
                 expected=f"{MIN_BLOCK_BYTES}..{MAX_BLOCK_BYTES}",
             )
@@ -182,7 +182,7 @@ def read_index(read: Callable[[ByteRange], bytes], *, name: str, object_bytes: i
     """Read the whole index object `name`. CorruptError for a too large one, before any read."""
     if object_bytes > MAX_INDEX_BYTES:
         raise CorruptError(
-            "index length",
+            "the index has a wrong length",
             object=name,
             position=4,
             expected=f"at most {MAX_INDEX_BYTES}",

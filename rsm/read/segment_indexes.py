@@ -47,7 +47,7 @@ class SegmentIndexes:
         """
         entry = self.offset_index.lookup(offset)
         if not (0 <= entry.position < log_bytes and entry.offset <= offset):
-            raise CorruptError("index entry out of order", offset=offset, entry=entry)
+            raise CorruptError("an index entry is out of order", offset=offset, entry=entry)
         return entry
 
     def location(self, offset: int, log_bytes: int) -> IndexedPosition:

@@ -104,7 +104,9 @@ def parse_meta_properties(content: bytes, *, file: str) -> MetaProperties:
     properties = _properties(content, file)
     version = _property(properties, "version", file)
     if version not in _NODE_ID_KEYS:
-        raise UnsupportedError("unknown version of meta.properties", file=file, version=version)
+        raise UnsupportedError(
+            "the version of meta.properties is unknown", file=file, version=version
+        )
     directory_id = properties.get("directory.id")
     return MetaProperties(
         cluster_id=_property(properties, "cluster.id", file),
@@ -141,11 +143,13 @@ def _properties(content: bytes, file: str) -> dict[str, str]:
     try:
         pairs = javaproperties.loads(_text(content, file), object_pairs_hook=list)
     except ValueError as error:
-        raise CorruptError("malformed file", file=file, found=str(error)) from error
+        raise CorruptError("the file is malformed", file=file, found=str(error)) from error
     properties = dict(pairs)
     if len(properties) != len(pairs):
         found = ", ".join(key for key, _ in pairs)
-        raise CorruptError("malformed file", file=file, expected="each key once", found=found)
+        raise CorruptError(
+            "the file is malformed", file=file, expected="each key once", found=found
+        )
     return properties
 
 
@@ -177,4 +181,6 @@ def _text(content: bytes, file: str) -> str:
 
 
 def _malformed(file: str, line: int | None, expected: str, found: str) -> CorruptError:
-    return CorruptError("malformed file", file=file, line=line, expected=expected, found=found)
+    return CorruptError(
+        "the file is malformed", file=file, line=line, expected=expected, found=found
+    )

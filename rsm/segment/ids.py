@@ -26,9 +26,9 @@ def id_from_text(text: str) -> UUID:
     try:
         raw = base64.b64decode(text.encode("ascii") + b"==", altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:
-        raise InvalidConfigError("not an id in Kafka's spelling", text=text) from error
+        raise InvalidConfigError("the text is not an id in Kafka's form", text=text) from error
     if len(raw) != 16 or len(text) != ID_TEXT_LENGTH:
-        raise InvalidConfigError("not an id in Kafka's spelling", text=text)
+        raise InvalidConfigError("the text is not an id in Kafka's form", text=text)
     return UUID(bytes=raw)
 
 

@@ -196,7 +196,9 @@ class TransactionIndex:
         transactions: list[AbortedTransaction] = []
         for version, producer_id, first, last, stable in TRANSACTION_ENTRY.iter_unpack(data):
             if version != _TRANSACTION_VERSION:
-                raise UnsupportedError("unknown transaction index version", version=version)
+                raise UnsupportedError(
+                    "the version of the transaction index is unknown", version=version
+                )
             if not 0 <= first <= last or last not in offsets or producer_id < 0 or stable < 0:
                 found = f"producer {producer_id}, offsets {first}..{last}, stable {stable}"
                 raise _misplaced(
@@ -247,7 +249,7 @@ def _require_whole_entries(index: str, data: bytes, entry: struct.Struct) -> Non
 
 def _misplaced(index: str, number: int, field: str, expected: str, found: object) -> CorruptError:
     return CorruptError(
-        "index entry out of order",
+        "an index entry is out of order",
         index=index,
         entry=number,
         field=field,

@@ -56,7 +56,9 @@ def partition_from_message(message: pb.TopicIdPartition) -> TopicIdPartition:
             partition=message.partition,
         )
     except ValueError as error:
-        raise CorruptError("not a topic-id-partition", topic=message.topic) from error
+        raise CorruptError(
+            "the message has no valid topic-id-partition", topic=message.topic
+        ) from error
 
 
 def writer_to_message(value: Writer) -> pb.Writer:
@@ -95,7 +97,7 @@ def lineage_from_messages(messages: list[pb.EpochEntry]) -> Lineage:
             )
         )
     except ValueError as error:
-        raise CorruptError("not a lineage", entries=len(messages)) from error
+        raise CorruptError("the leader epochs are not a lineage", entries=len(messages)) from error
 
 
 def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentMetadata:
@@ -127,7 +129,9 @@ def metadata_from_message(message: pb.RemoteLogSegmentMetadata) -> RemoteLogSegm
             **{name: read(message) for name, read in _METADATA_FIELDS.items()}
         )
     except ValueError as error:
-        raise CorruptError("not a segment's metadata", reason=str(error)) from error
+        raise CorruptError(
+            "the message has no valid segment metadata", reason=str(error)
+        ) from error
 
 
 def metadata_on_demand(

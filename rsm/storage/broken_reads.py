@@ -83,7 +83,7 @@ class _Reading:
             self.is_complete = body.length_bytes is None
         self.is_complete = self.is_complete or not len(self.left)
         if not self.is_complete and (not self._openings_left or self._is_late()):
-            raise RetriableError("an answer ended too early", missing=self.left)
+            raise RetriableError("the store's response ended too early", missing=self.left)
 
     def content(self) -> bytes:
         return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)

@@ -29,7 +29,7 @@ def require_as_long(name: str, *, wanted_bytes: int, length_bytes: int) -> None:
     """Check that a chunk is long enough for a truncation. Raises CorruptError."""
     if length_bytes < wanted_bytes:
         raise CorruptError(
-            "a chunk is shorter than it was to be cut to",
+            "the chunk is shorter than the length to truncate it to",
             name=name,
             length_bytes=length_bytes,
             wanted_bytes=wanted_bytes,

@@ -139,7 +139,7 @@ class MemoryChunkStorage(ChunkStorage):
     def _add(self, name: str, chunk: _Chunk) -> None:
         with self._lock:
             if name in self._chunks:
-                raise AlreadyExistsError("the chunk is there already", name=name)
+                raise AlreadyExistsError("the chunk already exists", name=name)
             self._chunks[name] = chunk
 
     def _get(self, name: str) -> _Chunk:
@@ -147,7 +147,7 @@ class MemoryChunkStorage(ChunkStorage):
         try:
             return self._chunks[name]
         except KeyError:
-            raise NotFoundError("no such chunk", name=name) from None
+            raise NotFoundError("the chunk does not exist", name=name) from None
 
     def _replace(self, name: str, content: bytes) -> None:
         self._chunks[name] = replace(

@@ -137,7 +137,7 @@ def _require_file_may_be(path: Path) -> None:
             pass
     except OSError as error:
         raise InvalidConfigError(
-            "no file can be written there", option="--page", found=path, reason=error.strerror
+            "cannot write a file there", option="--page", found=path, reason=error.strerror
         ) from error
 
 

@@ -115,10 +115,10 @@ class Audit:
                 return AuditResult(settled=settled, seen=seen, took_ms=took_ms)
         except SPARK_ERRORS as error:
             raise IncompleteError(
-                "the store did not answer whole", reason=cause_of(error)
+                "the store cannot be read completely", reason=cause_of(error)
             ) from error
         except (InvalidConfigError, RetriableError, CorruptError) as error:
-            raise IncompleteError("the metadata was not read whole", reason=error) from error
+            raise IncompleteError("the metadata cannot be read completely", reason=error) from error
 
     def _compared(self, metadata: MetadataSnapshot, age: Age) -> list[Finding]:
         """List the store and return the suspicions."""
@@ -159,7 +159,7 @@ def _require_whole(metadata: MetadataSnapshot) -> None:
     """Raise IncompleteError if a metadata record is unreadable or needs a newer fold."""
     unread = metadata.unread_records()
     if unread:
-        raise IncompleteError("the metadata topic cannot be read whole", records=unread)
+        raise IncompleteError("the metadata topic cannot be read completely", records=unread)
 
 
 def _living(metadata: MetadataSnapshot) -> Iterator[RemoteLogSegmentMetadata]:

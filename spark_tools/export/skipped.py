@@ -83,9 +83,11 @@ class SkippedRange:
         try:
             found = cls(**json.loads(text))
         except (ValueError, TypeError) as error:
-            raise CorruptError("not a record of a skipped range", found=text[:200]) from error
+            raise CorruptError(
+                "the file is not the record of a skipped range", found=text[:200]
+            ) from error
         if any(type(getattr(found, field.name)).__name__ != field.type for field in fields(cls)):
-            raise CorruptError("not a record of a skipped range", found=text[:200])
+            raise CorruptError("the file is not the record of a skipped range", found=text[:200])
         return found
 
     @property

@@ -87,7 +87,7 @@ class BrokerReader:
                 messages += self._consumer.consume(_ROWS_AT_ONCE - 1, 0)
                 give_up_s = time.monotonic() + self._timeout_s
             elif time.monotonic() > give_up_s:
-                raise self._error(RetriableError, "no answer in time")
+                raise self._error(RetriableError, "the cluster did not answer in time")
             arrays = _arrays_of(self._taken(messages), rows.bounds)
             if len(arrays.offsets):
                 yield rows.of_arrays(arrays)

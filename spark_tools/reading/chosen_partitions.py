@@ -53,4 +53,6 @@ def require_assigned(found: Mapping[str, Sequence[TopicIdPartition]], options: R
     """Raise InvalidConfigError if an assigned partition does not exist."""
     for topic, assigned in (options.partitions or {}).items():
         if missing := assigned - {tip.partition for tip in found[topic]}:
-            raise InvalidConfigError("there is no such partition", topic=topic, found=min(missing))
+            raise InvalidConfigError(
+                "the topic has no such partition", topic=topic, found=min(missing)
+            )

@@ -193,7 +193,7 @@ def _topics(
 ) -> tuple[str, ...]:
     if sum(given.has(name) for name in _TOPIC_OPTIONS) != 1:
         raise InvalidConfigError(
-            "which topics?", expected=f"one of the options {', '.join(_TOPIC_OPTIONS)}"
+            "no topics are selected", expected=f"one of the options {', '.join(_TOPIC_OPTIONS)}"
         )
     if given.has("subscribe"):
         return given.listed("subscribe", "topics, comma-separated")

@@ -118,7 +118,7 @@ def _require_arguments(arguments: argparse.Namespace) -> None:
     if arguments.dry_run:
         for option in ("--interval", "--report"):
             if vars(arguments)[option.removeprefix("--")] is not None:
-                raise InvalidConfigError("without effect with --dry-run", option=option)
+                raise InvalidConfigError("the option has no effect with --dry-run", option=option)
 
 
 def _parking_topic(connection: ClusterConnection, arguments: argparse.Namespace) -> str:

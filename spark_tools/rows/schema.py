@@ -62,7 +62,9 @@ def chosen_columns(text: str | None) -> tuple[str, ...]:
     chosen = tuple(by_name.get(name.lower(), "") for name in asked)
     if "" in chosen or len(set(chosen)) != len(chosen):
         expected = "some of " + ",".join(COLUMNS)
-        raise InvalidConfigError("not columns", option="columns", found=text, expected=expected)
+        raise InvalidConfigError(
+            "the option names unknown columns", option="columns", found=text, expected=expected
+        )
     return chosen
 
 

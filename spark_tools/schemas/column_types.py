@@ -60,14 +60,14 @@ def require_fields(kind: pa.DataType, path: str = "") -> None:
     elif pa.types.is_struct(kind):
         if not kind.num_fields:
             raise UnsupportedError(
-                "a type without fields, which columns cannot have", field=path or "the schema"
+                "a type has no fields, and Spark's columns need one", field=path or "the schema"
             )
         names: dict[str, str] = {}
         for each in kind:
             other = names.get(each.name.lower())
             if other is not None:
                 raise UnsupportedError(
-                    "names of fields differ only in case, which columns cannot",
+                    "names of fields differ only in case, and those of Spark's columns must not",
                     names=f"{other},{each.name}",
                 )
             names[each.name.lower()] = each.name

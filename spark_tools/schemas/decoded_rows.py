@@ -147,7 +147,7 @@ class ColumnDecoder:
         writer = self._writers.by_id(schema_id)
         if writer.format is not self._reader.format:
             raise UnsupportedError(
-                "a schema of another format", schema_id=schema_id, found=writer.format.value
+                "the schema has another format", schema_id=schema_id, found=writer.format.value
             )
         if writer == self._reader:
             self._own.add(header)

@@ -125,13 +125,13 @@ def resolve(settings: DecodeSettings, topics: Sequence[str]) -> Decoding:
 
 def _require_format(schema: SchemaText, expected: SchemaFormat) -> None:
     if schema.format is not expected:
-        raise UnsupportedError("the schema is of another format", found=schema.format.value)
+        raise UnsupportedError("the schema has another format", found=schema.format.value)
 
 
 def _subject(column: str, topics: Sequence[str]) -> str:
     """Return the subject by Confluent's TopicNameStrategy. Raises InvalidConfigError."""
     if len(topics) != 1:
         raise InvalidConfigError(
-            "no subject for a column", column=column, expected=f"{column}Subject, or one topic"
+            "a column has no subject", column=column, expected=f"{column}Subject, or one topic"
         )
     return f"{topics[0]}-{column}"

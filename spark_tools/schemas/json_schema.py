@@ -66,7 +66,9 @@ def _document(schema: SchemaText) -> object:
     try:
         return json.loads(schema.text)
     except (ValueError, RecursionError) as error:
-        raise UnsupportedError("not a JSON Schema", reason=str(error)[:200]) from error
+        raise UnsupportedError(
+            "the schema is not valid JSON Schema", reason=str(error)[:200]
+        ) from error
 
 
 class _JsonTypes:
@@ -160,7 +162,9 @@ class _JsonTypes:
 def _others(kinds: Sequence[object]) -> Sequence[object]:
     """Return the types except null. Raises UnsupportedError for a type that is not a name."""
     if not all(isinstance(each, str) for each in kinds):
-        raise UnsupportedError("not a JSON Schema", reason="a type that is not a name")
+        raise UnsupportedError(
+            "the schema is not valid JSON Schema", reason="a type that is not a name"
+        )
     others = [each for each in kinds if each != "null"]
     return ["number"] if set(others) == {"integer", "number"} else others
 
@@ -175,7 +179,7 @@ def _as_text(value: object) -> object:
 
 
 def _wrong(value: object, expected: str) -> CorruptError:
-    return CorruptError("a value of another type", found=type(value).__name__, expected=expected)
+    return CorruptError("a value has another type", found=type(value).__name__, expected=expected)
 
 
 def _string(value: object) -> object:

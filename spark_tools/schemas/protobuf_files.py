@@ -59,7 +59,9 @@ def file_descriptor(schema: SchemaText) -> FileDescriptor:
         _add(pool, _MAIN, files, set())
         return pool.FindFileByName(_MAIN)
     except (TypeError, KeyError, RecursionError) as error:
-        raise UnsupportedError("not a schema of Protobuf", reason=str(error)[:200]) from error
+        raise UnsupportedError(
+            "the schema is not valid Protobuf", reason=str(error)[:200]
+        ) from error
 
 
 def _serialized(text: str, name: str) -> FileDescriptorProto | None:
@@ -96,7 +98,7 @@ def _compiled(texts: Mapping[str, str]) -> dict[str, FileDescriptorProto]:
             raise UnsupportedError("a schema of Protobuf takes too long to compile") from error
         if done.returncode:
             lines = " ".join(done.stderr.replace(f"{directory / 'files'}/", "").split())
-            raise UnsupportedError("not a schema of Protobuf", reason=lines[:300])
+            raise UnsupportedError("the schema is not valid Protobuf", reason=lines[:300])
         found = FileDescriptorSet.FromString(compiled.read_bytes())
     return {each.name: each for each in found.file}
 
@@ -108,17 +110,17 @@ def _require_file_names(names: Iterable[str]) -> None:
         path = PurePosixPath(each)
         is_printable = each.isprintable()  # neither NUL nor a lone surrogate
         if not is_printable or not path.parts or path.is_absolute() or ".." in path.parts:
-            raise UnsupportedError("not a name of a file to import", name=repr(each)[:200])
+            raise UnsupportedError("an import's file name is invalid", name=repr(each)[:200])
         if len(each.encode()) > _MAX_NAME_BYTES:
-            raise UnsupportedError("a name of a file is too long", most=_MAX_NAME_BYTES)
+            raise UnsupportedError("a file name is too long", most=_MAX_NAME_BYTES)
         if path in paths:
-            raise UnsupportedError("two names of one file", names=f"{paths[path]},{each}")
+            raise UnsupportedError("two names denote the same file", names=f"{paths[path]},{each}")
         paths[path] = each
     for path, name in paths.items():
         for parent in path.parents:
             if parent in paths:
                 raise UnsupportedError(
-                    "a name of a file is another's directory", names=f"{paths[parent]},{name}"
+                    "a file name is also a directory of another", names=f"{paths[parent]},{name}"
                 )
 
 

@@ -72,7 +72,11 @@ class ProtobufColumn(ColumnSchema):
                 indexes, position = message_indexes(payload)
                 found = _at(written, indexes)
                 if found.full_name != expected:
-                    raise CorruptError("another message", found=found.full_name, expected=expected)
+                    raise CorruptError(
+                        "the record has another message type",
+                        found=found.full_name,
+                        expected=expected,
+                    )
                 if position == 1:
                     checked[payload[:1]] = position
             return parse(payload[position:])
@@ -97,7 +101,7 @@ def _message(reader: SchemaText, name: str | None) -> Descriptor:
     found = [each for each in every if name in (each.full_name, each.name)]
     if len(found) != 1:
         names = ",".join(each.full_name for each in every)
-        raise UnsupportedError("not a message of the schema", found=name, expected=names)
+        raise UnsupportedError("the schema has no such message", found=name, expected=names)
     return found[0]
 
 
@@ -106,7 +110,7 @@ def _at(messages: Sequence[Descriptor], indexes: Sequence[int]) -> Descriptor:
     found: Descriptor | None = None
     for index in indexes:
         if index >= len(messages):
-            raise CorruptError("not indexes of a message", found=indexes)
+            raise CorruptError("the message indexes name no message of the schema", found=indexes)
         found = messages[index]
         messages = found.nested_types
     assert found is not None

@@ -132,7 +132,7 @@ class NestingBudget:
         if len(self._open) >= MAX_DEPTH:
             raise UnsupportedError("a schema is nested too deep", most=MAX_DEPTH)
         if name and name in self._open:
-            raise UnsupportedError("a type contains itself, which columns cannot", type=name)
+            raise UnsupportedError("a type contains itself, and Spark's columns cannot", type=name)
         self._open.append(name)
 
     def leave(self) -> None:

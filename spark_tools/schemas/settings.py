@@ -114,12 +114,12 @@ class ColumnSettings:
         if chosen is SchemaFormat.BINARY:
             if unused:
                 raise InvalidConfigError(
-                    "an option without use", option=unused[0], missing=f"{column}Format"
+                    "an option has no effect", option=unused[0], missing=f"{column}Format"
                 )
             return None
         if chosen is not SchemaFormat.PROTOBUF and given.has(f"{column}Message"):
             raise InvalidConfigError(
-                "an option of Protobuf alone",
+                "the option applies only to Protobuf",
                 option=f"{column}Message",
                 found=f"{column}Format {chosen.value}",
             )
@@ -159,7 +159,7 @@ class DecodeSettings:
         for each in columns:
             if registry is None and each.schema is None:
                 raise InvalidConfigError(
-                    "no schema for a column",
+                    "a column has no schema",
                     column=each.column,
                     expected=f"{REGISTRY_PREFIX}url, or {each.column}Schema",
                 )
@@ -206,7 +206,7 @@ def _require_urls(text: str) -> None:
             raise wrong_value(option, "not a URL", "URLs, comma-separated") from error
         if parts.username is not None or parts.password is not None:
             raise InvalidConfigError(
-                "credentials in a URL",
+                "the URL contains credentials",
                 option=option,
                 expected=f"{REGISTRY_PREFIX}basic.auth.user.info",
             )

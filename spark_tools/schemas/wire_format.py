@@ -23,11 +23,15 @@ _MAX_VARINT_BYTES = 5
 def schema_id_of(payload: bytes) -> int:
     """Return the header's id. Raises CorruptError without a header, UnsupportedError for a GUID."""
     if len(payload) < HEADER_BYTES:
-        raise CorruptError("too short for the wire format", size_bytes=len(payload))
+        raise CorruptError("the value is too short for the wire format", size_bytes=len(payload))
     if payload[0] == _GUID_MAGIC:
         raise UnsupportedError("the schema is named by a GUID, expected an id")
     if payload[0] != _MAGIC:
-        raise CorruptError("not the wire format's magic byte", found=payload[0], expected=_MAGIC)
+        raise CorruptError(
+            "the value does not begin with the wire format's magic byte",
+            found=payload[0],
+            expected=_MAGIC,
+        )
     return int.from_bytes(payload[1:HEADER_BYTES], "big")
 
 
@@ -37,12 +41,14 @@ def message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
     if count == 0:
         return (0,), position
     if not 0 < count <= _MAX_INDEXES:
-        raise CorruptError("not a number of message indexes", found=count, most=_MAX_INDEXES)
+        raise CorruptError(
+            "the number of message indexes is invalid", found=count, most=_MAX_INDEXES
+        )
     indexes = []
     for _ in range(count):
         index, position = _varint(payload, position)
         if index < 0:
-            raise CorruptError("a negative message index", found=index)
+            raise CorruptError("a message index is negative", found=index)
         indexes.append(index)
     return tuple(indexes), position
 

@@ -49,7 +49,7 @@ def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
     if jars is not None:
         found = sorted(str(path) for path in Path(jars).glob("*.jar"))
         if not found:
-            raise InvalidConfigError("no jars in that directory", option="--jars", found=jars)
+            raise InvalidConfigError("the directory has no jars", option="--jars", found=jars)
         builder = builder.config("spark.jars", ",".join(found))
     with _handler_kept(signal.SIGINT), _environment():
         spark = builder.getOrCreate()
@@ -142,7 +142,7 @@ def require_writable(spark: SparkSession, directory: str) -> None:
         files.remove(_PROBE)
     except SPARK_ERRORS as error:
         raise InvalidConfigError(
-            "no file can be written there", found=directory, reason=cause_of(error)
+            "cannot write a file there", found=directory, reason=cause_of(error)
         ) from error
 
 
@@ -176,7 +176,7 @@ def require_connector(spark: SparkSession) -> None:
         ).load()
     except SPARK_ERRORS as error:
         raise InvalidConfigError(
-            "Spark's Kafka connector is not there, or not of this Spark's version",
+            "Spark's Kafka connector is missing, or is of another version than Spark",
             spark=spark.version,
             expected="its jars in the directory that --jars names; docs/spark.md says which",
             reason=cause_of(error),

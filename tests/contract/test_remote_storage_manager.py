@@ -306,7 +306,7 @@ def test_fetch_index_when_companion_is_another_segments_then_corrupt(
     one, other = copied(manager, 1), copied(manager, 2)
     mixed = replace(one, objects=(*one.objects[:-1], other.objects[-1]))
 
-    with pytest.raises(CorruptError, match="companion of another segment"):
+    with pytest.raises(CorruptError, match="companion belongs to another segment"):
         manager.fetch_index(mixed, IndexType.OFFSET)
 
 

@@ -159,7 +159,7 @@ def _batches_of(file: SegmentFile, segment: LocalSegment) -> tuple[list[bytes], 
         begin = batch_header(batches[0]).base_offset if batches else wanted.start_offset
         return batches, replace(wanted, start_offset=min(wanted.start_offset, begin))
     if not batches:
-        raise RetriableError("no whole batch to copy", offsets=wanted)
+        raise RetriableError("the range has no whole batch to copy", offsets=wanted)
     return batches, OffsetRange(
         start_offset=min(wanted.start_offset, batch_header(batches[0]).base_offset),
         end_offset=batch_header(batches[-1]).next_offset,

@@ -60,7 +60,9 @@ class KafkaDeadLetterTopic(DeadLetterTopic):
             while not outcome and time.monotonic() < give_up_s:
                 producer.poll(_POLL_S)
         if not outcome:
-            raise RetriableError("no answer to a dead letter", topic=self._settings.name)
+            raise RetriableError(
+                "the broker did not acknowledge a dead letter", topic=self._settings.name
+            )
         if outcome[0] is not None:
             raise RetriableError(
                 "dead letter was not written", topic=self._settings.name, error=outcome[0].name()
@@ -105,6 +107,8 @@ class KafkaDeadLetterTopic(DeadLetterTopic):
                     "dead-letter topic cannot be created", topic=settings.name, error=error.name()
                 ) from exception
         except TimeoutError as error:
-            raise RetriableError("no answer to a new topic", topic=settings.name) from error
+            raise RetriableError(
+                "the cluster did not answer the creation of a topic", topic=settings.name
+            ) from error
         else:
             _log.info(LogLine("dead-letter topic created", topic=settings.name))

@@ -157,7 +157,9 @@ class _WriteOutcome:
         absent = sorted({each.partition for each in asked} - written)
         if not absent:
             return ""
-        reason = next(iter(self.failed), "") or self.errors.text or "no answer in time"
+        reason = (
+            next(iter(self.failed), "") or self.errors.text or "the cluster did not answer in time"
+        )
         if self.errors.text and self.errors.text not in reason:
             reason = f"{reason}; {self.errors.text}"
         return f"records of partitions {_listed(absent)} were not written: {reason}"
@@ -230,7 +232,9 @@ def _retriable(message: str, **context: object) -> Iterator[None]:
             message, **context, error=error.name(), reason=error.str()
         ) from exception
     except TimeoutError as error:
-        raise RetriableError(message, **context, reason="no answer in time") from error
+        raise RetriableError(
+            message, **context, reason="the cluster did not answer in time"
+        ) from error
 
 
 def _listed(numbers: Iterable[int]) -> str:

@@ -131,7 +131,7 @@ def _found(
     with ThreadPoolExecutor(_ASK_THREADS, "resolve") as executor:
         answers = fetch_cluster_offsets(session.bootstrap, view, partitions, executor)
     for error in answers.failed.values():
-        raise RetriableError("a leader cannot be asked", reason=error) from error
+        raise RetriableError("a leader cannot be reached", reason=error) from error
     epochs = {tip: epoch for node_id in view.brokers for tip, epoch in view.led_by(node_id).items()}
     for tip in partitions:
         records = session.metadata.list_remote_log_segments(tip)

@@ -130,7 +130,9 @@ class FrameStream:
         (size,) = _SIZE.unpack_from(data)
         if not 0 < size <= self._max_frame_bytes:
             raise CorruptError(
-                "frame size out of bounds", size_bytes=size, limit_bytes=self._max_frame_bytes
+                "the frame size is out of bounds",
+                size_bytes=size,
+                limit_bytes=self._max_frame_bytes,
             )
         sink = self._begin(data[SIZE_BYTES : SIZE_BYTES + size], size)
         if sink is not None:

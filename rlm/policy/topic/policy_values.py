@@ -79,7 +79,7 @@ def _check_retention(policy: TopicPolicy, name: str, *, total: int, local: int) 
     exceeds = local == UNLIMITED or local > total
     if total != UNLIMITED and local != AS_TOTAL_RETENTION and exceeds:
         raise InvalidConfigError(
-            "local retention above total retention",
+            "local retention is above total retention",
             topic=policy.topic,
             rule=f"{local_name} <= {name}",
             **{local_name: local, name: total},
@@ -95,14 +95,14 @@ def _check_lag(
         return
     if total[1] != UNLIMITED and value >= total[1]:
         raise InvalidConfigError(
-            "copy lag not below total retention",
+            "copy lag is not below total retention",
             topic=policy.topic,
             rule=f"{name} < {total[0]}",
             **{name: value, total[0]: total[1]},
         )
     if local[1] != UNLIMITED and value > local[1]:
         raise InvalidConfigError(
-            "copy lag above local retention",
+            "copy lag is above local retention",
             topic=policy.topic,
             rule=f"{name} <= {local[0]}",
             **{name: value, local[0]: local[1]},

@@ -130,7 +130,7 @@ def check_tierable(configs: TopicConfigs, *, own_topics: Iterable[str]) -> None:
     if topic in INTERNAL_TOPICS:
         raise InvalidConfigError("an internal topic of Kafka is not tiered", topic=topic)
     if topic in frozenset(own_topics):
-        raise InvalidConfigError("a topic of this product itself is not tiered", topic=topic)
+        raise InvalidConfigError("a topic of rlm itself is not tiered", topic=topic)
     reason = untierable_reason(configs)
     if reason is not None:
         raise InvalidConfigError("topic cannot be tiered", topic=topic, rule=reason)

@@ -302,7 +302,7 @@ def _require_planned_objects(
     planned, found = ({each.key for each in record.objects} for record in (started, stored))
     if found != planned:
         raise UnsupportedError(
-            "segment cannot be stored: its objects are not those that were planned",
+            "segment cannot be stored: its objects are not the planned ones",
             missing=sorted(planned - found),
             unplanned=sorted(found - planned),
         )

@@ -72,7 +72,9 @@ class CopyPace:
         if limit != before:
             self._lanes.set_limit(limit)
             self._changed(limit)
-            _log.debug(LogLine("copies at once", limit=limit, before=before))
+            _log.debug(
+                LogLine("changed the limit of concurrent copies", limit=limit, before=before)
+            )
 
     def _begin_window(self) -> None:
         self._started_ms = self._clock.monotonic_ms()

@@ -190,7 +190,7 @@ class LeaderCycle:
         view = self._views.of(task, policy, offsets)
         if busy.deletes_by not in (None, view.policy):
             # The view still counts segments as stored that these deletions may remove.
-            raise RetriableError("deletions by the policy before this one are under way")
+            raise RetriableError("deletions by an earlier policy are still running")
         return view
 
     def _record_losses(self, task: PartitionTask, view: PartitionView, decided: Plan) -> None:

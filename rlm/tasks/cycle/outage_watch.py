@@ -81,7 +81,7 @@ class OutageWatch:
         try:
             usage = self._disks.usage(view.topic_id_partition)
         except TieredStorageError as error:
-            _log.debug(LogLine("disk not seen", error=error))
+            _log.debug(LogLine("cannot read the usage of a disk", error=error))
             return
         disk = self._seen.setdefault(usage.name, _Disk(usage))
         disk.released_bytes += released_but_there_bytes(view)

@@ -185,7 +185,7 @@ class ExpiryLanes:
         if self._metadata.topic_policy(topic_id) != job.policy:
             raise StoppedError("the policy has changed")
         if self._metadata.paused_tasks(topic_id) != job.paused:
-            raise StoppedError("what is paused has changed")
+            raise StoppedError("the topic's pause has changed")
 
     def _advance(self, lead: PartitionLead, action: AdvanceLogStart) -> None:
         result = self._metadata.publish(

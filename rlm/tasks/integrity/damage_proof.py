@@ -50,8 +50,10 @@ class DamageProof:
     def _require_whole(self, segment_id: RemoteLogSegmentId) -> None:
         record = self._metadata.segment(segment_id)
         if record is None or record.metadata.state is not SegmentState.COPY_SEGMENT_FINISHED:
-            raise FencedError("what replaces a segment is not stored", segment_id=segment_id)
+            raise FencedError("the replacement of a segment is not stored", segment_id=segment_id)
         for fault in self._check.faults(record.metadata, read=False):
             raise FencedError(
-                "what replaces a segment is damaged", segment_id=segment_id, object=fault.object_key
+                "the replacement of a segment is damaged",
+                segment_id=segment_id,
+                object=fault.object_key,
             )

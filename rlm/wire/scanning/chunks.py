@@ -95,7 +95,7 @@ class ChunkReader:
                     return end
             if self.step is None:
                 if position < end:
-                    raise CorruptError("bytes after the end of a message", left=end - position)
+                    raise CorruptError("bytes follow the end of a message", left=end - position)
                 return position
             try:
                 position = self.step(data, position)

@@ -98,7 +98,7 @@ class FetchResponseScanner(StructureScanner):
     def __init__(self, version: int, *, frame_bytes: int, visitor: FetchVisitor) -> None:
         """Raise UnsupportedError for a version that is not in the table."""
         if version not in FETCH.versions:
-            raise UnsupportedError("no such version of Fetch", version=version)
+            raise UnsupportedError("the version of Fetch is unknown", version=version)
         super().__init__(self._read_head, self._next_topic, frame_bytes=frame_bytes)
         self.correlation_id: int | None = None
         self._frame_bytes = frame_bytes

@@ -44,7 +44,7 @@ class MetadataScanner:
     ) -> None:
         """Raise UnsupportedError for a version that is not in the table."""
         if version not in METADATA.versions:
-            raise UnsupportedError("no such version of Metadata", version=version)
+            raise UnsupportedError("the version of Metadata is unknown", version=version)
         self.frame_bytes: int | None = None
         self._version = version
         self._flexible = version in METADATA.flexible
@@ -100,7 +100,9 @@ class MetadataScanner:
         except (IncompleteUnit, CorruptError) as error:
             # Truncated bytes look like corrupt ones until more have arrived.
             if not self._left_bytes or len(self._buffered) > MAX_BUFFERED_BYTES:
-                raise CorruptError("no brokers can be read of Metadata", reason=error) from error
+                raise CorruptError(
+                    "the brokers of a Metadata response cannot be read", reason=error
+                ) from error
             return False
         return True
 

@@ -52,7 +52,7 @@ class ShareFetchScanner(StructureScanner):
     def __init__(self, version: int, *, frame_bytes: int) -> None:
         """Raise UnsupportedError for a version that is not in the table."""
         if version not in SHARE_FETCH.versions:
-            raise UnsupportedError("no such version of ShareFetch", version=version)
+            raise UnsupportedError("the version of ShareFetch is unknown", version=version)
         super().__init__(self._read_head, self._next_topic, frame_bytes=frame_bytes)
         self.frame_bytes = frame_bytes
         self._topics_left = 0

@@ -44,7 +44,7 @@ def count_unit(data: Data, position: int, *, flexible: bool) -> tuple[int, int]:
     """Read the count of an array that cannot be null."""
     count, end = _length(data, position, flexible=flexible)
     if count < 0:
-        raise CorruptError("array of negative length", count=count)
+        raise CorruptError("an array has a negative length", count=count)
     return count, end
 
 
@@ -52,7 +52,7 @@ def nullable_length_unit(data: Data, position: int, *, flexible: bool) -> tuple[
     """Read the length of bytes or the count of an array, 0 for null."""
     length, end = _length(data, position, flexible=flexible)
     if length < -1:
-        raise CorruptError("array or bytes of negative length", length=length)
+        raise CorruptError("an array or bytes have a negative length", length=length)
     return max(length, 0), end
 
 
@@ -65,7 +65,7 @@ def string_unit(data: Data, position: int, *, flexible: bool) -> tuple[str, int]
         start = fixed_unit(data, position, _INT16.size)
         (length,) = _INT16.unpack_from(data, position)
     if not 0 <= length <= _MAX_STRING_BYTES:
-        raise CorruptError("string of impossible length", length_bytes=length)
+        raise CorruptError("a string has an impossible length", length_bytes=length)
     end = fixed_unit(data, start, length)
     try:
         return str(data[start:end], "utf-8"), end
@@ -77,7 +77,7 @@ def compact_nullable_string_unit(data: Data, position: int) -> int:
     """Return the position after a compact string of at most 32,767 bytes, or null."""
     length, start = nullable_length_unit(data, position, flexible=True)
     if length > _MAX_STRING_BYTES:
-        raise CorruptError("string of impossible length", length_bytes=length)
+        raise CorruptError("a string has an impossible length", length_bytes=length)
     return fixed_unit(data, start, length)
 
 

@@ -25,7 +25,7 @@ def client_context(tls: TlsSettings) -> ssl.SSLContext:
             )
         except OSError as error:
             raise InvalidConfigError(
-                "no usable client certificate",
+                "the client certificate cannot be used",
                 key="ssl.certificate.location or ssl.key.location",
                 reason=error,
             ) from error
@@ -41,5 +41,5 @@ def _trusting(ca_path: str | None) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=ca_path)
     except OSError as error:
         raise InvalidConfigError(
-            "no usable CA certificates", key="ssl.ca.location", found=ca_path, reason=error
+            "the CA certificates cannot be used", key="ssl.ca.location", found=ca_path, reason=error
         ) from error

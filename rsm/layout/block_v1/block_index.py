@@ -132,7 +132,7 @@ def _unpack_header(content: bytes, name: str, object_bytes: int) -> tuple[int, i
         raise _corrupt("not an index: another magic", name, 0, f"{_MAGIC:08x}", f"{magic:08x}")
     if length != object_bytes or length > MAX_INDEX_BYTES:
         expected = f"{object_bytes}, at most {MAX_INDEX_BYTES}"
-        raise _corrupt("index length", name, 4, expected, length)
+        raise _corrupt("the index has a wrong length", name, 4, expected, length)
     if data_bytes < 0:
         raise _corrupt("negative data length", name, 8, ">= 0", data_bytes)
     if not MIN_HEADER_BYTES <= header_bytes <= MAX_INDEX_BYTES:

@@ -68,7 +68,7 @@ class BlockPlanner:
         """
         if length_bytes > MAX_ENTRY_BYTES:
             raise UnsupportedError(
-                "an entry too large for any block",
+                "an entry does not fit into any block",
                 entry_id=self._next_entry_id,
                 length_bytes=length_bytes,
                 limit_bytes=MAX_ENTRY_BYTES,

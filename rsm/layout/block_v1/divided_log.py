@@ -49,7 +49,7 @@ def divide_log(batches: Iterable[tuple[int, int]], *, block_bytes: int) -> Divid
             room_bytes = planner.room_bytes
         log_position += length_bytes
     if not log_position:
-        raise UnsupportedError("a segment without batches")
+        raise UnsupportedError("block_v1 cannot store a segment without batches")
     planner.add_fitting(pending_count, pending_bytes)
     blocks.append(planner.finish())
     return DividedLog(

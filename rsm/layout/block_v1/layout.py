@@ -148,7 +148,9 @@ class _SegmentObjects:
             part = next(p for p in reversed(LedgerPart) if stored.key.endswith(p.value))
             found[part] = stored
         if len(segment.objects) != len(LedgerPart) or found.keys() != set(LedgerPart):
-            raise CorruptError("a block_v1 segment is three objects", segment_id=segment.segment_id)
+            raise CorruptError(
+                "a block_v1 segment must have three objects", segment_id=segment.segment_id
+            )
         return cls(
             data=found[LedgerPart.DATA],
             index=found[LedgerPart.INDEX],
@@ -221,7 +223,7 @@ def _require_same_log(
     expected = (metadata.segment_size_bytes, stored.data.length_bytes)
     if found != (expected[0], found[1] if expected[1] is None else expected[1]):
         raise CorruptError(
-            "the index of another segment",
+            "the index belongs to another segment",
             object=stored.index.key,
             position=0,
             expected=expected,

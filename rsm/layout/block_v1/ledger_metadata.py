@@ -97,10 +97,14 @@ def decode_ledger_metadata(content: bytes) -> LedgerMetadata:
         if not message.HasField(field):
             raise CorruptError("ledger metadata lacks a field", expected=field, found="nothing")
     if message.state not in set(LedgerState):
-        raise CorruptError("unknown ledger state", expected="1, 2 or 3", found=message.state)
+        raise CorruptError(
+            "the ledger's state is unknown", expected="1, 2 or 3", found=message.state
+        )
     if message.length_bytes < 0 or message.last_entry_id < 0:
         found = f"length {message.length_bytes}, last entry id {message.last_entry_id}"
-        raise CorruptError("negative field of ledger metadata", expected=">= 0", found=found)
+        raise CorruptError(
+            "a field of the ledger metadata is negative", expected=">= 0", found=found
+        )
     return LedgerMetadata(
         length_bytes=message.length_bytes,
         last_entry_id=message.last_entry_id,

@@ -77,7 +77,7 @@ class OffloadedLedger:
         end = self._index.last_entry_id + 1 if end_entry_id is None else end_entry_id
         if not self._index.first_entry_id <= start <= end <= self._index.last_entry_id + 1:
             raise NotFoundError(
-                "entries that the ledger does not have",
+                "the ledger does not have the entries",
                 ledger_id=self._ledger_id,
                 asked=f"[{start}, {end})",
                 first_entry_id=self._index.first_entry_id,

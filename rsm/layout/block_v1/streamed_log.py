@@ -44,7 +44,7 @@ class StreamedLog:
             if full is not None:
                 yield memoryview(full)
         if not log_position:
-            raise UnsupportedError("a segment without batches")
+            raise UnsupportedError("block_v1 cannot store a segment without batches")
         yield memoryview(self._builder.finish())
 
     def divided(self) -> DividedLog:
@@ -70,4 +70,4 @@ def _batches(log: ContentSource) -> Iterator[tuple[int, memoryview]]:
         rest = bytes(buffer[consumed:])
         base_position += consumed
     if rest:
-        raise CorruptError("last batch cut short", position=base_position)
+        raise CorruptError("the last batch is cut short", position=base_position)

@@ -131,10 +131,14 @@ def batch_length_bytes(
     magic = buffer[position + MAGIC_POSITION]
     where = base_position + position
     if magic not in _MIN_BYTES:
-        raise CorruptError("unknown magic", position=where, expected="0, 1 or 2", found=magic)
+        raise CorruptError(
+            "the batch's magic is unknown", position=where, expected="0, 1 or 2", found=magic
+        )
     if not _MIN_BYTES[magic] <= size <= max_bytes:
         bounds = f"{_MIN_BYTES[magic]}..{max_bytes}"
-        raise CorruptError("batch size out of bounds", position=where, expected=bounds, found=size)
+        raise CorruptError(
+            "the batch size is out of bounds", position=where, expected=bounds, found=size
+        )
     return int(size)
 
 
@@ -148,7 +152,7 @@ def parse_header(buffer: memoryview, position: int = 0, *, base_position: int = 
     magic = 0 if size is None else buffer[position + MAGIC_POSITION]
     if size is None or len(buffer) - position < _MIN_BYTES[magic]:
         raise CorruptError(
-            "batch header cut short",
+            "the batch header is cut short",
             position=where,
             expected=_MIN_BYTES[magic],
             found=len(buffer) - position,
@@ -202,13 +206,17 @@ def verify_crc(batch: memoryview, *, position: int = 0) -> BatchHeader:
     header = parse_header(batch, base_position=position)
     if len(batch) != header.length_bytes:
         expected, found = header.length_bytes, len(batch)
-        raise CorruptError("not one batch", position=position, expected=expected, found=found)
+        raise CorruptError(
+            "the bytes are not one whole batch", position=position, expected=expected, found=found
+        )
     if header.magic < 2:
         found = zlib.crc32(batch[LEGACY_CRC_COVERED_FROM:])
     else:
         found = crc32c(batch[CRC_COVERED_FROM:])
     if found != header.crc:
-        raise CorruptError("wrong batch CRC", position=position, expected=header.crc, found=found)
+        raise CorruptError(
+            "the batch's CRC is wrong", position=position, expected=header.crc, found=found
+        )
     return header
 
 

@@ -113,13 +113,17 @@ def check_batch(run: BatchRun, batch: Sequence[memoryview], expectation: BatchEx
         base_offset, length, epoch, _, crc, delta, count = _CHECKED_FIELDS.unpack_from(beginning)
         found_crc = _crc(batch, CRC_COVERED_FROM, crc32c)
     if found_crc != crc:
-        raise CorruptError("wrong batch CRC", position=position, expected=crc, found=found_crc)
+        raise CorruptError(
+            "the batch's CRC is wrong", position=position, expected=crc, found=found_crc
+        )
     # The CRC covers neither offset nor leader epoch.
     last_offset = base_offset + delta
     if not run.next_offset <= base_offset <= last_offset < expectation.end_offset:
         raise expectation.wrong_offsets(base_offset, delta, run.next_offset, position)
     if count < 0:
-        raise CorruptError("negative record count", position=position, expected=">= 0", found=count)
+        raise CorruptError(
+            "the record count is negative", position=position, expected=">= 0", found=count
+        )
     if epoch is not None:
         expectation.enter_epoch(epoch, base_offset, last_offset, position)
     run.append(position + length + LOG_OVERHEAD_BYTES, base_offset, last_offset + 1)

@@ -106,7 +106,10 @@ class BatchRun:
             if base_offset < at_least_offset:
                 expected, found = f">= {at_least_offset}", base_offset
                 raise CorruptError(
-                    "batch has other offsets", position=position, expected=expected, found=found
+                    "the batch's offsets are not the expected ones",
+                    position=position,
+                    expected=expected,
+                    found=found,
                 )
         elif not number:
             self._at_least_offset = max(self._at_least_offset, at_least_offset)

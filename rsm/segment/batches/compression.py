@@ -55,7 +55,9 @@ def decompress(
         case CompressionType.ZSTD:
             return _decompress_stream(cramjam.zstd.decompress_into, data, max_bytes)
         case _:
-            raise UnsupportedError("unknown compression", compression_id=compression_id)
+            raise UnsupportedError(
+                "the batch's compression is unknown", compression_id=compression_id
+            )
 
 
 def _decompress_stream(
@@ -87,11 +89,11 @@ def _decompress_snappy(data: bytes, max_bytes: int) -> bytes:
     position = _XERIAL_HEADER_BYTES
     while position < len(data):
         if position + _BLOCK_LENGTH.size > len(data):
-            raise CorruptError("snappy block cut short", position=position)
+            raise CorruptError("a snappy block is cut short", position=position)
         (length,) = _BLOCK_LENGTH.unpack_from(data, position)
         start = position + _BLOCK_LENGTH.size
         if not 0 < length <= len(data) - start:
-            raise CorruptError("snappy block out of bounds", position=position, found=length)
+            raise CorruptError("a snappy block is out of bounds", position=position, found=length)
         plain += _decompress_snappy_block(data[start : start + length], max_bytes - len(plain))
         position = start + length
     return bytes(plain)

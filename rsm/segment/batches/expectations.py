@@ -69,7 +69,7 @@ class SegmentExpectation(BatchExpectation):
         self, base_offset: int, delta: int, at_least_offset: int, position: int
     ) -> CorruptError:
         return CorruptError(
-            "batch has other offsets",
+            "the batch's offsets are not the expected ones",
             position=position,
             expected=f"{at_least_offset}..{self.end_offset - 1}",
             found=base_offset,

@@ -61,7 +61,9 @@ class IndexBuilder:
         relative = last_offset - self._base_offset
         if not 0 <= relative <= _MAX_RELATIVE_OFFSET:
             expected = f"{self._base_offset} + 0..{_MAX_RELATIVE_OFFSET}"
-            raise CorruptError("offset not of the segment", expected=expected, found=last_offset)
+            raise CorruptError(
+                "the offset is not in the segment", expected=expected, found=last_offset
+            )
         if header.max_timestamp_ms > self._max_timestamp_ms:
             self._max_timestamp_ms = header.max_timestamp_ms
             self._offset_of_max_timestamp = last_offset

@@ -39,7 +39,7 @@ def decode_messages(
     if not header.compression_id:
         return (outer,)
     if outer.value is None:
-        raise CorruptError("compressed message without a value", offset=header.base_offset)
+        raise CorruptError("a compressed message has no value", offset=header.base_offset)
     wrapped = memoryview(
         decompress(header.compression_id, outer.value, max_bytes=max_decompressed_bytes)
     )
@@ -47,9 +47,11 @@ def decode_messages(
         (each, wrapped[start : start + each.length_bytes]) for start, each in scan_batches(wrapped)
     ]
     if not inner or sum(each.length_bytes for each, _ in inner) != len(wrapped):
-        raise CorruptError("wrapped messages cut short", offset=header.base_offset)
+        raise CorruptError("the wrapped messages are cut short", offset=header.base_offset)
     if any(each.magic != header.magic or each.compression_id for each, _ in inner):
-        raise CorruptError("wrapped message of another kind", offset=header.base_offset)
+        raise CorruptError(
+            "a wrapped message has another magic, or is compressed", offset=header.base_offset
+        )
     shift = header.base_offset - inner[-1][0].base_offset if header.magic == 1 else 0
     append_time = header.magic == 1 and header.timestamp_type is TimestampType.LOG_APPEND_TIME
     append_time_ms = header.max_timestamp_ms if append_time else None
@@ -85,7 +87,7 @@ def _read_bytes(
 ) -> tuple[bytes | None, int]:
     start = position + _LENGTH.size
     if start > len(message):
-        raise CorruptError("message cut short", offset=header.base_offset, position=position)
+        raise CorruptError("the message is cut short", offset=header.base_offset, position=position)
     (length,) = _LENGTH.unpack_from(message, position)
     if length == -1:
         return None, start

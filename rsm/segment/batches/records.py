@@ -101,11 +101,15 @@ def decode_control_record(header: BatchHeader, batch: bytes | memoryview) -> Con
     (marker,) = _decode_all(header, batch, max_bytes=len(batch))
     key, value = marker.key or b"", marker.value or b""
     if len(key) < _CONTROL_KEY.size:
-        raise CorruptError("marker without a type", offset=marker.offset, found=key.hex())
+        raise CorruptError(
+            "the transaction marker has no type", offset=marker.offset, found=key.hex()
+        )
     _, type_id = _CONTROL_KEY.unpack_from(key)
     known = type_id in (ControlType.ABORT, ControlType.COMMIT)
     if known and len(value) < _CONTROL_VALUE.size:
-        raise CorruptError("marker cut short", offset=marker.offset, found=value.hex())
+        raise CorruptError(
+            "the transaction marker is cut short", offset=marker.offset, found=value.hex()
+        )
     return ControlRecord(
         offset=marker.offset,
         timestamp_ms=marker.timestamp_ms,
@@ -118,7 +122,7 @@ def decode_control_record(header: BatchHeader, batch: bytes | memoryview) -> Con
 
 def _require_one_batch(header: BatchHeader, batch: bytes | memoryview) -> None:
     if len(batch) != header.length_bytes:
-        raise _corrupt(header, "not one batch", header.length_bytes, len(batch))
+        raise _corrupt(header, "the bytes are not one whole batch", header.length_bytes, len(batch))
 
 
 def _decode_legacy(

@@ -83,7 +83,7 @@ def _read_raw(data: bytes | memoryview, position: int, bits: int) -> tuple[int, 
     cursor = position
     for shift in range(0, bits, 7):
         if cursor >= len(data):
-            raise CorruptError("variable-length integer cut short", position=position)
+            raise CorruptError("a variable-length integer is cut short", position=position)
         byte = data[cursor]
         cursor += 1
         raw |= (byte & 0x7F) << shift
@@ -91,7 +91,9 @@ def _read_raw(data: bytes | memoryview, position: int, bits: int) -> tuple[int, 
             if raw >> bits:
                 break
             return raw, cursor
-    raise CorruptError("variable-length integer too wide", position=position, expected_bits=bits)
+    raise CorruptError(
+        "a variable-length integer is too wide", position=position, expected_bits=bits
+    )
 
 
 def _encode_zigzag(value: int, bits: int) -> bytes:

@@ -57,9 +57,9 @@ def store_error(error: AzureError, **context: object) -> TieredStorageError:
     """Convert an error of the SDK; the caller chains it. `context` names the object."""
     code = code_of(error)
     if code == "BlobNotFound":
-        return NotFoundError("no such chunk", **context)
+        return NotFoundError("the chunk does not exist", **context)
     if code in _TAKEN:
-        return AlreadyExistsError("the chunk is there already", **context)
+        return AlreadyExistsError("the chunk already exists", **context)
     reason = str(error).partition("\n")[0]
     if not isinstance(error, HttpResponseError):
         return RetriableError("the store was not reached", reason=reason, **context)

@@ -65,7 +65,7 @@ class AzureChunkStorage(ObjectChunkStorage):
             )
         except ValueError as error:
             raise InvalidConfigError(
-                "not a connection string of Azure", container=settings.container
+                "the connection string is invalid", container=settings.container
             ) from error
         self._senders = PartSenders(
             "azure-upload",

@@ -51,7 +51,7 @@ class FileNaming:
         if path.is_dir():
             raise IsADirectoryError
         if path.is_symlink() or path.exists():
-            raise AlreadyExistsError("the chunk is there already", name=name)
+            raise AlreadyExistsError("the chunk already exists", name=name)
         if is_sidecar_there:
             raise InvalidConfigError(
                 "another chunk has the name of this one's attributes", name=name, chunk=sidecar.name
@@ -104,7 +104,7 @@ class FileNaming:
                 try:
                     path.hardlink_to(file.path)
                 except FileExistsError as error:
-                    raise AlreadyExistsError("the chunk is there already", name=name) from error
+                    raise AlreadyExistsError("the chunk already exists", name=name) from error
                 return
             self._root.verify()
         raise RetriableError("chunk's directory vanished again after each attempt", name=name)

@@ -83,7 +83,7 @@ class StoreRoot:
                 directory /= segment
                 if directory.is_symlink():
                     raise InvalidConfigError(
-                        "a symbolic link below the store's root", path=directory
+                        "a symbolic link is below the store's root", path=directory
                     )
         except OSError as error:
             raise store_error(error, name) from error
@@ -131,7 +131,7 @@ class StoreRoot:
             yield
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             self.verify()
-            raise NotFoundError("no such chunk", name=name) from error
+            raise NotFoundError("the chunk does not exist", name=name) from error
         except OSError as error:
             raise store_error(error, name) from error
 

@@ -74,7 +74,7 @@ class GcsBucket:
                 yield
             except NotFound as error:
                 self.check_access()  # a missing bucket has the same status as a missing object
-                raise NotFoundError("no such chunk", name=name) from error
+                raise NotFoundError("the chunk does not exist", name=name) from error
 
     def close(self) -> None:
         with self._lock:

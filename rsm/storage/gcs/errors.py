@@ -68,7 +68,7 @@ def store_error(error: Exception, **context: object) -> TieredStorageError:
     cause = cause_of(error)
     reason = " ".join(str(cause).split())
     if isinstance(cause, PreconditionFailed):
-        return AlreadyExistsError("the chunk is there already", **context)
+        return AlreadyExistsError("the chunk already exists", **context)
     if isinstance(cause, GoogleAPICallError):
         message = _ANSWERED.get(cause.code, "the store failed")
     elif is_about_credentials(cause):

@@ -41,7 +41,7 @@ _HOPELESS = frozenset(
 def store_error(error: RemoteError, name: str) -> TieredStorageError:
     """Convert a refusal, except one for an absent file; the caller chains it."""
     if error.name == "FileAlreadyExistsException":
-        return AlreadyExistsError("the chunk is there already", name=name)
+        return AlreadyExistsError("the chunk already exists", name=name)
     if error.name in _HOPELESS:
         return InvalidConfigError(
             "HDFS cannot do this", name=name, error=error.name, reason=error.message

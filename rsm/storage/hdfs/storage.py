@@ -73,7 +73,7 @@ class HdfsChunkStorage(ChunkStorage):
     ) -> int:
         path = self._directory.path(name)
         if self.exists(name):  # also checks that the root exists
-            raise AlreadyExistsError("the chunk is there already", name=name)
+            raise AlreadyExistsError("the chunk already exists", name=name)
         content = _CheckedContent(source, name)
         incoming = self._directory.incoming_path(uuid4().hex)
         try:
@@ -148,7 +148,7 @@ class HdfsChunkStorage(ChunkStorage):
             path = self._directory.path(name)
             answer = self._web.ask("DELETE", path, "DELETE", recursive="false")
         if not answer.get("boolean"):
-            raise NotFoundError("no such chunk", name=name)
+            raise NotFoundError("the chunk does not exist", name=name)
         self._directory.remove_empty_parents(name)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[ChunkInfo]:

@@ -84,7 +84,7 @@ class WebHdfs:
             location = answer.getheader("Location")
             if location is None:
                 self._document(answer)
-                raise RetriableError("the name node did not say which data node", path=path, op=op)
+                raise RetriableError("the name node named no data node", path=path, op=op)
             return location
 
     @contextmanager
@@ -139,9 +139,9 @@ class WebHdfs:
                 document = json.loads(text)
             except (ValueError, RecursionError) as error:
                 if answer.status < 400:
-                    raise CorruptError("HDFS answered no JSON", status=answer.status) from error
+                    raise CorruptError("HDFS did not return JSON", status=answer.status) from error
         if not isinstance(document, dict):
-            raise CorruptError("HDFS answered no JSON object", status=answer.status)
+            raise CorruptError("HDFS did not return a JSON object", status=answer.status)
         if answer.status >= 400:
             remote = document.get("RemoteException")
             remote = remote if isinstance(remote, dict) else {}

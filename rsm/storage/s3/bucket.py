@@ -109,5 +109,5 @@ class S3Bucket:
             )
         except (BotoCoreError, ValueError) as error:
             raise InvalidConfigError(
-                "the store's client cannot be made", bucket=settings.bucket, reason=error
+                "the store's client cannot be created", bucket=settings.bucket, reason=error
             ) from error

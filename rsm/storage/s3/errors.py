@@ -113,9 +113,9 @@ def store_error(error: ClientError | BotoCoreError, **context: object) -> Tiered
 def _answered(error: ClientError, context: Mapping[str, object]) -> TieredStorageError:
     code = code_of(error)
     if code in {"NoSuchKey", "NoSuchUpload"}:
-        return NotFoundError("no such chunk", **context)
+        return NotFoundError("the chunk does not exist", **context)
     if code == "PreconditionFailed":
-        return AlreadyExistsError("the chunk is there already", **context)
+        return AlreadyExistsError("the chunk already exists", **context)
     if code in _CONFIGURATION:
         return InvalidConfigError(_CONFIGURATION[code], error=code, **context)
     message = _RETRIABLE.get(code, "the store failed")

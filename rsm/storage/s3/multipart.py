@@ -75,11 +75,11 @@ class MultipartUpload:
         except NotFoundError:
             return  # completed, but the response was lost
         except TieredStorageError as error:
-            _log.warning(LogLine("a multipart upload is left", error=error))
+            _log.warning(LogLine("cannot abort a multipart upload, its parts stay", error=error))
 
     def _part(self, number: int, operation: str, **parameters: object) -> Mapping[str, Any]:
         if number > _MAX_PARTS:
-            raise UnsupportedError("an object of too many parts", name=self._target["Key"])
+            raise UnsupportedError("the object needs too many parts", name=self._target["Key"])
         return self._bucket.ask(operation, **self._target, PartNumber=number, **parameters)
 
     def _keep(self, number: int, part: Mapping[str, object]) -> None:

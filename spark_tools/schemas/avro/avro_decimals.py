@@ -28,7 +28,9 @@ def require_decimal(schema: Schema) -> None:
     precision, scale = schema.get("precision"), schema.get("scale", 0)
     is_whole = type(precision) is int and type(scale) is int
     if not is_whole or not 0 < precision <= _MAX_PRECISION or not 0 <= scale <= precision:
-        raise UnsupportedError("not a decimal of Spark", precision=precision, scale=scale)
+        raise UnsupportedError(
+            "the decimal type does not fit Spark's", precision=precision, scale=scale
+        )
 
 
 def read_decimal(data: bytes, schema: Schema, _: Schema = None) -> Decimal:

@@ -97,7 +97,7 @@ def parsed(schema: SchemaText) -> tuple[Schema, dict[str, Schema]]:
 
 
 def _not_avro(error: Exception) -> UnsupportedError:
-    return UnsupportedError("not a schema of Avro", reason=str(error)[:200])
+    return UnsupportedError("the schema is not valid Avro", reason=str(error)[:200])
 
 
 _ARROWS = frozenset(  # Arrow converts the stored numbers to these types

@@ -260,6 +260,9 @@ def _fixed_bytes(schema: Schema) -> int:
     size = schema["size"]
     if type(size) is not int or not 0 <= size <= _MAX_FIXED_BYTES:
         raise UnsupportedError(
-            "not a size of fixed", type=schema.get("name"), found=size, most=_MAX_FIXED_BYTES
+            "the size of a fixed type is invalid",
+            type=schema.get("name"),
+            found=size,
+            most=_MAX_FIXED_BYTES,
         )
     return size

@@ -234,7 +234,7 @@ def test_read_when_permissive_then_what_is_unreadable_is_listed(
     ("options", "message"),
     [
         ({"subscribe": "missing"}, "the topic cannot be found (topic=missing"),
-        ({"assign": '{"every":[7]}', "subscribe": ""}, "which topics?"),
+        ({"assign": '{"every":[7]}', "subscribe": ""}, "no topics are selected"),
         ({"startingOffset": "earliest"}, "unknown option (option=startingoffset, nearest="),
         ({"rlmm.config.remote.log.metadata.topic.name": "no"}, "the metadata topic cannot be read"),
         ({"bootstrap.servers": "127.0.0.1:1", "timeoutMs": "500"}, "the brokers do not answer"),

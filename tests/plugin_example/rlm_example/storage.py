@@ -79,7 +79,7 @@ class SqliteChunkStorage(ChunkStorage):
         try:
             self._execute("INSERT INTO chunk VALUES (?, ?, ?, ?, ?)", row)
         except sqlite3.IntegrityError as error:
-            raise AlreadyExistsError("the chunk is there already", name=name) from error
+            raise AlreadyExistsError("the chunk already exists", name=name) from error
         return checksum
 
     def create(self, name: str) -> None:
@@ -162,7 +162,7 @@ def _refuse(name: str) -> NoReturn:
 
 def _only(name: str, rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
     if not rows:
-        raise NotFoundError("no such chunk", name=name)
+        raise NotFoundError("the chunk does not exist", name=name)
     return rows[0]
 
 

@@ -133,7 +133,7 @@ def test_publish_when_an_earlier_result_stays_unknown_then_writes_nothing() -> N
     with pytest.raises(UnknownResultError):
         world.manager.publish(trim(10))
 
-    with pytest.raises(UnknownResultError, match="nothing else is written before"):
+    with pytest.raises(UnknownResultError, match="other records wait for that"):
         world.manager.publish(repeated)
 
     world.topic.deliver_late()

@@ -150,5 +150,5 @@ def test_check_access_when_the_key_is_wrong_then_one_clear_error(
 def test_open_when_the_connection_string_is_none_then_refused(
     azure_settings: AzureSettings,
 ) -> None:
-    with pytest.raises(InvalidConfigError, match="not a connection string"):
+    with pytest.raises(InvalidConfigError, match="the connection string is invalid"):
         AzureChunkStorage(replace(azure_settings, connection_string="nonsense"))

@@ -124,7 +124,7 @@ def test_produce_acks_when_tags_come_without_end_then_corrupt_before_they_are_lo
     head = read_request_head(data, frame_bytes=1 << 20)
     assert head is not None
 
-    with pytest.raises(CorruptError, match="more tags"):
+    with pytest.raises(CorruptError, match="too many tags"):
         read_produce_acks(data, head, frame_bytes=1 << 20)
 
 

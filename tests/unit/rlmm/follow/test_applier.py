@@ -63,8 +63,8 @@ SHORT_KEY = EncodedRecord(key=b"\x01short", value=b"")
 UNKNOWN_KIND = EncodedRecord(key=b"\x7f" + bytes(36), value=b"")
 UNREADABLE = {
     "not protobuf": (GARBLED, "corrupt"),
-    "without a key": (NO_KEY, "corrupt"),
-    "a key of a wrong length": (SHORT_KEY, "corrupt"),
+    "has no key": (NO_KEY, "corrupt"),
+    "the record's key has a wrong length": (SHORT_KEY, "corrupt"),
     "an unknown kind": (UNKNOWN_KIND, "unsupported"),
     "an empty range": (_bent(_without_offsets), "corrupt"),
     "a backward range": (_bent(_backwards), "corrupt"),

@@ -169,7 +169,7 @@ def test_read_when_executor_is_shut_down_then_retriable() -> None:
     world = World(executor=executor)
     executor.shutdown()
 
-    with pytest.raises(RetriableError, match="any more"):
+    with pytest.raises(RetriableError, match="cache is closed"):
         world.read(1).result(0)
 
     assert world.cache.state().buffered_bytes == 0

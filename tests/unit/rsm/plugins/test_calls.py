@@ -106,7 +106,7 @@ def test_call_when_it_was_abandoned_then_it_gets_no_more_of_its_source(
     release.set()
 
     assert ended.wait(30)
-    assert [str(each) for each in late] == ["this call was given up: it took too long"]
+    assert [str(each) for each in late] == ["the call was abandoned: it took too long"]
 
 
 def test_call_when_its_source_is_slow_then_the_time_of_the_source_does_not_count(

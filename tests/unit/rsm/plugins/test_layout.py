@@ -149,7 +149,7 @@ class WithoutCompanion(LabelledLayout):
 def test_plan_when_the_keys_are_of_another_segment_then_retriable() -> None:
     manager, _ = open_manager(OfAnotherSegment({}), Failures())
 
-    with pytest.raises(RetriableError, match="not keys of this segment"):
+    with pytest.raises(RetriableError, match="the keys are not of this segment"):
         copied(manager)
 
 

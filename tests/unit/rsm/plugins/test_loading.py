@@ -128,5 +128,5 @@ def test_segments_when_their_layout_cannot_be_used_then_the_store_is_closed() ->
 def test_segments_when_a_layout_has_the_name_of_another_then_refused() -> None:
     named_raw = plugin("NamedRaw", module="tests.unit.rsm.plugins.layout_classes")
 
-    with pytest.raises(InvalidConfigError, match="two layouts of one name"):
+    with pytest.raises(InvalidConfigError, match="two layouts have the same name"):
         open_segments(SegmentSettings(layouts=(named_raw,)), MemoryChunkStorage(wall_ms=lambda: 0))

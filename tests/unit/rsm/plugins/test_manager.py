@@ -141,7 +141,7 @@ class SharingKeys(Changed):
 def test_plan_when_a_key_could_be_of_another_segment_then_nothing_is_copied_there() -> None:
     manager = PluginStorageManager(SharingKeys(), Failures().calls())
 
-    with pytest.raises(RetriableError, match="a key without the segment's id"):
+    with pytest.raises(RetriableError, match="a key lacks the segment's id"):
         planned(manager)
 
 

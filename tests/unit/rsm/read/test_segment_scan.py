@@ -154,8 +154,8 @@ class IndexManager(SegmentStorageManager):
 @pytest.mark.parametrize(
     ("index", "message"),
     [
-        (struct.pack(">ii", 10, 1 << 30), "index entry out of order"),
-        (struct.pack(">ii", 10, -5), "index entry out of order"),
+        (struct.pack(">ii", 10, 1 << 30), "an index entry is out of order"),
+        (struct.pack(">ii", 10, -5), "an index entry is out of order"),
         (struct.pack(">ii", 10, 0)[:-1], "index ends within an entry"),
     ],
 )

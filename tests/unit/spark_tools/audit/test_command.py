@@ -22,7 +22,7 @@ def arguments(root: Path, *more: str) -> Namespace:
 def test_audit_when_its_page_can_not_be_written_then_reported_before_any_work(
     page: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(InvalidConfigError, match="no file can be written there"):
+    with pytest.raises(InvalidConfigError, match="cannot write a file there"):
         audit(arguments(tmp_path, "--page", str(tmp_path / page)))
 
 

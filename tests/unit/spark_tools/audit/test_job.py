@@ -55,7 +55,7 @@ def test_audit_when_spark_fails_in_any_way_then_nothing_is_decided(
     error: Exception, tmp_path: Path
 ) -> None:
     """Scenario 107: a listing that did not come to its end."""
-    with pytest.raises(IncompleteError, match="the store did not answer whole"):
+    with pytest.raises(IncompleteError, match="the store cannot be read completely"):
         audit(error, {}, tmp_path).run()
 
 
@@ -70,7 +70,7 @@ def test_audit_when_an_executor_fails_then_its_error_is_reported_and_not_its_sta
     with pytest.raises(IncompleteError) as raised:
         audit(error, {}, tmp_path).run()
 
-    said = "the store did not answer whole (reason=no answer (root=/x))"
+    said = "the store cannot be read completely (reason=no answer (root=/x))"
     assert str(raised.value) == said
 
 

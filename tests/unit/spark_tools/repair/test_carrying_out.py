@@ -195,7 +195,7 @@ def test_carry_out_when_records_are_not_acknowledged_then_it_fails(world: World)
 
     def refuse(records: Iterable[OutgoingRecord]) -> None:
         assert len(list(records)) == 1
-        raise RetriableError("no answer in time")
+        raise RetriableError("the cluster did not answer in time")
 
     batches = [received([encode(dead_letter(1)).value])]
     given = rulings({segment(1): DELETE_STARTED})
@@ -216,7 +216,7 @@ def test_carry_out_when_a_task_that_failed_is_done_again_then_as_if_done_once(
 
     def fail(records: Iterable[OutgoingRecord]) -> None:
         world.written.extend(records)
-        raise RetriableError("no answer in time")
+        raise RetriableError("the cluster did not answer in time")
 
     with pytest.raises(RetriableError):
         list(carry_out([received(values)], world.terms, rulings(states), FakeClock(), fail))
@@ -238,7 +238,7 @@ def test_carry_out_when_it_ends_then_garbage_is_collected_as_before(
         assert gc.get_threshold()[0] > before[0]
         assert list(records)
         if not is_acknowledged:
-            raise RetriableError("no answer in time")
+            raise RetriableError("the cluster did not answer in time")
 
     before, frozen_count = gc.get_threshold(), gc.get_freeze_count()
     batches = [received([encode(dead_letter(1)).value])]

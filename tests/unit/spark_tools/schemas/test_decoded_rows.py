@@ -171,8 +171,8 @@ def test_writers_schema_when_hostile_then_its_records_alone_are_undecodable() ->
     values, errors = avro_decoder(HostileSource()).decode(pa.array(payloads, pa.binary()))
 
     assert values[1].as_py()["a-b"] == 7
-    assert "not a size of fixed" in errors.pop(0)
-    assert "not a decimal" in errors.pop(2)
+    assert "the size of a fixed type is invalid" in errors.pop(0)
+    assert "the decimal type does not fit" in errors.pop(2)
     assert not errors
 
 

@@ -64,7 +64,7 @@ def test_proof_when_the_copy_was_damaged_since_then_nothing_is_deleted() -> None
     world = RepairedWorld()
     world.objects.delete(world.copy.objects[0].key)
 
-    with pytest.raises(FencedError, match="what replaces a segment is damaged"):
+    with pytest.raises(FencedError, match="the replacement of a segment is damaged"):
         world.require()
 
 

@@ -29,7 +29,7 @@ class Hosts(MemoryLogSource):
 
     def partitions(self) -> tuple[TopicIdPartition, ...]:
         if self.here is None:
-            raise RetriableError("log dir offline")
+            raise RetriableError("log dir is offline")
         return self.here
 
 

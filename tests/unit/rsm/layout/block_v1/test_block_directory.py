@@ -129,5 +129,5 @@ def test_batches_when_of_a_later_magic_then_corrupt() -> None:
     directory, run, content = directory_and_run()
     content[ENTRY_HEADER_BYTES + MAGIC_POSITION] = 3
 
-    with pytest.raises(CorruptError, match="unknown magic"):
+    with pytest.raises(CorruptError, match="the batch's magic is unknown"):
         directory.batches(run, bytes(content))

@@ -340,7 +340,7 @@ def test_fetch_log_segment_when_the_index_is_another_segments_then_corrupt() -> 
     manager, metadata = copied_log(store, b"".join(batches_of([10, 10])))
     other = replace(metadata, segment_size_bytes=metadata.segment_size_bytes + 1)
 
-    with pytest.raises(CorruptError, match="index of another segment") as refused:
+    with pytest.raises(CorruptError, match="index belongs to another segment") as refused:
         manager.fetch_log_segment(other, WHOLE)
 
     assert refused.value.context["position"] == 0
@@ -361,7 +361,7 @@ def test_fetch_log_segment_when_the_metadata_has_a_data_length_then_it_is_the_in
     if is_same:
         assert manager.fetch_log_segment(recorded, WHOLE) == log
         return
-    with pytest.raises(CorruptError, match="index of another segment"):
+    with pytest.raises(CorruptError, match="index belongs to another segment"):
         manager.fetch_log_segment(recorded, WHOLE)
 
 

@@ -100,7 +100,7 @@ def test_batch_length_when_out_of_bounds_then_corrupt_with_position(size: int) -
 def test_batch_length_when_magic_is_unknown_then_corrupt(magic: int) -> None:
     batch = with_field(build_batch(records(1)), MAGIC_POSITION, ">B", magic)
 
-    with pytest.raises(CorruptError, match="unknown magic"):
+    with pytest.raises(CorruptError, match="the batch's magic is unknown"):
         batch_length_bytes(memoryview(batch), 0)
 
 
@@ -182,5 +182,5 @@ def test_verify_crc_when_any_covered_byte_changes_then_corrupt(batch: bytes) -> 
 def test_verify_crc_when_more_than_one_batch_is_given_then_corrupt() -> None:
     batch = build_batch(records(1))
 
-    with pytest.raises(CorruptError, match="not one batch"):
+    with pytest.raises(CorruptError, match="the bytes are not one whole batch"):
         verify_crc(memoryview(batch + batch))

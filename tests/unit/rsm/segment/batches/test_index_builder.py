@@ -114,7 +114,7 @@ def test_build_when_no_batch_has_a_timestamp_then_time_index_is_empty() -> None:
 def test_append_when_offset_is_too_far_from_the_base_then_corrupt() -> None:
     builder = IndexBuilder(base_offset=BASE_OFFSET)
 
-    with pytest.raises(CorruptError, match="not of the segment"):
+    with pytest.raises(CorruptError, match="not in the segment"):
         builder.append(header(BASE_OFFSET + (1 << 31), BASE_OFFSET + (1 << 31), 5, 100))
 
 

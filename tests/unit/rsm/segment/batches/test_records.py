@@ -235,7 +235,7 @@ BODY_START = bytes(3)  # attributes, no deltas
         "bytes after",
         "cut short",
         "empty record",
-        "negative record",
+        "record count is negative",
         "huge record",
         "negative key",
         "key too long",
@@ -284,5 +284,5 @@ def test_decode_when_the_header_is_another_batchs_then_corrupt() -> None:
     batch = build_batch(records(2))
     header = replace(parse_header(memoryview(batch)), length_bytes=len(batch) + 1)
 
-    with pytest.raises(CorruptError, match="not one batch"):
+    with pytest.raises(CorruptError, match="the bytes are not one whole batch"):
         decode_records(header, batch)

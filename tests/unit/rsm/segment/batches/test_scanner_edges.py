@@ -47,7 +47,7 @@ def test_feed_when_what_follows_is_no_batch_then_corrupt_at_its_position_in_the_
     second = batch_of_epoch(0, 10)
     scanner.feed(FIRST)
 
-    with pytest.raises(CorruptError, match="unknown magic") as caught:
+    with pytest.raises(CorruptError, match="the batch's magic is unknown") as caught:
         scanner.feed(second + GARBAGE)
 
     assert caught.value.context["position"] == len(FIRST) + len(second)
@@ -105,7 +105,7 @@ def test_scan_batches_when_what_follows_is_no_batch_then_corrupt_at_its_position
     found = scan_batches(memoryview(FIRST + GARBAGE), base_position=1_000)
     assert next(found)[0] == 1_000
 
-    with pytest.raises(CorruptError, match="unknown magic") as caught:
+    with pytest.raises(CorruptError, match="the batch's magic is unknown") as caught:
         next(found)
 
     assert caught.value.context["position"] == 1_000 + len(FIRST)

@@ -164,7 +164,7 @@ def test_feed_when_record_byte_is_flipped_then_error_names_offset_and_position()
 
     assert caught.value.context["offset"] == 90
     assert caught.value.context["position"] == positions_of(segment)[9]
-    assert "wrong batch CRC" in str(caught.value)
+    assert "the batch's CRC is wrong" in str(caught.value)
 
 
 def test_feed_when_a_batch_is_corrupt_then_those_before_it_are_served() -> None:
@@ -217,7 +217,7 @@ def test_feed_when_a_size_that_spans_pieces_is_wrong_then_error_has_its_position
     cursor = cursor_of(stored(segment))
     fed(cursor, bytes(damaged[: position + 9]))
 
-    with pytest.raises(CorruptError, match="size out of bounds") as caught:
+    with pytest.raises(CorruptError, match="size is out of bounds") as caught:
         fed(cursor, bytes(damaged[position + 9 :]))
 
     cause = caught.value.__cause__
@@ -250,5 +250,5 @@ def test_feed_when_batches_repeat_then_corrupt() -> None:
     batch = build_batch(records(10))
     segment = build_segment([batch, build_batch(records(10, base_offset=10))])
 
-    with pytest.raises(CorruptError, match="other offsets"):
+    with pytest.raises(CorruptError, match="offsets are not the expected ones"):
         fed(cursor_of(stored(segment)), batch + batch)
