@@ -1,4 +1,4 @@
-"""Collect signals as values that a loop waits for, instead of running handlers anywhere."""
+"""Collect signals as values that a loop waits for; no handler interrupts other code."""
 
 from __future__ import annotations
 

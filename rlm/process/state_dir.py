@@ -41,7 +41,7 @@ def locked_state_dir(path: Path) -> Iterator[Path]:
 
 
 def write_state(path: Path, text: str) -> None:
-    """Write a file of one line as a whole, or nothing: a crash must not leave an empty one.
+    """Replace a one-line file atomically: a crash leaves the old file or the new one.
 
     Raises OSError.
     """

@@ -49,7 +49,7 @@ class SegmentChunk:
 class BatchStart:
     """The start of a batch. `entry` is its index entry; None if it is known from a read.
 
-    The batch has no offset below `at_least_offset`: the offset after the batch before it, if known.
+    `at_least_offset` is the lowest possible offset: the one after the batch before it, if known.
     """
 
     position: int

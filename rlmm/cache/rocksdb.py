@@ -91,7 +91,7 @@ class _ErrorMap:
         self.damage = ""
 
     def __enter__(self) -> None:
-        """Do nothing before."""
+        """Do nothing on entry."""
 
     def __exit__(
         self,

@@ -1,7 +1,7 @@
 """The sources and attempts that pass between `rlm` and a plug-in.
 
-What a plug-in reads is counted: the count is the proof of a copy, and does not rest on what the
-plug-in reports. What a plug-in yields has its errors mapped.
+Counts the bytes that a plug-in reads: the count proves a copy, whatever the plug-in reports. Maps
+the errors of sources that a plug-in yields.
 """
 
 from __future__ import annotations

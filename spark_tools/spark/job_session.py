@@ -37,7 +37,7 @@ _PROBE = "_can_be_written"
 def job_session(name: str, *, jars: str | None) -> Iterator[SparkSession]:
     """Yield a new session and stop it in the end, or an active session and leave it running.
 
-    Keeps the current handler of Ctrl-C. Spark's own handler would call the JVM during its response.
+    Keeps the current handler of Ctrl-C. Spark's own handler would call the JVM inside another call.
     A signal that ends the program may have ended Spark, too.
 
     Unless the user configures otherwise, Spark's Python processes run this interpreter, and Spark

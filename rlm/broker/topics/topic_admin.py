@@ -59,7 +59,7 @@ class LogSpan:
 
 
 class TopicAdmin(ABC):
-    """Represents topics of one cluster. Thread-safe; connection timeouts bound each call.
+    """Reads and changes topics of one cluster. Thread-safe; connection timeouts bound each call.
 
     All raise RetriableError if a required broker is unreachable, NotFoundError if the topic or a
     replica's broker is unknown.

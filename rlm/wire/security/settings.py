@@ -58,7 +58,7 @@ class SaslSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecuritySettings:
-    """Represents how a connection to a broker is secured; None is without."""
+    """Represents how a connection to a broker is secured. A field is None if it is not used."""
 
     tls: TlsSettings | None = None
     sasl: SaslSettings | None = None

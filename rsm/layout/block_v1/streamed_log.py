@@ -22,7 +22,7 @@ class StreamedLog:
     """A PartedSource for one pass over `log`; each block is a part. Not thread-safe.
 
     The pass raises the errors of the log, CorruptError for content that is not batches, and
-    UnsupportedError for an empty log or a too large batch.
+    UnsupportedError for an empty log or a batch that is too large.
     """
 
     length_bytes = None

@@ -78,5 +78,5 @@ def test_audit_when_a_record_can_not_be_read_then_nothing_is_listed(tmp_path: Pa
     """Scenario 107, R22: metadata that is not whole proves nothing."""
     asked = AssertionError("Spark was asked")
 
-    with pytest.raises(IncompleteError, match="cannot be read whole"):
+    with pytest.raises(IncompleteError, match="cannot be read completely"):
         audit(asked, {"corrupt": 1}, tmp_path).run()
