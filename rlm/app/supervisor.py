@@ -118,7 +118,7 @@ def supervise(
         for event in supervisor.step(clock.monotonic_ms()):
             _log_event(event)
         stepped(supervisor.statuses())
-        if supervisor.ended:
+        if supervisor.has_ended:
             return supervisor.exit_code
         for number in inbox.wait(_TICK_MS):
             if number in STOP_SIGNALS:

@@ -15,10 +15,10 @@ POLL_MS = 500
 
 @dataclass(slots=True)
 class CheckStep:
-    """Represents one running row. An error after `skipped` is set makes it SKIPPED, not FAILED."""
+    """Represents one running row. An error while `is_skippable` makes it SKIPPED, not FAILED."""
 
-    skipped: bool = False
-    passed: bool = False
+    is_skippable: bool = False
+    has_passed: bool = False
 
 
 class CheckRows:
@@ -47,8 +47,8 @@ class CheckRows:
             yield step
         except TieredStorageError as error:
             problem = str(error)
-        step.passed = not problem
-        failed = CheckResult.SKIPPED if step.skipped else CheckResult.FAILED
+        step.has_passed = not problem
+        failed = CheckResult.SKIPPED if step.is_skippable else CheckResult.FAILED
         self.add(
             CheckRow(
                 check=check,

@@ -182,7 +182,7 @@ class EndToEndCheck:
             canary.created = True  # an unanswered request may have created it
             self._create_with(topic, topic.config_choices)
             self._await_known(topic.name)
-        return step.passed
+        return step.has_passed
 
     def _create_with(self, topic: CanaryTopic, choices: Sequence[Mapping[str, str]]) -> None:
         """Create the topic with the first configuration whose names the brokers know."""
@@ -207,7 +207,7 @@ class EndToEndCheck:
                 TopicIdPartition(topic_id=policy.topic_id, topic=topic.name, partition=number)
                 for number in range(len(topic.leaders))
             )
-        return step.passed
+        return step.has_passed
 
     def _await_known(self, name: str) -> None:
         """Return when the cluster shows leaders for the topic, else raise RetriableError."""
@@ -272,13 +272,13 @@ class EndToEndCheck:
     def _await_trimmed(self, canary: _Canary, partition: TopicIdPartition, reserve_ms: int) -> None:
         with self._rows.step("trimmed", canary.target(partition)) as step:
             if partition.partition not in canary.stored:
-                step.skipped = True
+                step.is_skippable = True
                 raise RetriableError("it is not stored")
             if not self._until_woken(lambda: self._local_start(partition) > 0, reserve_ms):
                 _, blocked = self._blocked(partition)
                 if blocked is None:
                     raise RetriableError("the broker still has offset 0")
-                step.skipped = blocked.reason in _DELAYED_BY_CONFIGURATION
+                step.is_skippable = blocked.reason in _DELAYED_BY_CONFIGURATION
                 advice = _LONGER_AGE if blocked.reason == _YOUNGER_THAN_MIN_AGE else ""
                 raise RetriableError(
                     f"the broker still has offset 0: trims are blocked by {_shown(blocked)}{advice}"

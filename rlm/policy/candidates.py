@@ -140,8 +140,8 @@ def _failing(view: PartitionView, segment: LocalSegment) -> Blocked | None:
         "cause": failure.cause,
         "error": failure.error,
     }
-    reason = "corrupt" if failure.corrupt else "failing"
-    return Blocked(reason="stopped" if failure.final else reason, values=values)
+    reason = "corrupt" if failure.is_corrupt else "failing"
+    return Blocked(reason="stopped" if failure.is_final else reason, values=values)
 
 
 def _not_yet(view: PartitionView, segment: RolledSegment) -> Blocked | None:

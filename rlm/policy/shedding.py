@@ -40,7 +40,7 @@ def sheddable(view: PartitionView) -> SheddableRange | None:
     """
     sheds = view.limits.sheds and view.policy.outage_policy is OutagePolicy.SHED_OLDEST
     failure = view.copy_failure
-    is_of_segment = failure is not None and (failure.corrupt or failure.final)
+    is_of_segment = failure is not None and (failure.is_corrupt or failure.is_final)
     is_paused = PausableTask.COPY in view.paused
     if not sheds or not view.store_takes_nothing or is_of_segment or is_paused:
         return None

@@ -62,17 +62,18 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyFailure:
-    """Represents why the last copy attempts failed. `corrupt`: bytes are not as they must be.
+    """Represents why the last copy attempts failed.
 
-    `cause` is the error without the identity of the segment, so that equal errors of many
-    partitions count together. `final`: every attempt would fail, so none is made.
+    `is_corrupt`: bytes violate their format or checksum. `cause` is the error without the identity
+    of the segment, so that equal errors of many partitions count together. `is_final`: every
+    attempt would fail, so none is made.
     """
 
     error: str
     cause: str
-    corrupt: bool
+    is_corrupt: bool
     attempts: int
-    final: bool = False
+    is_final: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,12 +78,12 @@ class Supervisor:
         self._statuses = tuple(slot.status() for slot in self._slots)
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Return whether the supervisor is stopping and no child is left."""
-        return self.stopping and all(slot.child is None for slot in self._slots)
+        return self.is_stopping and all(slot.child is None for slot in self._slots)
 
     @property
-    def stopping(self) -> bool:
+    def is_stopping(self) -> bool:
         """Return whether `stop` or a child's exit code 2 started the stop."""
         return self._kill_at_ms is not None
 
@@ -114,7 +114,7 @@ class Supervisor:
         self._begin_stop(now_ms)
 
     def _begin_stop(self, now_ms: int) -> None:
-        if self.stopping:
+        if self.is_stopping:
             return
         self._kill_at_ms = now_ms + self._kill_after_ms
         for slot in self._slots:
@@ -127,7 +127,7 @@ class Supervisor:
             return []
         slot.child = None
         ended = (("exit_code", code),)
-        if self.stopping:
+        if self.is_stopping:
             return [ProcessEvent(message="process ended", process=slot.spec.name, fields=ended)]
         if code == EXIT_INVALID_CONFIG:
             self._exit_code = EXIT_INVALID_CONFIG

@@ -129,7 +129,7 @@ class PartitionReport:
             "diverged": self.diverged,
             "external_start": self.external_start,
             "future_timestamps": None if future is None else asdict(future),
-            "repair_failure": None if repair is None else asdict(repair),
+            "repair_failure": None if repair is None else _failure_to_json(repair),
             "problem": self.problem,
         }
 
@@ -227,13 +227,23 @@ def _future_from(found: JsonObject | None) -> FutureTimestamps | None:
     )
 
 
+def _failure_to_json(failure: CopyFailure) -> Json:
+    return {
+        "error": failure.error,
+        "cause": failure.cause,
+        "corrupt": failure.is_corrupt,
+        "attempts": failure.attempts,
+        "final": failure.is_final,
+    }
+
+
 def _failure_from(found: JsonObject | None) -> CopyFailure | None:
     if found is None:
         return None
     return CopyFailure(
         error=found.text("error"),
         cause=found.text("cause"),
-        corrupt=found.flag("corrupt"),
+        is_corrupt=found.flag("corrupt"),
         attempts=found.integer("attempts"),
-        final=found.flag("final"),
+        is_final=found.flag("final"),
     )

@@ -178,7 +178,7 @@ class ChunkReadQueue(Generic[ValueT]):
     def discard(self, key: ChunkKey) -> Effects[ValueT]:
         """Drop a chunk unless it is used or being read."""
         entry = self._table.get(key)
-        if entry is not None and entry.evictable:
+        if entry is not None and entry.is_evictable:
             self._table.remove(key)
             self._shares.dropped(key)
         return self.go_on()
@@ -269,7 +269,7 @@ class ChunkReadQueue(Generic[ValueT]):
 
     def _remove_if_forgotten(self, key: ChunkKey) -> None:
         entry = self._table.peek(key)
-        if entry is not None and entry.is_forgotten and entry.evictable:
+        if entry is not None and entry.is_forgotten and entry.is_evictable:
             self._table.remove(key)
             self._shares.dropped(key)
 

@@ -34,7 +34,7 @@ class ChunkEntry(Generic[ValueT]):
     is_forgotten: bool = False
 
     @property
-    def evictable(self) -> bool:
+    def is_evictable(self) -> bool:
         return self.value is not None and not self.use_count
 
 
@@ -93,7 +93,7 @@ class ChunkTable(Generic[ValueT]):
             for key, entry in self._entries.items():
                 if missing_bytes <= 0:
                     break
-                if entry.evictable and key not in victims and allowed(key):
+                if entry.is_evictable and key not in victims and allowed(key):
                     victims[key] = None
                     missing_bytes -= entry.size_bytes
         if missing_bytes > 0:

@@ -65,7 +65,7 @@ class RemoteScan:
                 for run in cursor.feed(piece):
                     yield run
                     self._next_offset = run.offsets.end_offset
-                if cursor.done:
+                if cursor.is_done:
                     self._next_offset = cursor.stored.offsets.end_offset
                 if self._end_offset is not None and self._next_offset >= self._end_offset:
                     return  # a segment may be far longer than the requested range
@@ -148,7 +148,7 @@ def _pieces(
     """
     size = cursor.stored.metadata.segment_size_bytes
     position = cursor.position
-    while position < size and not cursor.done:
+    while position < size and not cursor.is_done:
         end = position + (_MIN_FETCH_BYTES if position == end_position else fetch_bytes)
         if end_position is not None and position < end_position < end:
             end = end_position

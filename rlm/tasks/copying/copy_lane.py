@@ -288,7 +288,7 @@ class CopyLanes:
             base_offset=base_offset,
             back_off=self._corrupt_back_off if is_corrupt else self._back_off,
         )
-        what = "copying stopped" if failure.final else "copy failed"
+        what = "copying stopped" if failure.is_final else "copy failed"
         level = task.log_level(self._subject, what, error)
         fields = {"topic_partition": tip, "base_offset": base_offset, "error": error}
         _log.log(level, LogLine(what, **fields, attempts=failure.attempts))

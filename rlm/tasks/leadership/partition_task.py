@@ -77,9 +77,9 @@ class CopyHistory:
             self._failure = failure = CopyFailure(
                 error=str(error),
                 cause=cause_of(error),
-                corrupt=is_corrupt,
+                is_corrupt=is_corrupt,
                 attempts=failures.count,
-                final=is_final,
+                is_final=is_final,
             )
         return failure
 

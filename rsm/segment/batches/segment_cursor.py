@@ -71,7 +71,7 @@ class SegmentCursor:
         return self._next_offset
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """Whether the segment or its readable part has ended: later bytes are not served."""
         return self._done
 

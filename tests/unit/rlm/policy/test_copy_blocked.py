@@ -14,8 +14,8 @@ from rlmm.spi import MetadataPosition, NewerRecord
 from rlmm.state.partition_state import RemotePartitionDeleteState
 from tests.unit.rlm.policy.views import THEM, Given, policy, stored_up_to
 
-FAILING = CopyFailure(error="no space (name=a)", cause="no space", corrupt=False, attempts=3)
-CORRUPT = CopyFailure(error="bad CRC", cause="bad CRC", corrupt=True, attempts=1)
+FAILING = CopyFailure(error="no space (name=a)", cause="no space", is_corrupt=False, attempts=3)
+CORRUPT = CopyFailure(error="bad CRC", cause="bad CRC", is_corrupt=True, attempts=1)
 
 
 NEWER = NewerRecord(needs_fold_version=9, position=MetadataPosition(partition=3, offset=7))
@@ -41,7 +41,7 @@ def reason(view: PartitionView) -> str | None:
         (replace(Given().view(), untierable="cleanup.policy=compact"), "unsupported_topic"),
         (replace(Given().view(), copy_failure=FAILING), "failing"),
         (replace(Given().view(), copy_failure=CORRUPT), "corrupt"),
-        (replace(Given().view(), copy_failure=replace(FAILING, final=True)), "stopped"),
+        (replace(Given().view(), copy_failure=replace(FAILING, is_final=True)), "stopped"),
         (replace(Given().view(), store_reachable=False), "store_unreachable"),
         (Given(newer=NEWER).view(), "newer_record"),
         (replace(Given().view(), state=DELETED), "partition_deleted"),

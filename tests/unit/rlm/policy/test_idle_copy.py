@@ -111,7 +111,7 @@ def test_lag_when_only_an_idle_part_is_left_then_zero() -> None:
 
 
 def test_blocked_when_the_idle_part_can_not_be_copied_then_reported() -> None:
-    failure = CopyFailure(error="broken", cause="broken", corrupt=True, attempts=2)
+    failure = CopyFailure(error="broken", cause="broken", is_corrupt=True, attempts=2)
     blocked = copy_blocked(replace(IDLE.view(), copy_failure=failure))
     assert blocked is not None
     assert (blocked.reason, blocked.values["base_offset"]) == ("corrupt", 1000)

@@ -107,11 +107,11 @@ def test_sheddable_when_the_segment_itself_fails_then_that_is_no_outage(
     *, is_corrupt: bool, is_final: bool, may_go: bool
 ) -> None:
     failure = CopyFailure(
-        error="refused", cause="refused", corrupt=is_corrupt, attempts=OUTAGE_ATTEMPTS
+        error="refused", cause="refused", is_corrupt=is_corrupt, attempts=OUTAGE_ATTEMPTS
     )
     view = replace(in_outage(Given(segments=STORED)), store_reachable=True)
 
-    found = sheddable(replace(view, copy_failure=replace(failure, final=is_final)))
+    found = sheddable(replace(view, copy_failure=replace(failure, is_final=is_final)))
 
     assert (found is not None) is may_go
 

@@ -56,7 +56,7 @@ def test_step_when_first_then_starts_every_child() -> None:
 
     assert [event.message for event in events] == ["process started"] * 2
     assert [status.pid for status in supervisor.statuses()] == [100, 101]
-    assert not supervisor.ended
+    assert not supervisor.has_ended
 
 
 def test_step_when_a_child_ended_then_restarts_it_alone_after_its_pause() -> None:
@@ -97,7 +97,7 @@ def test_step_when_a_child_exits_with_2_then_stops_all_and_ends_with_2() -> None
     spawner.children[1].code = 0
     supervisor.step(60_000)
 
-    assert supervisor.ended
+    assert supervisor.has_ended
     assert supervisor.exit_code == 2
     assert len(spawner.children) == 2
 
@@ -111,7 +111,7 @@ def test_stop_when_children_end_in_time_then_ends_with_0_and_starts_none() -> No
     spawner.children[0].code = 0
     supervisor.step(6)
 
-    assert supervisor.ended
+    assert supervisor.has_ended
     assert (supervisor.exit_code, len(spawner.children)) == (0, 1)
 
 
@@ -124,7 +124,7 @@ def test_stop_when_a_child_waits_for_its_restart_then_ends_at_once() -> None:
 
     supervisor.stop(2)
 
-    assert supervisor.ended
+    assert supervisor.has_ended
 
 
 def test_stop_when_a_child_hangs_then_kills_it_once_at_the_deadline() -> None:
@@ -141,7 +141,7 @@ def test_stop_when_a_child_hangs_then_kills_it_once_at_the_deadline() -> None:
     supervisor.step(15_002)
 
     assert spawner.children[0].signals == ["TERM", "KILL"]
-    assert (supervisor.ended, supervisor.exit_code) == (True, 1)
+    assert (supervisor.has_ended, supervisor.exit_code) == (True, 1)
 
 
 def test_stop_when_asked_twice_then_kills_at_once() -> None:

@@ -39,7 +39,7 @@ def test_warnings_when_nothing_is_damaged_then_none() -> None:
 
 
 def test_warnings_when_a_repair_fails_then_say_why() -> None:
-    full = CopyFailure(error="full (x=1)", cause="full", corrupt=False, attempts=2)
+    full = CopyFailure(error="full (x=1)", cause="full", is_corrupt=False, attempts=2)
 
     (warning,) = damaged_objects_warnings([report(), replace(report(), repair_failure=full)])
 

@@ -35,7 +35,7 @@ FULL = report(
     diverged=True,
     external_start=True,
     future_timestamps=FutureTimestamps(segment_count=2, max_timestamp_ms=9),
-    repair_failure=CopyFailure(error="e", cause="c", corrupt=True, attempts=2, final=True),
+    repair_failure=CopyFailure(error="e", cause="c", is_corrupt=True, attempts=2, is_final=True),
     problem="not owned",
 )
 

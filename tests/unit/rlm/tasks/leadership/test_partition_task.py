@@ -60,7 +60,7 @@ def test_copies_when_a_segment_is_corrupt_then_its_attempts_are_counted_apart() 
 
     assert attempts == [1, 2, 1]
     assert copies.history.failure is not None
-    assert copies.history.failure.corrupt
+    assert copies.history.failure.is_corrupt
 
 
 def test_copies_when_a_segment_cannot_be_stored_then_stop_while_it_is_the_first() -> None:

@@ -47,7 +47,7 @@ def read_outcome(
         error, cause = str(corrupt), corrupt.__cause__
     bounds = (runs[0].offsets.start_offset, runs[-1].offsets.end_offset) if runs else None
     served = b"".join(bytes(run.data) for run in runs)
-    return served, bounds, cursor.next_offset, cursor.position, cursor.done, error, str(cause)
+    return served, bounds, cursor.next_offset, cursor.position, cursor.is_done, error, str(cause)
 
 
 @given(log=random_logs())

@@ -66,7 +66,7 @@ def test_feed_when_cut_anywhere_then_all_bytes_in_order(cuts: list[int]) -> None
 
     assert bytes_of(runs) == segment.log
     assert [runs[0].offsets.start_offset, runs[-1].offsets.end_offset] == [0, 61]
-    assert cursor.done
+    assert cursor.is_done
 
 
 @pytest.mark.parametrize("size", [1, 7, PREFIX_BYTES - 1, PREFIX_BYTES, PREFIX_BYTES + 1])
@@ -79,7 +79,7 @@ def test_feed_when_pieces_are_smaller_than_a_batch_then_one_run_for_each_batch(s
 
     batches = [segment.log[begin:end] for begin, end in pairwise(positions_of(segment))]
     assert [bytes(run.data) for run in runs] == batches
-    assert (cursor.done, cursor.position, cursor.next_offset) == (True, len(segment.log), 100)
+    assert (cursor.is_done, cursor.position, cursor.next_offset) == (True, len(segment.log), 100)
 
 
 def test_feed_when_the_last_offsets_were_compacted_away_then_done_with_the_last_byte() -> None:
@@ -94,11 +94,11 @@ def test_feed_when_the_last_offsets_were_compacted_away_then_done_with_the_last_
     )
 
     first = fed(cursor, segment.log[position:-9])
-    assert not cursor.done
+    assert not cursor.is_done
     last = fed(cursor, segment.log[-9:])
 
     assert bytes_of([*first, *last]) == segment.log[position:]
-    assert cursor.done
+    assert cursor.is_done
 
 
 def test_feed_when_one_piece_then_one_run_without_a_copy() -> None:
@@ -128,7 +128,7 @@ def test_feed_when_readable_part_ends_then_done_and_nothing_more() -> None:
     runs = fed(cursor, segment.log, segment.log)
 
     assert [run.offsets.end_offset for run in runs] == [50]
-    assert cursor.done
+    assert cursor.is_done
 
 
 def test_feed_when_batch_crosses_the_lineages_cut_then_corrupt() -> None:
