@@ -26,7 +26,7 @@ from pyspark.sql.types import StructType
 
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.connection import ClusterConnection
-from spark_tools.leases.keeper import kept_leases
+from spark_tools.leases.handover import batch_leases
 from spark_tools.notebook import in_one_sentence, show_log
 from spark_tools.reading.opening import open_planner, plan_tasks, require_readable
 from spark_tools.reading.options import Mode, ReadOptions
@@ -67,7 +67,7 @@ class SegmentRowsReader(DataSourceReader):
         """Plan the query. Raises InvalidConfigError, NotFoundError or RetriableError."""
         show_log()
         planned_at = datetime.now(UTC)
-        with in_one_sentence(), kept_leases(self._keeper_address) as leases:
+        with in_one_sentence(), batch_leases(self._keeper_address) as leases:
             tasks = plan_tasks(self._connection, self._options, leases)
         return [SegmentPartition(task, planned_at) for task in tasks]
 
@@ -111,7 +111,9 @@ class RlmDataSource(DataSource):
         with in_one_sentence():
             connection, options = self._parsed()
             chosen, decoding = self._with_schema(options, schema)
-            return SegmentStreamReader(connection, chosen, self.options, decoding)
+            return SegmentStreamReader(
+                connection, chosen, self.options, decoding, self.keeper_address
+            )
 
     def _with_schema(
         self, options: ReadOptions, schema: StructType
@@ -130,7 +132,7 @@ def register(spark: SparkSession, *, lease_idle_s: float = LEASE_IDLE_S) -> None
     """Register the format `rlm` with a session.
 
     The queries' read leases are renewed while the application runs jobs. They are released after
-    `lease_idle_s` without a job, and when the process ends.
+    `lease_idle_s` without a job, those of a stream when it ends, and all when the process ends.
     """
     keeper = application_keeper(spark, idle_s=lease_idle_s)
     address = None if keeper is None else keeper.address

@@ -1,10 +1,12 @@
 """Keeps the read leases of an application's queries in the driver's process.
 
-Spark plans a query in a separate Python process, which ends before the query runs. So the planning
-process sends its leases to the keeper, by a socket that only the same user of the host can reach.
+Planning processes send their leases (handover.py) by a socket that only the same user of the host
+can reach.
 
-The keeper renews the leases while the application has work, and releases them after an idle period.
-It does not know which job reads which lease, so every job of the application counts as work.
+The keeper renews the leases of batch queries while the application has work, and releases them
+after an idle period. It does not know which job reads which lease, so every job of the application
+counts as work. The leases of a stream are renewed until its process releases them, or ends in any
+way: the system then closes the socket.
 """
 
 from __future__ import annotations
@@ -14,42 +16,45 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from multiprocessing.connection import Client, Connection, Listener
+from contextlib import ExitStack, closing, suppress
+from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from threading import Event, Thread
 
-from rlmm.events.read_lease import ReadLeaseTaken
-from rsm.segment.log_line import LogLine
-from spark_tools.leases.renewal import LeaseHolder, LeaseRenewal, new_holder
-from spark_tools.leases.topic import LeaseTopic
+from spark_tools.leases.handover import Message, Signal, Use
+from spark_tools.leases.renewal import LeaseRenewal
 
 _log = logging.getLogger(__name__)
 _LOOK_S = 0.5
-_ANSWER_S = 30.0
 
 
 class LeaseKeeper:
     """Renews and releases the leases of one application. Thread-safe.
 
-    `address` is for `kept_leases`. `has_work` returns whether the application runs any job. After
-    `idle_s` without work the leases are released.
+    `address` is for `batch_leases` and `stream_leases`. `has_work` returns whether the application
+    runs any job. After `idle_s` without work the leases of batch queries are released.
     """
 
     def __init__(
-        self, renewal: LeaseRenewal, has_work: Callable[[], bool], *, idle_s: float
+        self,
+        new_renewal: Callable[[], LeaseRenewal],
+        has_work: Callable[[], bool],
+        *,
+        idle_s: float,
     ) -> None:
         """Raise OSError if the socket cannot be created."""
         self.idle_s = idle_s
-        self._renewal = renewal
+        self._new_renewal = new_renewal
+        self._renewal = new_renewal()  # of all batch queries
         self._has_work = has_work
         self._directory = tempfile.mkdtemp(prefix="rlm-leases-")  # accessible to this user only
         self.address = str(Path(self._directory) / "keeper")
         self._listener = Listener(self.address, family="AF_UNIX")
         self._active_s = time.monotonic()
         self._is_closed = Event()
+        self._served: list[Thread] = []
         for run in (self._accept, self._look):
-            Thread(target=run, name="lease-keeper", daemon=True).start()
+            _started(run)
 
     def close(self) -> None:
         """Release all leases. Idempotent."""
@@ -58,25 +63,50 @@ class LeaseKeeper:
         self._is_closed.set()
         self._listener.close()
         shutil.rmtree(self._directory, ignore_errors=True)
+        for thread in self._served:
+            thread.join()
         self._renewal.close()
 
     def _accept(self) -> None:
         while not self._is_closed.is_set():
             try:
-                plan = self._listener.accept()
+                process = self._listener.accept()
             except OSError:
                 return
-            Thread(target=self._serve, args=(plan,), name="lease-keeper", daemon=True).start()
+            running = [thread for thread in self._served if thread.is_alive()]
+            self._served = [*running, _started(self._serve, process)]
 
-    def _serve(self, plan: Connection) -> None:
-        """Receive one plan's leases. No lease is released meanwhile."""
-        with plan, self._renewal.planning():
-            with suppress(EOFError, OSError):
-                plan.send(self._renewal.holder)
-                while True:
-                    topic, lease = plan.recv()
-                    self._renewal.hold(topic, lease)
-            self._active_s = time.monotonic()
+    def _serve(self, process: Connection) -> None:
+        """Receive the leases of one planning process until it ends."""
+        with process, suppress(EOFError, OSError), ExitStack() as leases:
+            renewal = self._renewal
+            messages = self._received(process)
+            if next(messages, None) is Use.STREAM:
+                renewal = leases.enter_context(closing(self._new_renewal()))
+            plan = leases.enter_context(ExitStack())
+            process.send(renewal.holder)
+            for message in messages:
+                match message:
+                    case Signal.PLAN:
+                        plan.enter_context(renewal.planning())
+                        process.send(renewal.holder)
+                    case Signal.PLANNED:
+                        plan.close()
+                    case Signal.RELEASE:
+                        renewal.release()
+                    case (topic, lease):
+                        renewal.hold(topic, lease)
+        self._active_s = time.monotonic()
+
+    def _received(self, process: Connection) -> Iterator[Message]:
+        """Yield the messages of a process until it ends, or all it sent to a closed keeper."""
+        with suppress(EOFError, OSError):
+            while True:
+                is_closed = self._is_closed.is_set()
+                if process.poll(0 if is_closed else _LOOK_S):
+                    yield process.recv()
+                elif is_closed:
+                    return
 
     def _look(self) -> None:
         while not self._is_closed.wait(_LOOK_S):
@@ -94,52 +124,7 @@ class LeaseKeeper:
             self._renewal.release()
 
 
-class _HandedOverLeases:
-    """Sends the leases of one plan to the keeper."""
-
-    def __init__(self, keeper: Connection, holder: str) -> None:
-        self._keeper = keeper
-        self.holder = holder
-
-    def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
-        """Have the keeper renew a lease; a lease that cannot be sent expires unrenewed."""
-        try:
-            self._keeper.send((topic, lease))
-        except OSError as error:
-            _log.warning(LogLine("read lease is not renewed, its keeper has ended", error=error))
-
-
-class _UnkeptLeases:
-    """Takes leases that nobody renews; they stay until they expire."""
-
-    def __init__(self) -> None:
-        self.holder = new_holder()
-
-    def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
-        """Do nothing."""
-
-
-@contextmanager
-def kept_leases(address: str | None) -> Iterator[LeaseHolder]:
-    """Yield the receiver of a query plan's leases: the keeper at `address`.
-
-    Without a keeper, as on another host than the driver's, leases are not renewed.
-    """
-    reached = None if address is None else _reached(address)
-    if reached is None:
-        if address is not None:
-            _log.warning("read leases are not renewed: their keeper does not answer")
-        yield _UnkeptLeases()
-        return
-    with reached[0]:
-        yield _HandedOverLeases(*reached)
-
-
-def _reached(address: str) -> tuple[Connection, str] | None:
-    """Return the connection to the keeper and its holder name; None if it does not answer."""
-    with suppress(OSError, EOFError):
-        keeper = Client(address, family="AF_UNIX")
-        if keeper.poll(_ANSWER_S):
-            return keeper, keeper.recv()
-        keeper.close()
-    return None
+def _started(run: Callable[..., None], *arguments: object) -> Thread:
+    thread = Thread(target=run, args=arguments, name="lease-keeper", daemon=True)
+    thread.start()
+    return thread

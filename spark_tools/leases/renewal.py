@@ -10,7 +10,7 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from typing import Protocol
@@ -39,6 +39,16 @@ class LeaseHolder(Protocol):
 
     def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
         """Renew a lease that was just written; a later one of the same id replaces it."""
+
+
+class RenewedLeases(LeaseHolder, Protocol):
+    """Takes over the leases of several plans, one after the other."""
+
+    def planning(self) -> AbstractContextManager[None]:
+        """Block renewals of earlier leases while a plan takes leases."""
+
+    def release(self) -> None:
+        """End all leases unless a plan takes more."""
 
 
 @dataclass(slots=True, kw_only=True)

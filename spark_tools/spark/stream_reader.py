@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyspark
@@ -17,7 +18,8 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from rsm.segment.errors import InvalidConfigError
 from spark_tools.connection import ClusterConnection
-from spark_tools.leases.renewal import LeaseRenewal, new_holder
+from spark_tools.leases.handover import stream_leases
+from spark_tools.leases.renewal import RenewedLeases
 from spark_tools.notebook import in_one_sentence
 from spark_tools.reading.opening import open_planner
 from spark_tools.reading.options import ReadOptions
@@ -48,6 +50,11 @@ except ImportError:  # a source learns the start offset from Spark 4.2 on
 _LOOK_INTERVAL_S = 30.0  # for new partitions
 
 
+class _Open(NamedTuple):
+    planner: Planner
+    leases: RenewedLeases
+
+
 class SegmentStreamReader(DataSourceStreamReader):
     """One streaming query. Opens nothing before Spark asks for offsets. Not thread-safe."""
 
@@ -57,22 +64,23 @@ class SegmentStreamReader(DataSourceStreamReader):
         options: ReadOptions,
         given: Mapping[str, str],
         decoding: Decoding,
+        keeper_address: str | None,
     ) -> None:
         """`given` are the user's options. The first use rejects options that streams lack."""
         self._given = dict(given)
         self._connection = connection
         self._options = options
         self._decoding = decoding
-        self._planner: Planner | None = None
-        self._leases: LeaseRenewal | None = None
-        self._open = ExitStack()
+        self._keeper_address = keeper_address
+        self._open: _Open | None = None
+        self._resources = ExitStack()
         self._reached: StreamOffsets = {}
         self._target: StreamOffsets | None = None
         self._stored_offsets: StreamOffsets | None = None
         self._looked_s = 0.0
 
     def initialOffset(self) -> StreamOffsets:  # noqa: N802 - Spark's name
-        self._reached = initial_offsets(self._opened().stored(), self._options)
+        self._reached = initial_offsets(self._opened().planner.stored(), self._options)
         return self._reached
 
     def latestOffset(  # noqa: N802 - Spark's name
@@ -85,8 +93,8 @@ class SegmentStreamReader(DataSourceStreamReader):
         stored = self._stored()
         self._stored_offsets = stored_offsets(stored)
         latest = latest_offsets(stored, started, limits, self._target)
-        if latest == started and self._leases is not None:
-            self._leases.release()  # all leased segments have been read, and no newer ones exist
+        if latest == started:  # all leased segments have been read, and no newer ones exist
+            self._opened().leases.release()
         return latest
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
@@ -110,7 +118,9 @@ class SegmentStreamReader(DataSourceStreamReader):
     def partitions(self, start: StreamOffsets, end: StreamOffsets) -> Sequence[InputPartition]:
         """Return the batch's partitions. Raises NotFoundError if their offsets have expired."""
         self._reached = end
-        tasks = self._opened().tasks(between(self._options, start, end))
+        planner, leases = self._opened()
+        with leases.planning():
+            tasks = planner.tasks(between(self._options, start, end))
         planned_at = datetime.now(UTC)
         return [SegmentPartition(task, planned_at) for task in tasks]
 
@@ -118,26 +128,28 @@ class SegmentStreamReader(DataSourceStreamReader):
         return partition_rows(partition, self._connection, self._options, self._decoding)
 
     def stop(self) -> None:
-        self._planner, self._leases = None, None
-        self._open.close()
+        """Release what is open. Spark usually ends the process by a signal instead."""
+        self._open = None
+        self._resources.close()
 
     def _stored(self) -> list[StoredPartition]:
-        planner = self._opened()
+        planner = self._opened().planner
         if time.monotonic() - self._looked_s > _LOOK_INTERVAL_S:
             planner.look_for_new(self._options)
             self._looked_s = time.monotonic()
         return planner.stored()
 
-    def _opened(self) -> Planner:
-        if self._planner is None:
+    def _opened(self) -> _Open:
+        if self._open is None:
             with in_one_sentence():
                 _require_possible(self._given, self._options)
             # Leases need not keep earlier ranges: Spark has read them.
-            self._leases = self._open.enter_context(closing(LeaseRenewal(new_holder())))
-            opened = open_planner(self._connection, self._options, self._leases, keeps_leases=False)
-            self._planner = self._open.enter_context(opened)
+            leases = self._resources.enter_context(stream_leases(self._keeper_address))
+            opened = open_planner(self._connection, self._options, leases, keeps_leases=False)
+            planner = self._resources.enter_context(opened)
+            self._open = _Open(planner, leases)
             self._looked_s = time.monotonic()
-        return self._planner
+        return self._open
 
 
 if SupportsTriggerAvailableNow is not None:

@@ -160,6 +160,24 @@ def test_stream_when_all_is_read_and_nothing_follows_then_nothing_is_leased(
             query.stop()
 
 
+def test_stream_when_stopped_before_it_looks_for_more_then_its_lease_is_released(
+    spark: SparkSession, host: BrokerHost, stored: str
+) -> None:
+    servers = host.cluster.bootstrap_servers
+    found = find_partitions({"bootstrap.servers": servers}, [stored], timeout_ms=30_000)
+    first = found[stored][0]
+    rows = streamed(spark, host, stored)
+    with host.metadata() as metadata:
+        query = rows.writeStream.format("noop").trigger(processingTime="1 hour").start()
+        try:
+            wait_until(lambda: query.lastProgress is not None, 120.0, "a micro-batch has ended")
+            assert active_leases(metadata, first)
+        finally:
+            query.stop()
+
+        wait_until(lambda: not active_leases(metadata, first), describe="the lease is released")
+
+
 def test_stream_when_micro_batches_are_behind_then_their_progress_says_how_far(
     spark: SparkSession, host: BrokerHost, stored: str, tmp_path: Path
 ) -> None:

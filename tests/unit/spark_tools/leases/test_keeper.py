@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 
-from spark_tools.leases.keeper import LeaseKeeper, kept_leases
+from spark_tools.leases.handover import batch_leases, stream_leases
+from spark_tools.leases.keeper import LeaseKeeper
 from spark_tools.leases.renewal import LeaseRenewal
 from tests.services.waiting import wait_until
 from tests.unit.spark_tools.leases.test_renewal import TOPIC, Written, lease
@@ -24,8 +28,10 @@ class Application:
 
 @contextmanager
 def keeper(written: Written, application: Application, *, idle_s: float) -> Iterator[LeaseKeeper]:
-    renewal = LeaseRenewal("spark:a", opened=written.open)
-    made = LeaseKeeper(renewal, application.has_work, idle_s=idle_s)
+    names = (f"spark:{letter}" for letter in "abc")
+    made = LeaseKeeper(
+        lambda: LeaseRenewal(next(names), opened=written.open), application.has_work, idle_s=idle_s
+    )
     try:
         yield made
     finally:
@@ -36,7 +42,7 @@ def test_leases_when_handed_over_then_renewed_while_the_application_works() -> N
     written, application = Written(), Application()
     application.works = True
     with keeper(written, application, idle_s=0.1) as made:
-        with kept_leases(made.address) as leases:
+        with batch_leases(made.address) as leases:
             assert leases.holder == "spark:a"
             leases.hold(TOPIC, lease(duration_ms=600))
         wait_until(lambda: len(written.leases()) >= 3, describe="two renewals and more")
@@ -51,7 +57,7 @@ def test_leases_when_nothing_has_run_yet_then_kept_for_a_while() -> None:
     """A query's first job begins after it was planned."""
     written = Written()
     with keeper(written, Application(), idle_s=60) as made:
-        with kept_leases(made.address) as leases:
+        with batch_leases(made.address) as leases:
             leases.hold(TOPIC, lease(duration_ms=600))
         wait_until(written.leases, describe="a renewal")
         assert None not in written.leases()
@@ -61,7 +67,7 @@ def test_leases_when_nothing_has_run_yet_then_kept_for_a_while() -> None:
 def test_leases_when_another_query_is_being_planned_then_none_is_released() -> None:
     written = Written()
     with keeper(written, Application(), idle_s=0) as made:
-        with kept_leases(made.address) as leases:
+        with batch_leases(made.address) as leases:
             leases.hold(TOPIC, lease(duration_ms=600))
             wait_until(lambda: len(written.leases()) >= 2, describe="two renewals")
             assert None not in written.leases()
@@ -72,14 +78,14 @@ def test_leases_when_the_keeper_is_gone_then_a_plan_continues_without() -> None:
     written = Written()
     with keeper(written, Application(), idle_s=60) as made:
         address = made.address
-        with kept_leases(address) as leases:
+        with batch_leases(address) as leases:
             made.close()
             leases.hold(TOPIC, lease(duration_ms=60_000))
     assert not Path(address).parent.exists()
-    with kept_leases(address) as leases:
+    with batch_leases(address) as leases:
         leases.hold(TOPIC, lease(duration_ms=60_000))
         assert leases.holder.startswith("spark:")
-    with kept_leases(None) as leases:
+    with batch_leases(None) as leases:
         assert leases.holder.startswith("spark:")
 
 
@@ -87,3 +93,68 @@ def test_socket_when_made_then_only_its_user_can_reach_it() -> None:
     with keeper(Written(), Application(), idle_s=60) as made:
         mode = stat.S_IMODE(Path(made.address).parent.stat().st_mode)
     assert mode == stat.S_IRWXU
+
+
+def test_stream_when_it_runs_then_its_leases_are_renewed_until_it_releases_them() -> None:
+    written = Written()
+    with keeper(written, Application(), idle_s=0) as made, stream_leases(made.address) as leases:
+        assert leases.holder == "spark:b"
+        with leases.planning():
+            leases.hold(TOPIC, lease(duration_ms=600))
+        wait_until(lambda: len(written.leases()) >= 2, describe="renewals without any job")
+        assert None not in written.leases()
+
+        leases.release()
+
+        wait_until(lambda: None in written.leases(), describe="the lease's end")
+        with leases.planning():
+            leases.hold(TOPIC, lease(duration_ms=60_000))
+        assert written.leases()[-1] is None
+    assert written.leases()[-2:] == [None, None]
+
+
+def test_stream_when_its_process_is_killed_then_its_leases_are_released() -> None:
+    written = Written()
+    with keeper(written, Application(), idle_s=60) as made:
+        program = [sys.executable, "-m", "tests.unit.spark_tools.leases.leasing", made.address]
+        with subprocess.Popen(program, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"leased\n"
+            wait_until(written.leases, describe="a renewal")
+
+            process.kill()
+
+        wait_until(lambda: written.leases()[-1] is None, describe="the lease's end")
+
+
+def test_stream_when_it_plans_then_no_earlier_lease_is_renewed() -> None:
+    written = Written()
+    with keeper(written, Application(), idle_s=60) as made, stream_leases(made.address) as leases:
+        leases.hold(TOPIC, lease(duration_ms=3_000))
+        since_s = monotonic()
+        with leases.planning():
+            wait_until(lambda: monotonic() > since_s + 1.2, describe="the renewal is due")
+            leases.hold(TOPIC, lease(duration_ms=3_000, offsets=(0, 100)))
+        wait_until(written.leases, describe="a lease")
+
+    first = written.leases()[0]
+    assert first is not None
+    assert first.offsets.end_offset == 100
+
+
+def test_stream_when_the_keeper_is_gone_then_it_continues_unrenewed() -> None:
+    written = Written()
+    with keeper(written, Application(), idle_s=60) as made, stream_leases(made.address) as leases:
+        leases.hold(TOPIC, lease(duration_ms=60_000))
+        with leases.planning():
+            made.close()
+            assert written.leases() == [None]
+        with leases.planning():
+            leases.hold(TOPIC, lease(duration_ms=60_000))
+        leases.release()
+    assert written.leases() == [None]
+
+
+def test_stream_when_there_is_no_keeper_then_it_has_a_holder_of_its_own() -> None:
+    with stream_leases(None) as leases:
+        assert leases.holder.startswith("spark:")

@@ -1,0 +1,148 @@
+"""Hands the read leases of Spark's planning processes over to the keeper of their application.
+
+Spark plans in Python processes of its own. That of a batch query ends before the query runs. That
+of a stream is ended by a signal, and Spark does not call its reader's `stop` first. So neither
+process can release its leases; the keeper (keeper.py) does, in the driver's process.
+
+The process sends `Use`, and the keeper answers with the holder name of leases. Then the process
+sends leases and signals, until it closes its connection or ends. The keeper answers `PLAN` only.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from enum import Enum, auto
+from multiprocessing.connection import Client, Connection
+from typing import TypeAlias
+
+from rlmm.events.read_lease import ReadLeaseTaken
+from rsm.segment.log_line import LogLine
+from spark_tools.leases.renewal import LeaseHolder, LeaseRenewal, RenewedLeases, new_holder
+from spark_tools.leases.topic import LeaseTopic
+
+_log = logging.getLogger(__name__)
+_ANSWER_S = 30.0
+
+
+class Use(Enum):
+    """What a process plans, and so when the keeper releases its leases."""
+
+    BATCH = auto()  # once the application is idle
+    STREAM = auto()  # on RELEASE, and when the process ends
+
+
+class Signal(Enum):
+    """What a process says between leases."""
+
+    PLAN = auto()
+    PLANNED = auto()
+    RELEASE = auto()
+
+
+Message: TypeAlias = Use | Signal | tuple[LeaseTopic, ReadLeaseTaken]
+
+
+class _HandedOverLeases:
+    """Sends leases to the keeper. After a failure it sends nothing more. Not thread-safe."""
+
+    def __init__(self, keeper: Connection, holder: str) -> None:
+        self.holder = holder
+        self._keeper = keeper
+        self._has_keeper = True
+        self._has_leases = False
+
+    def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
+        """Have the keeper renew a lease; a lease that cannot be sent expires unrenewed."""
+        self._has_leases = True
+        self._send((topic, lease))
+
+    @contextmanager
+    def planning(self) -> Iterator[None]:
+        """As `LeaseRenewal.planning`."""
+        self._send(Signal.PLAN, is_answered=True)
+        try:
+            yield
+        finally:
+            self._send(Signal.PLANNED)
+
+    def release(self) -> None:
+        """Have the keeper release all leases that were sent. Does not wait for it."""
+        if self._has_leases:
+            self._send(Signal.RELEASE)
+        self._has_leases = False
+
+    def close(self) -> None:
+        """Let the keeper release what it has to; it does the same when this process ends."""
+        self._keeper.close()
+
+    def _send(self, message: Message, *, is_answered: bool = False) -> None:
+        if not self._has_keeper:
+            return
+        try:
+            self._keeper.send(message)
+            if is_answered:
+                _answer(self._keeper)
+        except (OSError, EOFError) as error:
+            self._has_keeper = False
+            _log.warning(
+                LogLine("read leases are not renewed, their keeper has ended", error=error)
+            )
+
+
+class _UnkeptLeases:
+    """Takes leases that nobody renews; they stay until they expire."""
+
+    def __init__(self) -> None:
+        self.holder = new_holder()
+
+    def hold(self, topic: LeaseTopic, lease: ReadLeaseTaken) -> None:
+        """Do nothing."""
+
+
+@contextmanager
+def batch_leases(address: str | None) -> Iterator[LeaseHolder]:
+    """Yield the receiver of the leases of a batch query, which is planned within the context.
+
+    The keeper at `address` renews them. Without a keeper, as with Spark Connect, nobody does.
+    """
+    kept = _reached(address, Use.BATCH)
+    if kept is None:
+        yield _UnkeptLeases()
+        return
+    with closing(kept), kept.planning():
+        yield kept
+
+
+@contextmanager
+def stream_leases(address: str | None) -> Iterator[RenewedLeases]:
+    """Yield the receiver of a stream's leases, which are released at the end of the context.
+
+    The keeper at `address` also releases them when this process ends. Without a keeper this process
+    renews its leases, and they expire after it is killed.
+    """
+    leases = _reached(address, Use.STREAM) or LeaseRenewal(new_holder())
+    with closing(leases):
+        yield leases
+
+
+def _reached(address: str | None, use: Use) -> _HandedOverLeases | None:
+    """Return the leases of the keeper; None without an address, or if it does not answer."""
+    if address is None:
+        return None
+    try:
+        keeper = Client(address, family="AF_UNIX")
+        keeper.send(use)
+        return _HandedOverLeases(keeper, _answer(keeper))
+    except (OSError, EOFError) as error:
+        _log.warning(LogLine("the keeper of read leases does not answer", error=error))
+        return None
+
+
+def _answer(keeper: Connection) -> str:
+    """Return the keeper's next message. Raises OSError, or EOFError if it has ended."""
+    if not keeper.poll(_ANSWER_S):
+        raise TimeoutError(f"no answer in {_ANSWER_S:.0f} s")
+    answer: str = keeper.recv()
+    return answer
