@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -84,15 +85,23 @@ def as_row(message: Message, topic: str) -> dict[str, Any]:
 
 @pytest.fixture
 def unreadable_object(twins: TwinTopics) -> Iterator[str]:
-    """The log of the second stored segment is away during the test."""
+    with object_away(twins) as key:
+        yield key
+
+
+@contextmanager
+def object_away(twins: TwinTopics) -> Iterator[str]:
+    """The log of the second stored segment is away meanwhile."""
     partition = twins["older"].tiered
     with twins.host.metadata() as metadata:
         found = [each.metadata for each in metadata.list_remote_log_segments(partition)]
     key = next(stored.key for stored in found[1].objects if stored.key.endswith(".log"))
     path = twins.host.store / key
     away = path.rename(path.with_suffix(".away"))
-    yield key
-    away.rename(path)
+    try:
+        yield key
+    finally:
+        away.rename(path)
 
 
 def as_consumed(frame: DataFrame) -> list[dict[str, Any]]:
@@ -215,6 +224,20 @@ def test_read_when_an_object_is_gone_then_its_task_names_segment_object_and_offs
     assert "a stored segment cannot be read" in str(failure.value)
     assert "expected=load() again" in str(failure.value)
     assert "Traceback" not in str(failure.value)
+
+
+def test_read_when_what_it_planned_has_expired_since_then_says_so_with_the_plans_time(
+    spark: SparkSession, twins: TwinTopics
+) -> None:
+    """A frame keeps the plan of its first action, and its lease ends after that action."""
+    frame = loaded(spark, twins, "older", columns="offset")
+    assert frame.count() > 15
+
+    with object_away(twins), pytest.raises(PySparkException) as failure:
+        frame.collect()
+
+    assert "a planned segment is not in the store: it has expired since" in str(failure.value)
+    assert re.search(r"planned_at=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", str(failure.value))
 
 
 def test_read_when_permissive_then_what_is_unreadable_is_listed(

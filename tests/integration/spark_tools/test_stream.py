@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pyspark
 import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
@@ -20,6 +21,16 @@ from tests.e2e.broker_host import BrokerHost
 from tests.segment_builder import build_batches, build_segment
 from tests.services.waiting import wait_until
 from tests.stored_topic import StoredTopic
+
+_NO_LIMITS = "limits of a micro-batch need Spark 4.2 or newer"
+_IMPOSSIBLE = [
+    ({"endingOffsets": "latest"}, "a stream has no end"),
+    *(
+        ({option: "25"}, _NO_LIMITS)
+        for option in ("maxOffsetsPerTrigger", "maxBytesPerTrigger")
+        if pyspark.__version__ < "4.2"
+    ),
+]
 
 Run = Callable[[], list[tuple[int, int]]]
 
@@ -199,12 +210,18 @@ def test_stream_when_micro_batches_are_behind_then_their_progress_says_how_far(
     assert json.loads(source["latestOffset"]) == {stored: {"0": 60, "1": 20}}
 
 
-def test_stream_when_it_is_given_an_end_then_refused(
-    spark: SparkSession, host: BrokerHost, stored: str, tmp_path: Path
+@pytest.mark.parametrize(("options", "message"), _IMPOSSIBLE)
+def test_stream_when_an_option_is_impossible_for_it_then_refused(
+    spark: SparkSession,
+    host: BrokerHost,
+    stored: str,
+    tmp_path: Path,
+    options: dict[str, str],
+    message: str,
 ) -> None:
-    rows = streamed(spark, host, stored, endingOffsets="latest")
+    rows = streamed(spark, host, stored, **options)
 
-    with pytest.raises(PySparkException, match="a stream has no end"):
+    with pytest.raises(PySparkException, match=message):
         rows.writeStream.option("checkpointLocation", str(tmp_path / "c")).start(
             str(tmp_path / "sink")
         ).awaitTermination()
