@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -60,11 +60,25 @@ class _MutantLoader(SourceFileLoader):
 
 
 class _ChosenTests:
-    """Runs these tests in this order; writes down which fails first, or cannot be imported."""
+    """Runs these tests in this order; writes down which fails first, or cannot be imported.
+
+    A mutant may also prevent the import of a conftest of the tests. pytest then makes no report,
+    and ends as if it was used wrongly.
+    """
 
     def __init__(self, tests: Sequence[str], remark: Path) -> None:
         self._places = {test: place for place, test in enumerate(tests)}
         self._remark = remark
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_load_initial_conftests(self) -> Generator[None]:
+        try:
+            yield
+        except pytest.UsageError:
+            raise
+        except Exception as error:
+            self._remark.write_text(f"import of a conftest: {error}")
+            raise
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         chosen = [item for item in items if item.nodeid in self._places]
@@ -92,7 +106,6 @@ def survives_import(mutant: Mutant, tests: Sequence[str], remark: Path) -> bool:
     try:
         import_module(module_name(mutant.file))
     except Exception:  # noqa: BLE001  # a mutant may fail of anything
-        # Of a conftest that cannot be imported pytest says only that it was used wrongly.
         remark.write_text(f"import of {mutant.file}")
         return False
     result = pytest.main([*PYTEST_OPTIONS, "-x", *files], plugins=[_ChosenTests(tests, remark)])

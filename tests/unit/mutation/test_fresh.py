@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.mutation.fresh import survives_import
@@ -31,3 +32,24 @@ def test_mutant_when_its_module_cannot_be_imported_then_killed_by_that(tmp_path:
     (ended,) = run_tasks([task], jobs=1, directory=tmp_path)
 
     assert (ended.outcome, ended.remark) == (Outcome.KILLED, f"import of {FILE}")
+
+
+def test_mutant_when_a_conftest_cannot_be_imported_then_killed_by_that(tmp_path: Path) -> None:
+    """Whatever a conftest makes of the module, the mutant's own import goes well."""
+    (tmp_path / "conftest.py").write_text(
+        "from tests.mutation.loaded_by_no_test import LIMIT\n"
+        "if not LIMIT:\n"
+        "    raise ValueError('no limit')\n"
+    )
+    (tmp_path / "test_a.py").write_text("def test_a(): pass\n")
+    mutant = replace(UNIMPORTABLE, before="LIMIT = 1", after="LIMIT = 0", source="LIMIT = 0\n")
+    task = Task(
+        key=1,
+        run=lambda remark: survives_import(mutant, [f"{tmp_path}/test_a.py::test_a"], remark),
+        cpu_s=60,
+    )
+
+    (ended,) = run_tasks([task], jobs=1, directory=tmp_path)
+
+    assert ended.outcome is Outcome.KILLED
+    assert ended.remark.startswith("import of a conftest: ValueError: no limit")
