@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import accumulate, pairwise
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -22,7 +23,7 @@ import pytest
 from tests.mutation.fresh import PYTEST_OPTIONS
 from tests.mutation.groups import CHECKOUT, Group
 from tests.mutation.mutants import Mutant
-from tests.mutation.probes import Probes
+from tests.mutation.probes import Probes, module_name
 from tests.mutation.processes import Ended, Outcome, Task, end_with_parent, run_tasks
 from tests.mutation.swapping import LoadedFunctions, Swap
 
@@ -226,8 +227,9 @@ class _MutantSession:
     def _tests_of(self, mutant: Mutant) -> list[int]:
         """Return the tests of the mutant's group that execute it, the most telling first."""
         if mutant.function_lines == (0, 0):
-            # A test may compare a constant and execute nothing of its module.
+            # A test may compare a constant or a default, and execute nothing of its module.
             files = {self._file_of(test) for test in self._executed.of_file(mutant.file)}
+            files |= self._files_naming(module_name(mutant.file))
             every = range(len(self._items))
             executed = {test for test in every if self._file_of(test) in files}
         else:
@@ -244,6 +246,11 @@ class _MutantSession:
 
         own = (test for test in executed if self._file_of(test).startswith(directories))
         return sorted(self._within_budget(own), key=order)
+
+    def _files_naming(self, module: str) -> set[str]:
+        """Return the files of tests with the name of a module, as where they import it."""
+        files = {self._file_of(test): self._items[test].path for test in range(len(self._items))}
+        return {file for file, path in files.items() if module in _text_of(path)}
 
     def _within_budget(self, tests: Iterable[int]) -> list[int]:
         """Return the quickest of these tests, as many as the time for one mutant allows."""
@@ -265,6 +272,11 @@ class _MutantSession:
         for index in range(len(items)):
             _run_one(items, index, len(items))
         return True
+
+
+@cache
+def _text_of(path: Path) -> str:
+    return path.read_text()
 
 
 def _run_one(items: Sequence[pytest.Item], index: int, end: int) -> None:
