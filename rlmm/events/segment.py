@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from rlmm.events.event import Event
-from rlmm.events.family import EventFamily
+from rlmm.events.family import E, EventFamily, M, S
 from rlmm.events.fold_state import FoldState, Refusal
 from rlmm.events.parsed_segment import ParsedSegment
 from rlmm.positions import TopicRecord
@@ -67,11 +67,24 @@ class SegmentDeadLettered(Event):
     attempts: int
 
 
-class SegmentFamily(EventFamily[SegmentEvent, pb.SegmentEvent, ParsedSegment]):
+class _SegmentKeyFamily(EventFamily[E, M, S]):
+    """An event whose key is a segment's; a tombstone of any such record folds alike."""
+
+    kind = RecordKind.SEGMENT
+
+    def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
+        """Erase the segment, but keep the keys of its other records for their tombstones."""
+        before = state.segment_entry(key.subject)
+        if before is not None:
+            records = before.without_record(key.event_id)
+            state.put_segment(key.subject, SegmentEntry(records=records) if records else None)
+        return None
+
+
+class SegmentFamily(_SegmentKeyFamily[SegmentEvent, pb.SegmentEvent, ParsedSegment]):
     """Segment events. Nearly all records are of them, so the fold reads only a part of each."""
 
     event_type = SegmentEvent
-    kind = RecordKind.SEGMENT
     field = "segment"
 
     def to_message(self, event: SegmentEvent) -> pb.SegmentEvent:
@@ -151,18 +164,13 @@ class SegmentFamily(EventFamily[SegmentEvent, pb.SegmentEvent, ParsedSegment]):
         state.put_segment(subject, entry)
         return None
 
-    def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
-        _erase(state, key)
-        return None
-
 
 class DeadLetteredFamily(
-    EventFamily[SegmentDeadLettered, pb.SegmentDeadLettered, SegmentDeadLettered]
+    _SegmentKeyFamily[SegmentDeadLettered, pb.SegmentDeadLettered, SegmentDeadLettered]
 ):
     """Dead letters of segments; their keys are those of segment events."""
 
     event_type = SegmentDeadLettered
-    kind = RecordKind.SEGMENT
     field = "segment_dead_lettered"
 
     def to_message(self, event: SegmentDeadLettered) -> pb.SegmentDeadLettered:
@@ -205,24 +213,10 @@ class DeadLetteredFamily(
         state.put_segment(subject, before._replace(records=records, dead_lettered=True))
         return None
 
-    def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
-        _erase(state, key)
-        return None
-
 
 def _record_key(segment_id: RemoteLogSegmentId, event_id: UUID) -> RecordKey:
     subject = segment_subject(segment_id)
     return RecordKey(kind=RecordKind.SEGMENT, subject=subject, event_id=event_id.bytes)
-
-
-def _erase(state: FoldState, key: RecordKey) -> None:
-    """Fold a tombstone of any of a segment's records."""
-    before = state.segment_entry(key.subject)
-    if before is None:
-        return
-    # Keep the keys of the remaining records, because their tombstones may still follow.
-    records = before.without_record(key.event_id)
-    state.put_segment(key.subject, SegmentEntry(records=records) if records else None)
 
 
 def _segment_refusal(
