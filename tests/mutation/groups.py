@@ -28,20 +28,22 @@ def _below(directory: str, *names: str) -> tuple[str, ...]:
 
 _METADATA_TESTS = ("tests/unit/rlmm",)
 # Without the tests of random compaction, which take minutes.
-_FOLD_TESTS = _below(
-    "tests/unit/rlmm",
-    "fold/test_rules",
-    "fold/test_fold_edges",
-    "fold/test_partition_fold",
-    "fold/test_record_keys_kept",
-    "events/test_parsed_segment",
-    "events/test_values",
-    "test_codec",
-    "fold/test_made_of_fields",
-    "test_newer_records",
-    "state/test_log_starts",
-    "fold/test_cut_off_logs",
-    "test_published_format",
+_FOLD_TESTS = (
+    "tests/unit/rlmm/events",
+    *_below(
+        "tests/unit/rlmm",
+        "fold/test_rules",
+        "fold/test_fold_edges",
+        "fold/test_partition_fold",
+        "fold/test_record_keys_kept",
+        "test_codec",
+        "fold/test_made_of_fields",
+        "test_newer_records",
+        "state/test_anomalies",
+        "state/test_log_starts",
+        "fold/test_cut_off_logs",
+        "test_published_format",
+    ),
 )
 _POLICY_TESTS = ("tests/unit/rlm/policy",)
 
@@ -66,6 +68,9 @@ GROUPS = (
             "events/anomaly",
             "events/policy",
             "events/pause",
+            "events/registration",
+            "events/secret",
+            "state/anomalies",
             "state/gaps",
             "state/partition_state",
         ),
