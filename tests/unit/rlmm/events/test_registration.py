@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
@@ -55,6 +56,15 @@ def test_registration_when_the_first_version_wrote_it_then_host_and_readiness_ar
     assert found == replace(registration(), event_id=event.event_id)
     assert found.readiness is ProcessReadiness.UNKNOWN
     assert (found.boot_id, found.network_namespace, found.broker_address) == ("", "", "")
+
+
+@pytest.mark.parametrize("incarnation", [None, UUID(int=7)])
+def test_registration_when_it_has_an_incarnation_or_none_then_both_are_read(
+    incarnation: UUID | None,
+) -> None:
+    event = replace(registration(), incarnation=incarnation)
+
+    assert decoded(event, message_of(event)) == event
 
 
 def test_registration_when_its_readiness_is_of_a_newer_version_then_the_heartbeat_counts() -> None:

@@ -7,7 +7,12 @@ from uuid import UUID
 
 import pytest
 
-from rlmm.events.anomaly import ANOMALIES_MAX_COUNT, AnomalyFamily, NoAnomalyRoomError
+from rlmm.events.anomaly import (
+    ANOMALIES_MAX_COUNT,
+    FOLDED_ANOMALIES_MAX_COUNT,
+    AnomalyFamily,
+    NoAnomalyRoomError,
+)
 from rlmm.events.read_lease import READ_LEASES_MAX_COUNT, ReadLeaseFamily
 from rlmm.state.anomalies import AnomalyKind
 from rlmm.state.partition_state import PartitionState, ReadLease
@@ -35,6 +40,11 @@ FULL_OF_LEASES = PartitionState(
         for number in range(1, READ_LEASES_MAX_COUNT + 1)
     )
 )
+
+
+def test_anomalies_when_counted_then_a_fold_keeps_four_times_what_writers_write() -> None:
+    """All processes must fold alike, whatever their version."""
+    assert (ANOMALIES_MAX_COUNT, FOLDED_ANOMALIES_MAX_COUNT) == (256, 1_024)
 
 
 def test_anomaly_when_the_partition_has_as_many_as_it_may_then_refused() -> None:

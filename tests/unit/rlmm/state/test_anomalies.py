@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlmm.state.anomalies import LOST_RANGES_MAX_COUNT, OBJECT_KEY_MAX_CHARS
+from rlmm.state.anomalies import LOST_RANGES_MAX_COUNT, OBJECT_KEY_MAX_CHARS, AnomalyKind
 from rsm.segment.ranges import OffsetRange
 from tests.metadata_builder import anomaly
 
@@ -16,6 +16,11 @@ LOST = OffsetRange(start_offset=0, end_offset=1)
 def test_limits_when_compared_then_those_of_what_topics_have_already() -> None:
     """A smaller one would make records corrupt that are written already."""
     assert (OBJECT_KEY_MAX_CHARS, LOST_RANGES_MAX_COUNT) == (4_096, 256)
+
+
+def test_kinds_when_shown_then_in_lower_case() -> None:
+    """Metrics and JSON have these names."""
+    assert [kind.label for kind in AnomalyKind] == ["missing", "corrupt", "loss_accepted"]
 
 
 @pytest.mark.parametrize("length", [1, OBJECT_KEY_MAX_CHARS])
