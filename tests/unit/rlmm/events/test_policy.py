@@ -36,6 +36,13 @@ def test_policy_when_its_record_has_no_deletion_lag_and_no_lag_start_then_the_de
     assert decoded.policy.copy_lag_since is CopyLagSince.NEWEST_RECORD
 
 
+def test_policy_when_an_outage_only_holds_copies_then_its_message_says_nothing_of_outages() -> None:
+    """As in records from before there was another way."""
+    message = pb.MetadataEvent.FromString(encode(build.policy()).value).topic_policy_changed
+
+    assert message.outage_policy == 0
+
+
 def test_policy_when_managers_decide_the_deletion_lag_then_a_command_writes_minus_one() -> None:
     event = build.policy()
     given = replace(event, policy=replace(event.policy, local_deletion_lag_ms=-1))

@@ -58,6 +58,15 @@ def test_registration_when_the_first_version_wrote_it_then_host_and_readiness_ar
     assert (found.boot_id, found.network_namespace, found.broker_address) == ("", "", "")
 
 
+def test_numbers_when_compared_then_those_of_what_topics_have_already() -> None:
+    assert {each.name: each.value for each in ProcessReadiness} == {
+        "UNKNOWN": 0,
+        "READY": 1,
+        "NOT_READY": 2,
+    }
+    assert (UNREADY_REASONS_MAX_COUNT, UNREADY_REASON_MAX_CHARACTERS) == (8, 500)
+
+
 @pytest.mark.parametrize("incarnation", [None, UUID(int=7)])
 def test_registration_when_it_has_an_incarnation_or_none_then_both_are_read(
     incarnation: UUID | None,

@@ -50,3 +50,11 @@ def test_secret_when_its_id_is_unknown_then_not_valid(previous: SigningSecret | 
     known = ClusterSecret(current=CURRENT, previous=previous, set_ms=5_000)
 
     assert known.valid(UUID(int=9), 0) is None
+
+
+def test_secret_when_printed_then_its_key_is_not_shown() -> None:
+    """Only its public id may be in a log or an error."""
+    shown = repr(secret(1))
+
+    assert "key" not in shown
+    assert str(secret(1).secret_id) in shown
