@@ -120,7 +120,8 @@ GROUPS = (
             "block_v1/divided_log",
         ),
         tests=(
-            "tests/unit/rsm",
+            *(f"tests/unit/rsm/{room}" for room in ("layout", "pulsar", "read", "segment")),
+            *_below("tests/unit/rsm", "test_object_check", "test_object_deletion", "test_transfer"),
             "tests/contract/test_remote_storage_manager.py",
         ),
     ),

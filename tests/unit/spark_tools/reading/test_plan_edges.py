@@ -9,7 +9,7 @@ import pytest
 from rsm.segment.ranges import OffsetRange
 from spark_tools.reading.plan import BrokerPiece, Hole, plan, split
 from spark_tools.stored_partition import StoredPartition
-from tests.metadata_builder import NEWEST_EPOCH, gap
+from tests.metadata_builder import NEWEST_EPOCH, ORDERS, gap
 from tests.unit.spark_tools.reading.test_plan import (
     bounds,
     continued,
@@ -79,6 +79,14 @@ def test_split_when_a_segment_is_large_then_as_many_pieces_as_its_bytes_fill(
     lengths = [len(piece.offsets) for piece in pieces]
     assert (len(lengths), sum(lengths)) == (count, end - start)
     assert max(lengths) - min(lengths) <= 1
+
+
+def test_split_when_a_piece_is_of_no_segment_then_stays_whole() -> None:
+    """How large it is, only the broker knows."""
+    offsets = OffsetRange(start_offset=10, end_offset=20)
+    pieces = [kind(topic_id_partition=ORDERS, offsets=offsets) for kind in (BrokerPiece, Hole)]
+
+    assert list(split(pieces, 1)) == pieces
 
 
 @pytest.mark.parametrize(("log_start", "count"), [(39, 1), (40, 0)])

@@ -130,6 +130,10 @@ def test_lease_when_planned_again_then_keeps_what_was_leased_before_only_if_that
     assert [lease.offsets.end_offset for lease in taken] == [20, 30]
 
 
+def test_lease_when_nothing_is_said_of_earlier_plans_then_keeps_what_they_read() -> None:
+    assert PlanLeases(holder="spark:a", taken=lambda _lease: None).keeps
+
+
 def test_pieces_when_no_lease_is_wanted_then_none_is_taken() -> None:
     metadata = snapshot()
 
@@ -198,6 +202,37 @@ def test_batch_when_planned_then_one_line_says_what_is_read(
     assert len(tasks) == 2
     assert line.startswith("planned orders: 2 partitions, 2 segments, ")
     assert "2 tasks" in line
+
+
+def test_summary_when_bounded_then_counts_what_the_tasks_would_read() -> None:
+    planner = Planner(BOTH, snapshot(), {}, leases())
+
+    summary = planner.summary(options(**bounds(10, 20)))
+
+    assert [(each.topic_id_partition, each.segments) for each in summary] == [
+        (ORDERS, 1),
+        (SECOND, 1),
+    ]
+    assert summary[0].offsets == OffsetRange(start_offset=10, end_offset=20)
+
+
+def test_batch_when_one_partition_of_a_topic_has_segments_then_does_not_warn(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The other one may have been empty since it was made."""
+    log = MemoryLog(ManualClock())
+    append(log, claim())
+    append(log, step(segment_metadata(), FINISHED))
+    planner = Planner(BOTH, snapshot(log), {}, leases())
+
+    assert len(planner.batch(options())) == 1
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
+
+
+def test_partition_when_its_metadata_was_read_then_has_what_is_stored() -> None:
+    found = Planner(BOTH, snapshot(), {}, leases()).partition(SECOND)
+
+    assert (found.topic_id_partition, len(found.segments)) == (SECOND, 1)
 
 
 def test_batch_when_the_topic_was_never_tiered_then_refused_if_it_is_named() -> None:
