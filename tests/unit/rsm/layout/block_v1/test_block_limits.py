@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rsm.layout.block_v1.block_format import (
+    DEFAULT_BLOCK_BYTES,
     ENTRY_HEADER_BYTES,
     HEADER_BYTES,
     MAX_BLOCK_BYTES,
@@ -37,6 +38,11 @@ def test_sizes_when_compared_then_those_of_the_format() -> None:
     assert struct.unpack(">i", struct.pack(">i", MAX_BLOCK_BYTES)) == (2**31 - 1,)
     assert (HEADER_BYTES, ENTRY_HEADER_BYTES, MIN_HEADER_BYTES) == (128, 12, 28)
     assert (MIN_BLOCK_BYTES, MAX_ENTRY_BYTES) == (140, 2**31 - 1 - 140)
+
+
+def test_block_when_its_size_is_not_configured_then_pulsars_default() -> None:
+    """PIP-17's managedLedgerOffloadMaxBlockSizeInBytes."""
+    assert DEFAULT_BLOCK_BYTES == 64 * 1024 * 1024
 
 
 @pytest.mark.parametrize("header_bytes", [28, 500])

@@ -82,6 +82,21 @@ def test_blocked_log_when_passed_in_any_pieces_then_the_blocks_that_entries_make
     assert all(length >= block_bytes for length in whole)
 
 
+@pytest.mark.parametrize("cut", range(1, LOG_OVERHEAD_BYTES + 1))
+def test_blocked_log_when_a_piece_ends_where_a_batch_begins_then_the_blocks_of_the_whole_log(
+    cut: int,
+) -> None:
+    batches = batches_of([50, 60, 70])
+    log, blocks = b"".join(batches), divided(batches, 1_000)
+    bound = len(batches[0]) + cut
+    pieces = PiecesSource(pieces=(log[:bound], log[bound:]))
+
+    passed = b"".join(bytes(view) for view in BlockedLog(log=pieces, blocks=blocks).chunks())
+
+    whole = BlockedLog(log=source_of(log), blocks=blocks)
+    assert passed == b"".join(bytes(view) for view in whole.chunks())
+
+
 def test_blocked_log_when_batches_and_padding_are_large_then_handed_on_in_pieces() -> None:
     batches = batches_of([200_000, 3_000_000, 10, 2_900_000, 5])
     blocks = divided(batches, 4 << 20)
@@ -95,6 +110,7 @@ def test_blocked_log_when_batches_and_padding_are_large_then_handed_on_in_pieces
 
     assert b"".join(views) == expected
     assert len(views) > 4
+    assert all(views), "an empty piece ends a chunked upload"
 
 
 @pytest.mark.parametrize(
@@ -110,9 +126,10 @@ def test_blocked_log_when_the_log_has_other_batches_than_planned_then_retriable(
         list(source.chunks())
 
 
-def test_blocked_log_when_a_batch_has_nothing_but_its_length_then_retriable() -> None:
-    nothing = bytes(LOG_OVERHEAD_BYTES)
-    source = BlockedLog(log=source_of(nothing), blocks=divided([nothing], 1_000))
+@pytest.mark.parametrize("before", [0, 1])
+def test_blocked_log_when_a_batch_has_nothing_but_its_length_then_retriable(before: int) -> None:
+    batches = [*batches_of([100] * before), bytes(LOG_OVERHEAD_BYTES)]
+    source = BlockedLog(log=source_of(b"".join(batches)), blocks=divided(batches, 1_000))
 
     with pytest.raises(RetriableError, match="changed while it was copied"):
         list(source.chunks())
