@@ -110,7 +110,22 @@ def test_blocked_log_when_batches_and_padding_are_large_then_handed_on_in_pieces
 
     assert b"".join(views) == expected
     assert len(views) > 4
-    assert all(views), "an empty piece ends a chunked upload"
+
+
+def test_blocked_log_when_a_batch_comes_in_several_large_pieces_then_none_handed_on_is_empty() -> (
+    None
+):
+    """An empty piece ends an upload in HTTP chunks."""
+    batches = batches_of([300_000])
+    (log,) = batches
+    pieces = PiecesSource(
+        pieces=tuple(log[at : at + 100_000] for at in range(0, len(log), 100_000))
+    )
+
+    views = list(BlockedLog(log=pieces, blocks=divided(batches, 1_000)).chunks())
+
+    assert len(views) > 3
+    assert all(map(len, views))
 
 
 @pytest.mark.parametrize(
