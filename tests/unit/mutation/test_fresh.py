@@ -35,7 +35,7 @@ def test_mutant_when_its_module_cannot_be_imported_then_killed_by_that(tmp_path:
 
 
 def test_mutant_when_a_conftest_cannot_be_imported_then_killed_by_that(tmp_path: Path) -> None:
-    """Whatever a conftest makes of the module, the mutant's own import goes well."""
+    """Whatever a conftest makes of the module, the mutant's own import succeeds."""
     (tmp_path / "conftest.py").write_text(
         "from tests.mutation.loaded_by_no_test import LIMIT\n"
         "if not LIMIT:\n"
