@@ -31,9 +31,13 @@ class FreshMetadata(TopicBasedRemoteLogMetadataManager):
 
     def refresh(self) -> None:
         """Apply all that the topic holds; nothing if it cannot be asked now."""
-        read = self._progress.positions.get(0)
-        if self.end_offset is None or read is None or read.offset != self.end_offset():
+        if self.end_offset is None or self.read_offset() != self.end_offset():
             self.caught_up(_ANY)
+
+    def read_offset(self) -> int:
+        """How far this process has read the topic; -1 before it has begun."""
+        read = self._progress.positions.get(0)
+        return -1 if read is None else read.offset
 
     def broker_time_ms(self) -> int:
         self.refresh()

@@ -105,8 +105,8 @@ def summary(scope: Scope, found: Exploration, took_s: float) -> str:
     outcome = "all invariants hold" if found.broken is None else "BROKEN"
     return (
         f"{scope.name}: {found.interleavings:.2g} interleavings as {found.states} states, "
-        f"{found.endings} endings, {found.replays} replays, {found.pruned} pruned, "
-        f"depth {found.depth}, {took_s} s: {outcome}"
+        f"{found.endings} endings, {found.replays} replays, {found.pruned} pruned "
+        f"({found.inferred} inferred), depth {found.depth}, {took_s} s: {outcome}"
     )
 
 

@@ -5,8 +5,12 @@ so each branch is replayed from the start. A state that was seen before is not e
 its future is known; acts that commute lead to one state. Schedules with few switches between actors
 come first, so the first failure is close to the simplest one.
 
-The bound on states is a setting that fails the exploration: nothing is cut off silently. Memory: a
-digest and an edge for each actor, per state, and one schedule per branch that is left to be taken.
+A step depends on the world, on the managers that its actor runs, and on where that actor is: equal
+ones have equal outcomes, whatever the other actors have done. So a step that an equal one shows to
+lead to a known state is not executed. What is executed must lead where an equal step led before.
+
+The bound on states is a setting that fails the exploration: nothing is cut off silently. Memory:
+digests and two edges for each actor, per state, and a schedule per branch that is left to be taken.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from tests.simulation.exploration.stage import Stage
+from tests.simulation.exploration.stage import Stage, StageState, StateView
 from tests.simulation.processes import UnexpectedError
 
 Schedule = tuple[int, ...]
@@ -36,14 +40,16 @@ class Exploration:
     """What was explored.
 
     `states` differ from each other, `endings` are those in which all actors have come to their
-    ends. `replays` are executions from the start, of which `pruned` met a known state.
-    `interleavings` are the schedules that these represent.
+    ends. `replays` are executions from the start. `pruned` branches met a known state, of which
+    `inferred` were not executed, as an equal step had shown it. `interleavings` are the schedules
+    that these represent.
     """
 
     states: int = 0
     endings: int = 0
     replays: int = 0
     pruned: int = 0
+    inferred: int = 0
     depth: int = 0
     interleavings: int = 0
     broken: BrokenSchedule | None = None
@@ -58,7 +64,10 @@ class BrokenScopeError(Exception):
 
 
 class ReplayError(Exception):
-    """A replay did not lead to the state it led to before: something is not deterministic."""
+    """A replay or an equal step led elsewhere before: something is not deterministic.
+
+    Or an actor uses a manager that its scope does not name.
+    """
 
 
 @dataclass(order=True, slots=True)
@@ -68,7 +77,7 @@ class _Branch:
     switches: int
     number: int
     schedule: Schedule = field(compare=False)
-    parent: bytes = field(compare=False)
+    parent: StageState | None = field(compare=False)
 
 
 class Explorer:
@@ -78,7 +87,9 @@ class Explorer:
         self._make_stage = make_stage
         self._max_states = max_states
         self._found = Exploration()
-        self._children: dict[bytes, list[bytes]] = {}
+        self._children: dict[StageState, list[StageState]] = {}
+        self._outcomes: dict[tuple[int, StateView], StateView] = {}
+        self._managers_of: Sequence[slice] = ()
         self._branches: list[_Branch] = []
         self._branches_count = 0
 
@@ -88,42 +99,77 @@ class Explorer:
         Raises TooManyStatesError if there are more states than the bound, and BrokenScopeError if
         something is broken before the first step.
         """
-        self._push((), b"")
+        self._push((), None)
         while self._branches and self._found.broken is None:
             self._take(heapq.heappop(self._branches))
         if self._found.broken is None:
             self._found.interleavings = self._count_paths()
         return self._found
 
-    def _push(self, schedule: Schedule, parent: bytes) -> None:
+    def _push(self, schedule: Schedule, parent: StageState | None) -> None:
         switches = sum(1 for _ in groupby(schedule))
         self._branches_count += 1
         heapq.heappush(self._branches, _Branch(switches, self._branches_count, schedule, parent))
 
     def _take(self, branch: _Branch) -> None:
         """Replay a branch, then go on until all ends or a known state is met."""
+        if branch.parent is not None and self._is_inferred(branch.parent, branch.schedule[-1]):
+            return
         self._found.replays += 1
         stage = self._make_stage()
         try:
-            parent, done = branch.parent, branch.schedule
-            if not done and (problems := stage.broken()):
-                raise BrokenScopeError("; ".join(problems))
-            for number in done[:-1]:
-                stage.take(number)
-            if done and stage.digest() != parent:
-                raise ReplayError(f"schedule {written(done[:-1])} led to another state than before")
-            if done and not self._step(stage, done):
-                return
-            state = stage.digest()
-            while not self._is_known(state, parent):
-                if (following := self._following(stage, done, state)) is None:
-                    return
-                parent, done = state, (*done, following)
-                if not self._step(stage, done):
-                    return
-                state = stage.digest()
+            if branch.parent is None:
+                self._begin(stage)
+            else:
+                for number in branch.schedule[:-1]:
+                    stage.take(number)
+                self._go_on(stage, branch.schedule, branch.parent)
         finally:
             stage.close()
+
+    def _begin(self, stage: Stage) -> None:
+        if problems := stage.broken():
+            raise BrokenScopeError("; ".join(problems))
+        self._managers_of = tuple(stage.managers_of)
+        state = stage.state()
+        self._add(state)
+        if (following := self._following(stage, (), state)) is not None:
+            self._go_on(stage, (following,), state)
+
+    def _go_on(self, stage: Stage, schedule: Schedule, parent: StageState) -> None:
+        """Take the last step of a schedule, and those that follow."""
+        if stage.state() != parent:
+            raise ReplayError(f"schedule {written(schedule[:-1])} led to another state than before")
+        following: int | None = schedule[-1]
+        while following is not None and self._step(stage, schedule):
+            state = stage.state()
+            self._note_outcome(parent, schedule, state)
+            if self._is_known(state, parent):
+                return
+            following = self._following(stage, schedule, state)
+            if following is None or self._is_inferred(state, following):
+                return
+            parent, schedule = state, (*schedule, following)
+
+    def _is_inferred(self, parent: StageState, number: int) -> bool:
+        """Whether an equal step shows that this one leads to a known state."""
+        managers = self._managers_of[number]
+        outcome = self._outcomes.get((number, parent.view(number, managers)))
+        if outcome is None:
+            return False
+        state = parent.with_view(number, managers, outcome)
+        if state not in self._children:
+            return False
+        self._found.inferred += 1
+        return self._is_known(state, parent)
+
+    def _note_outcome(self, parent: StageState, schedule: Schedule, state: StageState) -> None:
+        number = schedule[-1]
+        managers = self._managers_of[number]
+        outcome = state.view(number, managers)
+        known = self._outcomes.setdefault((number, parent.view(number, managers)), outcome)
+        if known != outcome or parent.with_view(number, managers, outcome) != state:
+            raise ReplayError(f"the last step of {written(schedule)} led elsewhere before")
 
     def _step(self, stage: Stage, schedule: Schedule) -> bool:
         """Take the last step of a schedule; whether all holds after it."""
@@ -134,19 +180,21 @@ class Explorer:
             problems = [repr(error)]
         return not self._is_broken(stage, schedule, problems)
 
-    def _is_known(self, state: bytes, parent: bytes) -> bool:
-        if parent:
-            self._children[parent].append(state)
+    def _is_known(self, state: StageState, parent: StageState) -> bool:
+        self._children[parent].append(state)
         if state in self._children:
             self._found.pruned += 1
             return True
+        self._add(state)
+        return False
+
+    def _add(self, state: StageState) -> None:
         self._children[state] = []
         self._found.states += 1
         if self._found.states > self._max_states:
             raise TooManyStatesError(f"more than {self._max_states} states")
-        return False
 
-    def _following(self, stage: Stage, done: Schedule, state: bytes) -> int | None:
+    def _following(self, stage: Stage, done: Schedule, state: StageState) -> int | None:
         """Who continues; the others are branches. None at an end, which is checked."""
         self._found.depth = max(self._found.depth, len(done))
         ready = stage.ready()
@@ -170,7 +218,7 @@ class Explorer:
 
     def _count_paths(self) -> int:
         """How many schedules lead from the start to an end; the graph of states has no loops."""
-        counts: dict[bytes, int] = {}
+        counts: dict[StageState, int] = {}
         root = next(iter(self._children))
         waiting = [root]
         while waiting:

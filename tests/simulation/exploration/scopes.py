@@ -65,16 +65,16 @@ def _claims(stage: Stage) -> None:
     _segments(stage, 3)
     one, other = stage.manager(1), stage.manager(1)
     stage.work(one)
-    stage.actor("manager 1", lambda: stage.work(one))
-    stage.actor("manager 2", lambda: stage.work(other))
+    stage.actor("manager 1", lambda: stage.work(one), runs=one)
+    stage.actor("manager 2", lambda: stage.work(other), runs=other)
 
 
 def _copies(stage: Stage) -> None:
     """Both managers claim, copy, and delete what the other one has not finished."""
     _segments(stage, 1)
     one, other = stage.manager(1), stage.manager(1)
-    stage.actor("manager 1", lambda: stage.work(one))
-    stage.actor("manager 2", lambda: stage.work(other))
+    stage.actor("manager 1", lambda: stage.work(one), runs=one)
+    stage.actor("manager 2", lambda: stage.work(other), runs=other)
 
 
 def _trims(stage: Stage) -> None:
@@ -94,8 +94,8 @@ def _trims(stage: Stage) -> None:
         world.produce(2)
         world.roll()
 
-    stage.actor("manager 1", lambda: stage.cycle(one))
-    stage.actor("manager 2", lambda: stage.cycle(other))
+    stage.actor("manager 1", lambda: stage.cycle(one), runs=one)
+    stage.actor("manager 2", lambda: stage.cycle(other), runs=other)
     stage.environment(
         {
             "broker 2 is elected though it lags, and takes records": elect_lagging,
@@ -116,8 +116,8 @@ def _expiry(stage: Stage) -> None:
     stage.work(one, 2)
     assert world.leader().log_start_offset == world.state().log_start_offset == 2
     leased = OffsetRange(start_offset=0, end_offset=2)
-    stage.actor("manager 1", lambda: stage.work(one))
-    stage.actor("manager 2", lambda: stage.work(other))
+    stage.actor("manager 1", lambda: stage.work(one), runs=one)
+    stage.actor("manager 2", lambda: stage.work(other), runs=other)
     stage.environment(
         {
             "a reader leases offsets 0 and 1": lambda: world.take_lease(TIP, leased, MINUTE_MS),
@@ -137,8 +137,8 @@ def _finishing(stage: Stage) -> None:
         stage.cycle(other)
         stage.run_jobs(other, 1)
 
-    stage.actor("copy of manager 1", lambda: stage.run_jobs(one))
-    stage.actor("manager 2", delete)
+    stage.actor("copy of manager 1", lambda: stage.run_jobs(one), runs=one)
+    stage.actor("manager 2", delete, runs=other)
 
 
 def _restart(stage: Stage) -> None:
@@ -163,9 +163,9 @@ def _client(stage: Stage, *, is_followed: bool = False) -> None:
     one, other = stage.manager(1), stage.manager(2)
     stage.cycle(one)
     stage.run_jobs(one, 1)
-    stage.actor("manager 1", lambda: stage.work(one))
+    stage.actor("manager 1", lambda: stage.work(one), runs=one)
     if is_followed:
-        stage.actor("manager 2", lambda: stage.work(other))
+        stage.actor("manager 2", lambda: stage.work(other), runs=other)
     stage.environment(
         {
             "a client deletes below 3": lambda: world.delete_records(3),

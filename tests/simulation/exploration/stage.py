@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from hashlib import blake2b
+from dataclasses import dataclass, field, replace
 
 from rlmm.events.policy import TopicPolicy
 from tests.simulation.checks import WorldChecks
@@ -20,11 +19,65 @@ from tests.simulation.processes import SimulatedProcess
 from tests.simulation.world import HOUR_MS, SimulatedWorld
 from tests.twins.effects import Act, ProcessCrashError
 from tests.twins.ids import CountedIds
+from tests.twins.metadata import FreshMetadata
 from tests.twins.process import Outside, Process
 from tests.twins.world import Host
 
 _IDS_APART = 1 << 32
+_ANY_MANAGER, _NO_MANAGER = slice(None), slice(0)
 _QUIET_CYCLES = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateView:
+    """All of a state that a step of one actor reads or changes."""
+
+    shared: bytes
+    topic: bytes
+    managers: tuple[bytes, ...]
+    read_offsets: tuple[int, ...]
+    actor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageState:
+    """Equal for two schedules only if all that can follow is the same for both.
+
+    `shared` is a digest of the world and of its past, `managers` are digests of what each manager
+    has observed, and `actors` is where each actor is. `topic` is a digest of the metadata topic
+    with the order of its records, and `read_offsets` is how far each manager has read it. Equal
+    states may differ in these: some orders have one meaning, and a question reads to the end first.
+    """
+
+    shared: bytes
+    topic: bytes = field(compare=False)
+    read_offsets: tuple[int, ...] = field(compare=False)
+    managers: tuple[bytes, ...]
+    actors: tuple[str, ...]
+
+    def view(self, number: int, managers: slice) -> StateView:
+        """What an actor that runs these managers can see."""
+        return StateView(
+            shared=self.shared,
+            topic=self.topic,
+            managers=self.managers[managers],
+            read_offsets=self.read_offsets[managers],
+            actor=self.actors[number],
+        )
+
+    def with_view(self, number: int, managers: slice, view: StateView) -> StageState:
+        """This state with what an actor sees replaced."""
+        changed, offsets = list(self.managers), list(self.read_offsets)
+        changed[managers], offsets[managers] = view.managers, view.read_offsets
+        actors = list(self.actors)
+        actors[number] = view.actor
+        return StageState(
+            shared=view.shared,
+            topic=view.topic,
+            managers=tuple(changed),
+            read_offsets=tuple(offsets),
+            actors=tuple(actors),
+        )
 
 
 class ExploredWorld(SimulatedWorld):
@@ -51,7 +104,10 @@ class ExploredWorld(SimulatedWorld):
 
 
 class Stage:
-    """Builds the world, then takes the steps of a schedule. `trail` is what each step led to."""
+    """Builds the world, then takes the steps of a schedule. `trail` is what each step led to.
+
+    `managers_of`: for each actor the managers whose memory its steps read or change.
+    """
 
     def __init__(
         self, *, policy: TopicPolicy, process_type: type[SimulatedProcess], brokers: int
@@ -61,6 +117,7 @@ class Stage:
         )
         self._log = FoldedLog(self.world.topic)
         self.actors: list[Actor] = []
+        self.managers_of: list[slice] = []
         self.trail: list[str] = []
         self._current: Actor | None = None
         self._checks = WorldChecks(self.world)
@@ -76,12 +133,19 @@ class Stage:
         process.beat()
         return process
 
-    def actor(self, name: str, script: Callable[[], None]) -> None:
-        """Add an actor that runs `script`, and can be interrupted at every act of a manager."""
+    def actor(
+        self, name: str, script: Callable[[], None], *, runs: SimulatedProcess | None = None
+    ) -> None:
+        """Add an actor that runs `script`, and can be interrupted at every act of a manager.
+
+        `runs` is the only manager that the script uses; None: it may use any, and start others.
+        """
         self.actors.append(Actor(name, script))
+        number = None if runs is None else self.world.processes.index(runs)
+        self.managers_of.append(_ANY_MANAGER if number is None else slice(number, number + 1))
 
     def environment(self, steps: Mapping[str, Callable[[], object]]) -> None:
-        """Add an actor that takes these steps in order, each at once."""
+        """Add an actor that takes these steps in order, each at once and without a manager."""
         names = list(steps)
 
         def script() -> None:
@@ -91,6 +155,7 @@ class Stage:
                     self._pause(f"before: {names[number + 1]}")
 
         self.actors.append(Actor("environment", script, first_point=f"before: {names[0]}"))
+        self.managers_of.append(_NO_MANAGER)
 
     def cycle(self, process: SimulatedProcess) -> None:
         """Let a manager run a cycle."""
@@ -137,14 +202,15 @@ class Stage:
         self.world.note_allowed_start()
         self.trail.append(f"{actor.name}: {from_point} → {actor.point}")
 
-    def digest(self) -> bytes:
-        """Equal for two schedules only if all that can follow is the same for both."""
-        state = blake2b(world_digest(self.world, self._log), digest_size=16)
-        for seen in self.world.observations:
-            state.update(seen.digest())
-        for actor in self.actors:
-            state.update(f"{actor.steps_count} {actor.point};".encode())
-        return state.digest()
+    def state(self) -> StageState:
+        """Where all of it is now."""
+        return StageState(
+            shared=world_digest(self.world, self._log),
+            topic=self._log.order(),
+            read_offsets=tuple(map(_read_offset, self.world.processes)),
+            managers=tuple(seen.digest() for seen in self.world.observations),
+            actors=tuple(f"{actor.steps_count} {actor.point}" for actor in self.actors),
+        )
 
     def broken(self) -> Sequence[str]:
         """The invariants that do not hold now."""
@@ -188,6 +254,12 @@ class Stage:
 
     def _asks_in_job(self, process: Process) -> bool:
         return self._current is not None and self._current.in_job
+
+
+def _read_offset(process: Process) -> int:
+    metadata = process.ports.metadata
+    assert isinstance(metadata, FreshMetadata)
+    return metadata.read_offset()
 
 
 def _observed(process_type: type[SimulatedProcess]) -> type[SimulatedProcess]:

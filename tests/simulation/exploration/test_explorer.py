@@ -107,6 +107,33 @@ def test_exploration_when_a_replay_leads_elsewhere_then_fails() -> None:
         _explorer(build).explore()
 
 
+def test_exploration_when_an_equal_step_led_to_a_known_state_then_is_not_executed_again() -> None:
+    """Scenario 103: the same graph by fewer executions; what conflicts is executed in full."""
+
+    def build(stage: Stage) -> None:
+        stage.environment({"a": lambda: None, "b": lambda: None})
+        stage.environment({"c": lambda: None, "d": lambda: None})
+
+    silent, conflicting = _explorer(build).explore(), _explorer(_conflicting).explore()
+
+    assert (silent.interleavings, silent.states, silent.endings) == (6, 9, 1)
+    assert (silent.pruned, silent.inferred) == (4, 4)
+    assert conflicting.inferred == 0
+
+
+def test_exploration_when_equal_steps_have_two_outcomes_then_fails() -> None:
+    """Scenario 130: a step that depends on more than its scope names cannot be inferred."""
+
+    def build(stage: Stage) -> None:
+        seen: list[str] = []
+        advance = stage.world.clock.advance
+        stage.environment({"a": lambda: seen.append("a"), "b": lambda: seen.append("b")})
+        stage.environment({"c": lambda: advance(1 + len(seen))})
+
+    with pytest.raises(ReplayError):
+        _explorer(build).explore()
+
+
 def test_replay_when_an_actor_has_ended_before_then_the_step_is_named() -> None:
     """Scenario 103: a schedule of managers without a guard need not fit the others."""
     with pytest.raises(ValueError, match=r"step=1 actor=0"):

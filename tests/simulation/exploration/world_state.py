@@ -55,6 +55,7 @@ class FoldedLog:
         self._applier = Applier(topic, MetadataCache(MemoryStore()), self._progress)
         self._read_offset = 0
         self._fates: list[tuple[int, str]] = []
+        self._order = blake2b(digest_size=16)
 
     def fates(self) -> Sequence[tuple[int, str]]:
         """The offset of each record, and what became of it."""
@@ -69,7 +70,12 @@ class FoldedLog:
         for record, event_id in zip(new, ids, strict=True):
             fate = repr((record.key, record.value, self._progress.result(event_id)))
             self._fates.append((record.offset, fate))
+            self._order.update(repr(self._fates[-1]).encode())
         return self._fates
+
+    def order(self) -> bytes:
+        """A digest of all records in their order, as of the last look at their fates."""
+        return self._order.digest()
 
 
 def world_digest(world: SimulatedWorld, log: FoldedLog) -> bytes:
