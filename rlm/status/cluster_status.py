@@ -14,12 +14,12 @@ from rlm.policy.anomalies import open_anomalies
 from rlm.status.document import LEADER, Json, PartitionReport, anomaly_to_json, gap_to_json
 from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.spi import SegmentRecord
-from rlmm.state.anomalies import Anomaly
+from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.gaps import RecordedGap
 from rlmm.state.partition_state import PartitionState, ReadLease
 from rsm.segment.coverage import covered_end, stored_end, stored_ranges
 from rsm.segment.ids import TopicIdPartition, id_to_text
-from rsm.segment.metadata import SegmentState
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
 NONE = "none"
 NO_OFFSET = -1
@@ -57,6 +57,7 @@ class PartitionStatus:
     come from the leader's manager: without its answer, `role` is None for a tiered topic. `report`
     is None unless that manager leads the partition. Remote bytes count the logs of finished
     segments. `anomalies` are damaged stored objects, `leases` the read leases that block expiry.
+    `damaged_from_offset` is where the first damaged segment begins that nobody has given up.
     """
 
     topic_id_partition: TopicIdPartition
@@ -75,7 +76,19 @@ class PartitionStatus:
     remote_segments: int
     report: PartitionReport | None
     anomalies: tuple[Anomaly, ...] = ()
+    damaged_from_offset: int | None = None
     leases: tuple[ReadLease, ...] = ()
+
+    @property
+    def is_managed(self) -> bool:
+        """Return whether the leader's manager should report the partition: its topic is tiered."""
+        return self.policy_state not in (None, PolicyState.DISABLED.name)
+
+    @property
+    def damage(self) -> tuple[Anomaly, ...]:
+        """Return the anomalies of segments that no operator has given up."""
+        given_up = {a.segment for a in self.anomalies if a.kind is AnomalyKind.LOSS_ACCEPTED}
+        return tuple(each for each in self.anomalies if each.segment not in given_up)
 
     def to_json(self) -> Json:
         """Return the row as `rlm status --json` prints it."""
@@ -108,6 +121,8 @@ class PartitionStatus:
             "problem": report.get("problem") or None,
             "anomalies": [anomaly_to_json(each) for each in self.anomalies],
             "read_leases": [_lease_to_json(each) for each in self.leases],
+            "expiry_blocked": report.get("expiry_blocked"),
+            "oldest_unstored_age_ms": report.get("oldest_unstored_age_ms"),
         }
 
 
@@ -132,6 +147,7 @@ def partition_status(
     recorded = stored.state.log_start_offset
     log_start = min(starts, default=None) if recorded is None else recorded
     gaps = tuple(gap.offsets for gap in stored.state.gaps)
+    anomalies = open_anomalies(stored.state, finished)
     pending = None if log_start is None else covered_end(ranges, log_start, gaps=gaps)
     return PartitionStatus(
         topic_id_partition=led.topic_id_partition,
@@ -149,9 +165,19 @@ def partition_status(
         remote_bytes=sum(metadata.segment_size_bytes for metadata in finished),
         remote_segments=len(finished),
         report=reported if role == LEADER else None,
-        anomalies=open_anomalies(stored.state, finished),
+        anomalies=anomalies,
+        damaged_from_offset=_first_damaged_offset(anomalies, finished),
         leases=stored.leases,
     )
+
+
+def _first_damaged_offset(
+    anomalies: Iterable[Anomaly], finished: Iterable[RemoteLogSegmentMetadata]
+) -> int | None:
+    given_up = {each.segment for each in anomalies if each.kind is AnomalyKind.LOSS_ACCEPTED}
+    damaged = {each.segment for each in anomalies} - given_up
+    starts = (m.offsets.start_offset for m in finished if m.segment_id.id in damaged)
+    return min(starts, default=None)
 
 
 def is_tiered(policy: TopicPolicy | None, segments: Iterable[SegmentRecord]) -> bool:

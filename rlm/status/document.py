@@ -76,6 +76,8 @@ class PartitionReport:
     unknown. Rolled segments end at `rolled_end_offset`, and are stored without a gap up to
     `stored_end_offset`. `offload_offset` is the newest offload request; it is complete when all
     below `offload_end_offset` is stored. Earlier managers do not report them: they are then None.
+    `oldest_unstored_age_ms` is the time since the broker rolled the oldest segment that is not
+    stored; None if all are, or from earlier managers.
     `anomalies` are the recorded damaged objects, which are not part of the JSON. `repair_failure`
     is why the last repair attempts failed.
     """
@@ -87,6 +89,7 @@ class PartitionReport:
     policy_state: str = ""
     lag_segments: int | None = None
     lag_bytes: int | None = None
+    oldest_unstored_age_ms: int | None = None
     rolled_end_offset: int | None = None
     stored_end_offset: int | None = None
     offload_offset: int | None = -1
@@ -116,6 +119,7 @@ class PartitionReport:
             "policy_state": self.policy_state,
             "lag_segments": self.lag_segments,
             "lag_bytes": self.lag_bytes,
+            "oldest_unstored_age_ms": self.oldest_unstored_age_ms,
             "rolled_end_offset": self.rolled_end_offset,
             "stored_end_offset": self.stored_end_offset,
             "offload_offset": self.offload_offset,
@@ -143,6 +147,7 @@ class PartitionReport:
             policy_state=found.text("policy_state", ""),
             lag_segments=found.integer_or_none("lag_segments"),
             lag_bytes=found.integer_or_none("lag_bytes"),
+            oldest_unstored_age_ms=found.integer_or_none("oldest_unstored_age_ms"),
             rolled_end_offset=found.integer_or_none("rolled_end_offset"),
             stored_end_offset=found.integer_or_none("stored_end_offset"),
             offload_offset=found.integer_or_none("offload_offset"),

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from rlm.status.document import PartitionReport
 
 FAILING = "failing"
-_LEAST_ATTEMPTS = 2  # a failed copy is retried soon and mostly succeeds
+COPIES_FAIL = "copies fail"
+LEAST_ATTEMPTS = 2  # a failed copy is retried soon and mostly succeeds
 _MAX_CAUSES = 10
 _OTHER = "other causes"
 
@@ -34,7 +35,7 @@ def failing_copies(reports: Iterable[PartitionReport]) -> Mapping[str, int]:
         for blocked in (report.copy_blocked for report in reports)
         if blocked is not None
         and blocked.reason == FAILING
-        and int(blocked.values.get("attempts", 0)) >= _LEAST_ATTEMPTS
+        and int(blocked.values.get("attempts", 0)) >= LEAST_ATTEMPTS
     )
     most = dict(found.most_common(_MAX_CAUSES))
     rest = sum(found.values()) - sum(most.values())
@@ -44,6 +45,6 @@ def failing_copies(reports: Iterable[PartitionReport]) -> Mapping[str, int]:
 def failing_reasons(reports: Iterable[PartitionReport]) -> Sequence[str]:
     """Return the same as sentences for a process that is not ready."""
     return [
-        f"copies fail: {cause} ({count} {'partition' if count == 1 else 'partitions'})"
+        f"{COPIES_FAIL}: {cause} ({count} {'partition' if count == 1 else 'partitions'})"
         for cause, count in failing_copies(reports).items()
     ]

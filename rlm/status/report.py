@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rlm.policy.anomalies import open_anomalies
 from rlm.policy.blocked import Blocked
-from rlm.policy.candidates import copy_blocked, lag, offload_end_offset
+from rlm.policy.candidates import copy_blocked, lag, not_stored, offload_end_offset
 from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import CopyFailure, PartitionView
 from rlm.status.document import FOLLOWER, LEADER, PartitionReport
@@ -34,6 +34,7 @@ def leader_report(
         policy_state=view.policy.state.name,
         lag_segments=behind.segments,
         lag_bytes=behind.bytes,
+        oldest_unstored_age_ms=_oldest_unstored_age_ms(view),
         rolled_end_offset=view.local.active_base_offset,
         stored_end_offset=view.covered_end_offset,
         offload_offset=-1
@@ -53,6 +54,12 @@ def leader_report(
         repair_failure=repair_failure,
         problem=_problem(view),
     )
+
+
+def _oldest_unstored_age_ms(view: PartitionView) -> int | None:
+    """Return the time since the roll of the oldest segment to copy, by the manager's clock."""
+    waiting = not_stored(view)
+    return max(0, view.moment.wall_ms - waiting[0].rolled_ms) if waiting else None
 
 
 def _problem(view: PartitionView) -> str:

@@ -364,8 +364,19 @@ def test_status_when_all_answer_then_the_numbers_agree(tiered: Tiered) -> None:
     assert row["remote_bytes"] == sum(map(log_bytes, indexes))
 
 
-def test_status_when_for_people_then_a_line_per_partition(tiered: Tiered) -> None:
+def test_status_when_for_people_then_totals_and_a_line_per_partition(tiered: Tiered) -> None:
     done = tiered.rlm("status")
+
+    first, *_ = lines = done.stdout.splitlines()
+    table = lines.index("1 topic, 2 partitions")
+    rows = [line.split() for line in lines if line.startswith(f"{TOPIC}:")]
+    assert "problem" in first
+    assert table < lines.index(next(line for line in lines if line.startswith("partition ")))
+    assert [row[0] for row in rows if row[-1] in {"ok", "PROBLEM"}] == [f"{TOPIC}:0", f"{TOPIC}:1"]
+
+
+def test_status_when_wide_then_all_columns_of_each_partition(tiered: Tiered) -> None:
+    done = tiered.rlm("status", "--wide")
 
     header, *lines = done.stdout.splitlines()
     assert header.startswith("topic")

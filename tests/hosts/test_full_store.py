@@ -8,7 +8,7 @@ import pytest
 
 from tests.hosts.operated_cluster import OperatedCluster, OperatedHost
 
-_TOPIC = "full"  # short: a wide table is wrapped
+_TOPIC = "full"
 _CAUSE = "no space left on device"
 _SMALL_DISK = "/var/lib/small-store"
 # The store keeps its content: a manager does not copy to a store that has lost all objects. Nor
@@ -58,12 +58,12 @@ def test_store_when_its_disk_is_full_then_status_and_readiness_say_so_until_ther
     full.rlm("topic", "set", _TOPIC, "--local-retention-ms", "1")
 
     full.wait_not_ready(f"copies fail: {_CAUSE} (1 partition")
-    table = operated.hosts[0].rlm("status", _TOPIC)
+    status = operated.hosts[0].rlm("status", _TOPIC)
     gauges = [line for line in full.metrics().splitlines() if "copy_failing_partitions{" in line]
     _run(full, _MAKE_ROOM)
     full.wait_ready()
     operated.wait_trimmed(_TOPIC)
 
-    assert f"failing: {_CAUSE}" in table
+    assert f"copies fail: {_CAUSE}" in status
     assert [_CAUSE in line for line in gauges] == [True]
     assert operated.read(_TOPIC, via=full, on=operated.hosts[0]) == written

@@ -55,7 +55,7 @@ def test_manager_when_its_address_is_loopback_then_not_ready_and_commands_name_t
     first, _, third = operated.hosts
     with _configured(third, rest_listener="127.0.0.1:9465"):
         third.wait_not_ready("rest.listener")
-        asked = first.try_rlm("status", tiered)
+        asked = first.try_rlm("status", tiered, "--wide")
 
     assert asked.returncode == 1
     assert "the manager of broker 3 does not answer" in asked.stderr

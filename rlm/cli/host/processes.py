@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from rlm.cli.invocation.amounts import age_text
 from rlm.cli.invocation.options import (
     ClusterOptions,
     JsonOption,
@@ -110,12 +111,3 @@ def _table(rows: Sequence[ProcessStatus]) -> Table:
             "; ".join(row.reasons),
         )
     return table
-
-
-def age_text(age_ms: int) -> str:
-    """Format a duration for people, in its largest unit."""
-    seconds = age_ms // 1000
-    for unit, unit_s in (("days", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * unit_s:
-            return f"{seconds // unit_s} {unit}"
-    return f"{seconds} s"

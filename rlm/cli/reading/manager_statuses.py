@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from rlm.cli.invocation.managers import ask_each, live_managers
 from rlm.rest.manager_client import ManagerClient
@@ -13,6 +14,17 @@ from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerReports:
+    """Represents the reports of each partition by broker id, and why required ones are missing.
+
+    `silent` has a reason for each required broker whose manager does not respond or is not live.
+    """
+
+    reports: Mapping[TopicIdPartition, Mapping[int, PartitionReport]]
+    silent: Mapping[int, str]
+
+
 def ask_managers(
     metadata: RemoteLogMetadataManager,
     partitions: Collection[TopicIdPartition],
@@ -20,29 +32,31 @@ def ask_managers(
     client: ManagerClient,
     clock: Clock,
     required: Iterable[int],
-    warn: Callable[[str], None],
-) -> Mapping[TopicIdPartition, Mapping[int, PartitionReport]]:
-    """Return, for each partition, the report of each manager that hosts it, by broker id.
+) -> ManagerReports:
+    """Return, for each partition, the report of each manager that hosts it.
 
-    `warn` receives a line for each broker of `required` whose manager does not respond or is
-    not live. Other managers are asked too, but their responses are optional.
+    `required` are the brokers whose managers must respond. Other managers are asked too, but their
+    responses are optional.
     """
     if not partitions:
-        return {}
+        return ManagerReports(reports={}, silent={})
     managers = live_managers(metadata, clock)
     needed = set(required)
     reports: dict[TopicIdPartition, dict[int, PartitionReport]] = {tip: {} for tip in partitions}
+    silent: dict[int, str] = {}
     for manager, answer in ask_each(managers, client.partitions):
         if not isinstance(answer, TieredStorageError):
             for report in answer:
                 if report.topic_id_partition in reports:
                     reports[report.topic_id_partition][manager.broker_id] = report
         elif manager.broker_id in needed:
-            warn(f"the manager of broker {manager.broker_id} does not answer: {answer}")
+            silent[manager.broker_id] = (
+                f"the manager of broker {manager.broker_id} does not answer: {answer}"
+            )
     registered = {manager.broker_id for manager in managers}
     for broker_id in sorted(needed - registered):
-        warn(
+        silent[broker_id] = (
             f"no live manager is registered for broker {broker_id}, which leads partitions: "
             "start `rlm run` on its host"
         )
-    return reports
+    return ManagerReports(reports=reports, silent=silent)

@@ -1,22 +1,18 @@
-"""`rlm status`: shows each tiered partition, by brokers, metadata and managers."""
+"""`rlm status`: shows what needs attention, and what is stored of each tiered topic."""
 
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import closing
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from rlm.broker.cluster import ClusterView, TopicView
-from rlm.broker.cluster_offsets import fetch_cluster_offsets
+from rlm.broker.cluster import ClusterView
 from rlm.cli.invocation.log_bounds import PartitionName
-from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.named_topic import find_partition
 from rlm.cli.invocation.options import (
     ClusterOptions,
@@ -27,228 +23,197 @@ from rlm.cli.invocation.options import (
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.invocation.times import iso_time
-from rlm.cli.reading.manager_statuses import ask_managers
-from rlm.policy.anomalies import anomalies_text
-from rlm.policy.blocked import Blocked
-from rlm.status.cluster_status import (
-    LedPartition,
-    PartitionMetadata,
-    PartitionStatus,
-    brokers_with_tiered_leaders,
-    is_tiered,
-    partition_status,
-)
-from rlmm.state.partition_state import ReadLease
-from rsm.segment.errors import RetriableError
-from rsm.segment.ids import TopicIdPartition
+from rlm.cli.reading.cluster_reading import ClusterStatus, read_cluster, shown_topics
+from rlm.cli.reading.status_text import MAX_PARTITION_ROWS, CommandOptions, status_text
+from rlm.cli.reading.wide_table import wide_table
+from rlm.status.cluster_totals import total
+from rsm.segment.errors import InvalidConfigError, RetriableError
 
-_ASK_THREADS = 8
-_WIDE = 240  # columns of a table in a file or a pipe
+_NARROW = 80  # columns of the text in a file or a pipe
+_WIDE = 240  # columns of the table in a file or a pipe
+_CLEAR = "\x1b[H\x1b[2J\x1b[3J"  # the cursor to the corner, the screen and its history empty
+_EXAMPLES = """Examples:
+
+\b
+  rlm status --config rlm.properties
+  rlm status orders --watch --interval 2 --config rlm.properties
+  rlm status --check --json --config rlm.properties
+
+\b
+Exit codes: 0 shown; 1 a manager does not answer, or something needs attention and --check
+was given; 2 the command line, the configuration or the cluster's address is wrong;
+130 ended by Ctrl-C.
+"""
 
 _Name = Annotated[
     str | None,
     typer.Argument(metavar="TOPIC[:PARTITION]", help="All tiered topics by default."),
 ]
+_Wide = Annotated[
+    bool, typer.Option("--wide", help="Print all columns, one row per partition, and no problems.")
+]
+_Watch = Annotated[
+    bool,
+    typer.Option("--watch", help="Repeat until Ctrl-C. A terminal is cleared for each round."),
+]
+_Interval = Annotated[
+    float,
+    typer.Option(min=1, max=3600, metavar="SECONDS", help="The pause of --watch between rounds."),
+]
+_Check = Annotated[
+    bool,
+    typer.Option("--check", help="End with exit code 1 if something needs attention."),
+]
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("status", epilog="Example: rlm status orders --json")(_status)
+    app.command("status", epilog=_EXAMPLES)(_status)
 
 
 @with_cluster_options
 def _status(
+    context: typer.Context,
     name: _Name = None,
     *,
+    wide: _Wide = False,
+    watch: _Watch = False,
+    interval: _Interval = 5.0,
+    check: _Check = False,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what is stored, what is local, and the copy lag.
+    """Show problems, what is stored, and the copy lag.
 
-    The managers report lag and trims. If a manager does not answer, the command prints why, and
-    ends with exit code 1. Lag and trims of the partitions that its broker leads are then unknown.
+    Problems come first, each with its reason and the command to type next. The table has a row per
+    partition, or per topic if there are more than 20 partitions and you name no topic. The managers
+    report lag and trims. If a manager does not answer, the command ends with exit code 1, and its
+    partitions' lag is unknown.
     """
-    warnings: list[str] = []
-    settings = cluster.config
+    if watch and (check or as_json):
+        raise InvalidConfigError("--watch and --check or --json exclude each other: give one")
+    if wide and as_json:
+        raise InvalidConfigError("--wide and --json exclude each other: give one")
     named = None if name is None else PartitionName.parse(name)
-    with open_session(settings, timeout_ms=cluster.timeout_ms) as session:
-        with reaching_cluster(settings):
-            view = session.bootstrap.view(_topics(session, named))
-        if named is not None:
-            find_partition(view, named)
-        rows = _rows(session, view, named, warnings)
+    options = _command_options(context, cluster)
+    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
+        with reaching_cluster(cluster.config):
+            view = _view(session, named)
+        if watch:
+            _repeat(session, view, named, options, interval_ms=round(interval * 1000), wide=wide)
+        status = read_cluster(session, view, named)
+        cluster_id = session.cluster_id
     with printing():
         if as_json:
-            partitions = [row.to_json() for row in rows]
-            document = {"cluster_id": session.cluster_id, "partitions": partitions}
-            typer.echo(json.dumps(document, indent=2))
+            typer.echo(_document(cluster_id, status))
         else:
-            Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
-    _require_answers(warnings)
-
-
-def _require_answers(warnings: Sequence[str]) -> None:
-    """Raise RetriableError if managers did not respond; the reasons were printed before."""
-    if warnings:
+            _print(status, named, options, wide=wide)
+    if wide or as_json:
+        _warn(status)
+    if status.silent_managers:
         raise RetriableError(
             "lag and trims of some partitions are unknown: managers do not answer",
-            managers=len(warnings),
+            managers=len(status.silent_managers),
         )
+    if check and status.problems:
+        raise typer.Exit(1)
 
 
-def _topics(session: CommandSession, named: PartitionName | None) -> Sequence[str]:
-    """Return the topics that the command may show."""
+def _view(session: CommandSession, named: PartitionName | None) -> ClusterView:
+    view = session.bootstrap.view(shown_topics(session, named))
     if named is not None:
-        return (named.topic,)
-    return sorted({policy.topic for policy in session.metadata.topic_policies()})
+        find_partition(view, named)
+    return view
 
 
-def _rows(
+def _repeat(
     session: CommandSession,
     view: ClusterView,
     named: PartitionName | None,
-    warnings: list[str],
-) -> tuple[PartitionStatus, ...]:
-    stored = {
-        tip: _stored(session, tip)
-        for topic in view.topics.values()
-        for tip in _partitions_of(topic)
-        if named is None or named.partition in (None, tip.partition)
+    options: CommandOptions,
+    *,
+    interval_ms: int,
+    wide: bool,
+) -> None:
+    """Print rounds until Ctrl-C, one after the other; a round that fails prints its error."""
+    while True:
+        found: ClusterStatus | RetriableError
+        try:
+            found = read_cluster(session, view, named)
+        except RetriableError as error:
+            found = error
+        with printing():
+            if sys.stdout.isatty():
+                typer.echo(_CLEAR, nl=False)
+            typer.echo(f"{iso_time(session.clock.wall_ms())}, every {interval_ms / 1000:g} s\n")
+            if isinstance(found, RetriableError):
+                typer.echo(f"rlm: {found}\n")
+            else:
+                _print(found, named, options, wide=wide)
+                typer.echo("")
+        session.clock.sleep_ms(interval_ms)
+        view = _next_view(session, view, named)
+
+
+def _next_view(
+    session: CommandSession, view: ClusterView, named: PartitionName | None
+) -> ClusterView:
+    """Return the cluster as it is now; the last known one if no broker answers."""
+    try:
+        return _view(session, named)
+    except RetriableError:
+        return view
+
+
+def _print(
+    status: ClusterStatus, named: PartitionName | None, options: CommandOptions, *, wide: bool
+) -> None:
+    is_terminal = sys.stdout.isatty()
+    if wide:
+        table = wide_table(status.rows)
+        Console(width=None if is_terminal else _WIDE, markup=False).print(table)
+        return
+    text = status_text(
+        status.rows,
+        status.problems,
+        options=options,
+        width=max(_NARROW, shutil.get_terminal_size().columns) if is_terminal else _NARROW,
+        by_topic=named is None and len(status.rows) > MAX_PARTITION_ROWS,
+    )
+    typer.echo(text)
+
+
+def _document(cluster_id: str, status: ClusterStatus) -> str:
+    document = {
+        "cluster_id": cluster_id,
+        "partitions": [row.to_json() for row in status.rows],
+        "problems": [each.to_json() for each in status.problems],
+        "totals": total(status.rows).to_json(),
     }
-    if named is None:
-        stored = {t: s for t, s in stored.items() if is_tiered(s.policy, s.segments)}
-    with ThreadPoolExecutor(_ASK_THREADS, "status") as executor:
-        leds = _led(session, view, stored, executor)
-    with closing(manager_client(session)) as client:
-        reports = ask_managers(
-            session.metadata,
-            _tiered(leds, stored),
-            client=client,
-            clock=session.clock,
-            required=brokers_with_tiered_leaders(leds, stored),
-            warn=warnings.append,
+    return json.dumps(document, indent=2)
+
+
+def _warn(status: ClusterStatus) -> None:
+    """Print to standard error which processes do not answer, where no problems are shown."""
+    for tip, error in status.silent_leaders.items():
+        typer.echo(
+            f"rlm: {tip.topic}:{tip.partition}: its leader does not answer: {error}", err=True
         )
-    for line in warnings:
-        _warn(line)
-    return tuple(
-        partition_status(
-            led, stored[led.topic_id_partition], reports.get(led.topic_id_partition, {})
-        )
-        for led in sorted(leds, key=_by_name)
-    )
+    for reason in status.silent_managers.values():
+        typer.echo(f"rlm: {reason}", err=True)
 
 
-def _stored(session: CommandSession, tip: TopicIdPartition) -> PartitionMetadata:
-    state = session.metadata.partition_state(tip)
-    return PartitionMetadata(
-        policy=session.metadata.topic_policy(tip.topic_id),
-        state=state,
-        segments=tuple(session.metadata.list_remote_log_segments(tip)),
-        leases=state.active_leases(session.metadata.broker_time_ms()),
-    )
+def _command_options(context: typer.Context, cluster: ClusterOptions) -> CommandOptions:
+    """Return the options of the cluster as this command line gives them."""
+    given = [
+        f"--{name.replace('_', '-').removesuffix('-file')} {shlex.quote(str(value))}"
+        for name in ("config", "bootstrap_server", "command_config_file")
+        if (value := context.params.get(name)) is not None and _is_typed(context, name)
+    ]
+    servers = cluster.config.cluster.bootstrap_text
+    return CommandOptions(rlm=" ".join(given), kafka=f"--bootstrap-server {servers}")
 
 
-def _led(
-    session: CommandSession,
-    view: ClusterView,
-    partitions: Iterable[TopicIdPartition],
-    executor: Executor,
-) -> tuple[LedPartition, ...]:
-    wanted = tuple(partitions)
-    results = fetch_cluster_offsets(session.bootstrap, view, wanted, executor)
-    for tip, error in results.failed.items():
-        _warn(f"{tip.topic}:{tip.partition}: its leader does not answer: {error}")
-    rows = []
-    for tip in wanted:
-        shown = view.topics[tip.topic].partitions
-        partition = next(each for each in shown if each.partition == tip.partition)
-        rows.append(
-            LedPartition(
-                topic_id_partition=tip,
-                leader_id=partition.leader_id,
-                leader_epoch=partition.leader_epoch,
-                offsets=results.succeeded.get(tip),
-            )
-        )
-    return tuple(rows)
-
-
-def _tiered(
-    leds: Sequence[LedPartition], stored: Mapping[TopicIdPartition, PartitionMetadata]
-) -> tuple[TopicIdPartition, ...]:
-    """Return the partitions whose managers should return a report."""
-    return tuple(
-        led.topic_id_partition
-        for led in leds
-        if is_tiered(stored[led.topic_id_partition].policy, stored[led.topic_id_partition].segments)
-    )
-
-
-def _partitions_of(topic: TopicView) -> tuple[TopicIdPartition, ...]:
-    return tuple(
-        TopicIdPartition(topic_id=topic.topic_id, topic=topic.topic, partition=each.partition)
-        for each in topic.partitions
-    )
-
-
-def _by_name(led: LedPartition) -> tuple[str, int]:
-    return led.topic_id_partition.topic, led.topic_id_partition.partition
-
-
-def _warn(line: str) -> None:
-    typer.echo(f"rlm: {line}", err=True)
-
-
-def _table(rows: Sequence[PartitionStatus]) -> Table:
-    table = Table("topic", "partition", "state", "role", box=None, pad_edge=False)
-    for name in ("epoch", "log start", "local start", "last tiered", "pending", "LSO", "HW"):
-        table.add_column(name, justify="right")
-    for name in ("lag segments", "lag bytes", "remote segments", "remote bytes"):
-        table.add_column(name, justify="right")
-    table.add_column("copy blocked")
-    table.add_column("trim blocked")
-    table.add_column("anomalies")
-    table.add_column("read leases")
-    for row in rows:
-        tip, report = row.topic_id_partition, row.report
-        numbers = (
-            row.leader_epoch,
-            row.log_start_offset,
-            row.local_start_offset,
-            row.last_tiered_offset,
-            row.pending_upload_offset,
-            row.last_stable_offset,
-            row.high_watermark,
-            None if report is None else report.lag_segments,
-            None if report is None else report.lag_bytes,
-            row.remote_segments,
-            row.remote_bytes,
-        )
-        table.add_row(
-            tip.topic,
-            str(tip.partition),
-            row.policy_state or "-",
-            row.role or "-",
-            *("?" if number is None else str(number) for number in numbers),
-            blocked_text(None if report is None else report.copy_blocked),
-            blocked_text(None if report is None else report.trim_blocked),
-            anomalies_text(row.anomalies),
-            _leases_text(row.leases),
-        )
-    return table
-
-
-def blocked_text(blocked: Blocked | None) -> str:
-    """Format what blocks a copy or a trim: the reason and its cause."""
-    if blocked is None:
-        return ""
-    return ": ".join(str(text) for text in (blocked.reason, blocked.values.get("cause")) if text)
-
-
-def _leases_text(leases: Sequence[ReadLease]) -> str:
-    """Format the lease that expires last, with its holder, and the number of others."""
-    if not leases:
-        return ""
-    last = max(leases, key=lambda lease: lease.expires_ms)
-    more = f" and {len(leases) - 1} more" if len(leases) > 1 else ""
-    return f"{last.holder} until {iso_time(last.expires_ms)}{more}"
+def _is_typed(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,50 +15,13 @@ from rlm.topics.originals_mirror import StoredOriginals
 from rsm.layout.originals import OriginalSettings, OriginalsKeys
 from rsm.segment.ids import id_from_text
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
+from tests.integration.rlm.cli.rlm_command import Rlm
 from tests.services.kafka import KafkaCluster, admin_client
 from tests.services.ports import free_ports
 
 DYNAMIC_TOPIC_CONFIG = 1  # of DescribeConfigs: the topic's own value
 LIST = (sys.executable, "-m", "rlm", "topic", "list")
 LIFTED = {"retention.ms": "-1", "retention.bytes": "-1"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rlm:
-    """The command, with a configuration of its own and so a metadata topic of its own."""
-
-    config: Path
-    metadata_topic: str
-
-    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.run("topic", *arguments)
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "rlm", *arguments, "--config", str(self.config)],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    def policies(self) -> Mapping[str, Mapping[str, object]]:
-        listed = self("list", "--json")
-        assert listed.returncode == 0, listed.stderr
-        return {each["topic"]: each for each in json.loads(listed.stdout)["topics"]}
-
-
-@pytest.fixture
-def rlm(kafka: KafkaCluster, tmp_path: Path) -> Rlm:
-    prefix = "rlmm.config.remote.log.metadata.topic"
-    name = f"__metadata-{uuid.uuid4().hex[:8]}"
-    config = tmp_path / "rlm.properties"
-    config.write_text(
-        f"bootstrap.servers={kafka.bootstrap_servers}\n"
-        f"{prefix}.name={name}\n{prefix}.num.partitions=2\n{prefix}.replication.factor=1\n"
-        "remote.log.manager.task.interval.ms=500\n"
-    )
-    return Rlm(config=config, metadata_topic=name)
 
 
 def test_topic_set_when_topic_was_just_created_then_active_and_broker_deletes_nothing(

@@ -86,6 +86,8 @@ def test_status_when_all_answer_then_the_documented_json() -> None:
         "problem": None,
         "anomalies": [],
         "read_leases": [],
+        "expiry_blocked": None,
+        "oldest_unstored_age_ms": None,
     }
 
 
@@ -227,6 +229,7 @@ def test_status_when_an_object_is_damaged_then_shows_it_until_its_segment_is_del
         }
     ]
     assert anomalies_text(shown.anomalies) == "missing: 0.log"
+    assert shown.damaged_from_offset == 0
     assert hidden.anomalies == ()
 
 

@@ -25,6 +25,7 @@ FULL = report(
     rolled_end_offset=9,
     stored_end_offset=7,
     offload_offset=8,
+    oldest_unstored_age_ms=60_000,
     offload_end_offset=7,
     remote_segments=3,
     remote_bytes=300,

@@ -32,59 +32,54 @@ def test_ask_managers_when_leader_answers_then_its_lag_and_what_holds_a_trim(
     blocked = Blocked(reason="young", values={"age_ms": 5})
     future = FutureTimestamps(segment_count=2, max_timestamp_ms=9)
     view.reports = (report(trim_blocked=blocked, future_timestamps=future),)
-    lines: list[str] = []
 
-    statuses = ask_managers(
+    answers = ask_managers(
         cluster.metadata,
         (TIP,),
         client=client,
         clock=cluster.clock,
         required=(1,),
-        warn=lines.append,
     )
 
-    assert statuses == {TIP: {1: report(trim_blocked=blocked, future_timestamps=future)}}
-    assert lines == []
+    assert answers.reports == {TIP: {1: report(trim_blocked=blocked, future_timestamps=future)}}
+    assert answers.silent == {}
 
 
-def test_ask_managers_when_one_does_not_answer_then_a_line_and_the_others_words(
+def test_ask_managers_when_one_does_not_answer_then_its_reason_and_the_others_reports(
     view: StatedView, address: str, client: ManagerClient
 ) -> None:
     cluster = Cluster()
     cluster.register(1, UNHEARD)
     cluster.register(2, address)
     view.reports = (report(role="follower"),)
-    lines: list[str] = []
 
-    statuses = ask_managers(
+    answers = ask_managers(
         cluster.metadata,
         (TIP,),
         client=client,
         clock=cluster.clock,
         required=(1,),
-        warn=lines.append,
     )
 
-    assert statuses == {TIP: {2: report(role="follower")}}
-    assert [line.partition(":")[0] for line in lines] == ["the manager of broker 1 does not answer"]
+    assert answers.reports == {TIP: {2: report(role="follower")}}
+    assert answers.silent.keys() == {1}
+    assert answers.silent[1].startswith("the manager of broker 1 does not answer: ")
 
 
-def test_ask_managers_when_a_leader_has_no_manager_then_a_line(client: ManagerClient) -> None:
-    lines: list[str] = []
+def test_ask_managers_when_a_leader_has_no_manager_then_its_reason(client: ManagerClient) -> None:
 
     cluster = Cluster()
-    statuses = ask_managers(
+    answers = ask_managers(
         cluster.metadata,
         (TIP,),
         client=client,
         clock=cluster.clock,
         required=(3,),
-        warn=lines.append,
     )
 
-    assert statuses == {TIP: {}}
-    assert len(lines) == 1
-    assert "no live manager is registered for broker 3" in lines[0]
+    assert answers.reports == {TIP: {}}
+    assert answers.silent.keys() == {3}
+    assert "no live manager is registered for broker 3" in answers.silent[3]
 
 
 def test_ask_managers_when_answer_is_of_an_older_topic_of_that_name_then_not_believed(
@@ -96,36 +91,33 @@ def test_ask_managers_when_answer_is_of_an_older_topic_of_that_name_then_not_bel
     older = TopicIdPartition(topic_id=UUID(int=8), topic="orders", partition=0)
     view.reports = (report(topic_id_partition=older),)
 
-    statuses = ask_managers(
+    answers = ask_managers(
         cluster.metadata,
         (TIP,),
         client=client,
         clock=cluster.clock,
         required=(1,),
-        warn=lambda _: None,
     )
 
-    assert statuses == {TIP: {}}
+    assert answers.reports == {TIP: {}}
 
 
 def test_ask_managers_when_nothing_is_tiered_then_nobody_is_asked(client: ManagerClient) -> None:
     cluster = Cluster()
     cluster.register(1, UNHEARD)
-    lines: list[str] = []
 
-    statuses = ask_managers(
+    answers = ask_managers(
         cluster.metadata,
         (),
         client=client,
         clock=cluster.clock,
         required=(1,),
-        warn=lines.append,
     )
 
-    assert (statuses, lines) == ({}, [])
+    assert (answers.reports, answers.silent) == ({}, {})
 
 
-def test_ask_managers_when_a_manager_that_leads_nothing_is_silent_then_no_line(
+def test_ask_managers_when_a_manager_that_leads_nothing_is_silent_then_no_reason(
     view: StatedView, address: str, client: ManagerClient
 ) -> None:
     """Nothing of what is asked depends on it: the command must not fail for it."""
@@ -133,16 +125,14 @@ def test_ask_managers_when_a_manager_that_leads_nothing_is_silent_then_no_line(
     cluster.register(1, address)
     cluster.register(2, UNHEARD)
     view.reports = (report(),)
-    lines: list[str] = []
 
-    statuses = ask_managers(
+    answers = ask_managers(
         cluster.metadata,
         (TIP,),
         client=client,
         clock=cluster.clock,
         required=(1,),
-        warn=lines.append,
     )
 
-    assert set(statuses[TIP]) == {1}
-    assert lines == []
+    assert set(answers.reports[TIP]) == {1}
+    assert answers.silent == {}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from prometheus_client import CollectorRegistry
 
 from rlm.app.manager_gauges import ManagerGauges
-from rlm.cli.reading.status import blocked_text
+from rlm.cli.reading.wide_table import blocked_text
 from rlm.metrics.metrics import Metrics
 from rlm.policy.blocked import Blocked
 from rlm.status.document import PartitionReport

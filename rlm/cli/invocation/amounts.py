@@ -1,0 +1,22 @@
+"""Formats sizes and durations for people; `--json` has the exact numbers. Pure."""
+
+from __future__ import annotations
+
+
+def age_text(age_ms: int) -> str:
+    """Format a duration for people, in its largest unit."""
+    seconds = age_ms // 1000
+    for unit, unit_s in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * unit_s:
+            return f"{seconds // unit_s} {unit}"
+    return f"{seconds} s"
+
+
+def size_text(size_bytes: int) -> str:
+    """Format a number of bytes for people, in its largest unit."""
+    size, unit = float(size_bytes), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB", "PiB"):
+        if size < 1023.95:  # which would be rounded to 1024.0
+            break
+        size, unit = size / 1024, larger
+    return f"{size_bytes} B" if unit == "B" else f"{size:.1f} {unit}"

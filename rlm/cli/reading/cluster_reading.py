@@ -1,0 +1,162 @@
+"""Reads the status of the cluster from its three sources: brokers, metadata and managers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+
+from rlm.broker.cluster import ClusterView, TopicView
+from rlm.broker.cluster_offsets import fetch_cluster_offsets
+from rlm.broker.list_offsets import PartitionOffsets
+from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.manager_access import manager_client
+from rlm.cli.invocation.session import CommandSession
+from rlm.cli.reading.manager_statuses import ask_managers
+from rlm.status.attention import Problem, find_problems
+from rlm.status.cluster_processes import ProcessStatus, cluster_processes
+from rlm.status.cluster_status import (
+    LedPartition,
+    PartitionMetadata,
+    PartitionStatus,
+    brokers_with_tiered_leaders,
+    is_tiered,
+    partition_status,
+)
+from rlmm.registration import now_of
+from rsm.segment.ids import TopicIdPartition
+
+_ASK_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterStatus:
+    """Represents the partitions of a cluster at one time, and what needs attention.
+
+    `silent_managers` has a reason by broker id, `silent_leaders` an error by partition.
+    """
+
+    rows: tuple[PartitionStatus, ...]
+    problems: tuple[Problem, ...]
+    silent_managers: Mapping[int, str]
+    silent_leaders: Mapping[TopicIdPartition, str]
+
+
+def shown_topics(session: CommandSession, named: PartitionName | None) -> Sequence[str]:
+    """Return the topics that the status may show."""
+    if named is not None:
+        return (named.topic,)
+    return sorted({policy.topic for policy in session.metadata.topic_policies()})
+
+
+def read_cluster(
+    session: CommandSession, view: ClusterView, named: PartitionName | None
+) -> ClusterStatus:
+    """Ask the leaders and the managers once; what does not answer is a problem, not an error."""
+    stored = {
+        tip: _stored(session, tip)
+        for topic in view.topics.values()
+        for tip in _partitions_of(topic)
+        if named is None or named.partition in (None, tip.partition)
+    }
+    if named is None:
+        stored = {t: s for t, s in stored.items() if is_tiered(s.policy, s.segments)}
+    with ThreadPoolExecutor(_ASK_THREADS, "status") as executor:
+        results = fetch_cluster_offsets(session.bootstrap, view, tuple(stored), executor)
+    leds = _led(view, stored, results.succeeded)
+    with closing(manager_client(session)) as client:
+        answers = ask_managers(
+            session.metadata,
+            _tiered(leds, stored),
+            client=client,
+            clock=session.clock,
+            required=brokers_with_tiered_leaders(leds, stored),
+        )
+    rows = tuple(
+        partition_status(
+            led,
+            stored[led.topic_id_partition],
+            answers.reports.get(led.topic_id_partition, {}),
+        )
+        for led in sorted(leds, key=_by_name)
+    )
+    silent_leaders = {tip: str(error) for tip, error in results.failed.items()}
+    return ClusterStatus(
+        rows=rows,
+        problems=find_problems(
+            rows,
+            silent_managers=answers.silent,
+            silent_leaders=silent_leaders,
+            processes=_processes(session, view, None if named is None else leds),
+        ),
+        silent_managers=answers.silent,
+        silent_leaders=silent_leaders,
+    )
+
+
+def _processes(
+    session: CommandSession, view: ClusterView, leds: Sequence[LedPartition] | None
+) -> tuple[ProcessStatus, ...]:
+    """Return the processes of the cluster, or of the brokers that lead these partitions."""
+    found = cluster_processes(
+        {each.node_id: str(each) for each in view.brokers.values()},
+        session.metadata.registrations(),
+        now_ms=now_of(session.metadata.broker_time_ms(), session.clock.wall_ms()),
+    )
+    if leds is None:
+        return found
+    leaders = {led.leader_id for led in leds}
+    return tuple(each for each in found if each.broker_id in leaders)
+
+
+def _stored(session: CommandSession, tip: TopicIdPartition) -> PartitionMetadata:
+    state = session.metadata.partition_state(tip)
+    return PartitionMetadata(
+        policy=session.metadata.topic_policy(tip.topic_id),
+        state=state,
+        segments=tuple(session.metadata.list_remote_log_segments(tip)),
+        leases=state.active_leases(session.metadata.broker_time_ms()),
+    )
+
+
+def _led(
+    view: ClusterView,
+    partitions: Iterable[TopicIdPartition],
+    offsets: Mapping[TopicIdPartition, PartitionOffsets],
+) -> tuple[LedPartition, ...]:
+    rows = []
+    for tip in partitions:
+        shown = view.topics[tip.topic].partitions
+        partition = next(each for each in shown if each.partition == tip.partition)
+        rows.append(
+            LedPartition(
+                topic_id_partition=tip,
+                leader_id=partition.leader_id,
+                leader_epoch=partition.leader_epoch,
+                offsets=offsets.get(tip),
+            )
+        )
+    return tuple(rows)
+
+
+def _tiered(
+    leds: Sequence[LedPartition], stored: Mapping[TopicIdPartition, PartitionMetadata]
+) -> tuple[TopicIdPartition, ...]:
+    """Return the partitions whose managers should return a report."""
+    return tuple(
+        led.topic_id_partition
+        for led in leds
+        if is_tiered(stored[led.topic_id_partition].policy, stored[led.topic_id_partition].segments)
+    )
+
+
+def _partitions_of(topic: TopicView) -> tuple[TopicIdPartition, ...]:
+    return tuple(
+        TopicIdPartition(topic_id=topic.topic_id, topic=topic.topic, partition=each.partition)
+        for each in topic.partitions
+    )
+
+
+def _by_name(led: LedPartition) -> tuple[str, int]:
+    return led.topic_id_partition.topic, led.topic_id_partition.partition

@@ -1,0 +1,193 @@
+"""Renders the status for people: problems first, then totals, then a narrow table. Pure.
+
+No line exceeds the width, except for commands: a shortened command cannot be typed. Names that are
+too long lose their middle, because topics often differ only at their ends.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rlm.cli.invocation.amounts import age_text, size_text
+from rlm.status.attention import Problem
+from rlm.status.cluster_status import PartitionStatus
+from rlm.status.cluster_totals import StatusTotals, rows_by_topic, total
+from rlmm.events.policy import PolicyState
+
+MAX_PROBLEMS = 20
+MAX_PARTITION_ROWS = 20
+"""More partitions of the whole cluster are shown as one row per topic."""
+
+_CUT = "..."
+_GAP = "  "
+_OF_PARTITION = ("leader", "stored", "segments", "not stored", "oldest", "state")
+_OF_TOPIC = ("partitions", "stored", "segments", "not stored", "oldest", "state")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandOptions:
+    """The options that commands need to reach this cluster, as the user types them."""
+
+    rlm: str
+    kafka: str
+
+    def complete(self, command: str) -> str:
+        """Return a command of `rlm` or of Kafka with its options."""
+        if command.startswith("rlm "):
+            return f"{command} {self.rlm}".rstrip()
+        program, space, rest = command.partition(" ")
+        return f"{program} {self.kafka}{space}{rest}"
+
+
+def status_text(
+    rows: Sequence[PartitionStatus],
+    problems: Sequence[Problem],
+    *,
+    options: CommandOptions,
+    width: int,
+    by_topic: bool,
+) -> str:
+    """Return the whole text, without a line end after the last line."""
+    lines = [*_problem_lines(problems, options, width), "", *_total_lines(total(rows))]
+    if rows:
+        troubled = {tip for each in problems for tip in each.partitions}
+        states = [_state(row, has_problem=row.topic_id_partition in troubled) for row in rows]
+        table = _by_topic(rows, states) if by_topic else _by_partition(rows, states)
+        lines += ["", *_table_lines(table, width)]
+    return "\n".join(lines)
+
+
+def _problem_lines(
+    problems: Sequence[Problem], options: CommandOptions, width: int
+) -> Iterator[str]:
+    if not problems:
+        yield "no problems"
+        return
+    yield "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    for problem in problems[:MAX_PROBLEMS]:
+        yield ""
+        yield _subject(problem, width)
+        yield from textwrap.wrap(
+            problem.reason,
+            width,
+            initial_indent="  ",
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+        )
+        yield f"  > {options.complete(problem.command)}"
+    if len(problems) > MAX_PROBLEMS:
+        yield ""
+        yield f"{len(problems) - MAX_PROBLEMS} more problems: --json lists all"
+
+
+def _subject(problem: Problem, width: int) -> str:
+    """Return what a problem affects: a process, or the first partition and the number of others."""
+    tips = problem.partitions
+    if problem.process:
+        return f"{problem.process}{_counted(', which leads', len(tips)) if tips else ''}"
+    more = _counted(" and", len(tips) - 1, "more ") if len(tips) > 1 else ""
+    first = _name(tips[0].topic, f":{tips[0].partition}", width - len(more))
+    return f"{first}{more}"
+
+
+def _counted(start: str, count: int, kind: str = "") -> str:
+    return f"{start} {count} {kind}partition{'' if count == 1 else 's'}"
+
+
+def _total_lines(totals: StatusTotals) -> Iterator[str]:
+    topics = "1 topic" if totals.topics == 1 else f"{totals.topics} topics"
+    yield f"{topics},{_counted('', totals.partitions)}"
+    yield f"stored      {_amount(totals.stored_bytes, totals.stored_segments)}"
+    oldest = totals.oldest_unstored_age_ms
+    age = "" if oldest is None else f", the oldest for {age_text(oldest)}"
+    yield f"not stored  {_amount(totals.lag_bytes, totals.lag_segments)}{age}"
+    if totals.unknown_lag_partitions:
+        yield f"            unknown for{_counted('', totals.unknown_lag_partitions)}"
+
+
+def _amount(size_bytes: int, segments: int) -> str:
+    return f"{size_text(size_bytes)} in {segments} segment{'' if segments == 1 else 's'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """A row of the narrow table: a topic, the number of its partition if any, and the cells."""
+
+    topic: str
+    suffix: str = ""
+    cells: tuple[str, ...]
+
+
+def _by_partition(rows: Sequence[PartitionStatus], states: Sequence[str]) -> Sequence[_Row]:
+    found = [_Row(topic="partition", cells=_OF_PARTITION)]
+    for row, state in zip(rows, states, strict=True):
+        tip = row.topic_id_partition
+        leader = "none" if row.leader_id is None else str(row.leader_id)
+        cells = (leader, *_sums(total([row])), state)
+        found.append(_Row(topic=tip.topic, suffix=f":{tip.partition}", cells=cells))
+    return found
+
+
+def _by_topic(rows: Sequence[PartitionStatus], states: Sequence[str]) -> Sequence[_Row]:
+    found = [_Row(topic="topic", cells=_OF_TOPIC)]
+    of_tip = {row.topic_id_partition: state for row, state in zip(rows, states, strict=True)}
+    for topic, of_topic in rows_by_topic(rows).items():
+        distinct = {of_tip[row.topic_id_partition] for row in of_topic}
+        state = next(each for each in _STATES if each in distinct)
+        cells = (str(len(of_topic)), *_sums(total(of_topic)), state)
+        found.append(_Row(topic=topic, cells=cells))
+    return found
+
+
+def _sums(totals: StatusTotals) -> tuple[str, ...]:
+    oldest = totals.oldest_unstored_age_ms
+    is_unknown = totals.unknown_lag_partitions > 0
+    return (
+        size_text(totals.stored_bytes),
+        str(totals.stored_segments),
+        "?" if is_unknown else size_text(totals.lag_bytes),
+        ("?" if is_unknown else "-") if oldest is None else age_text(oldest),
+    )
+
+
+_PROBLEM, _NOT_TIERED, _OK = "PROBLEM", "not tiered", "ok"
+# What a topic's row shows if its partitions differ: the first of these.
+_STATES = (
+    _PROBLEM,
+    PolicyState.ENABLING.name,
+    PolicyState.DISABLING.name,
+    PolicyState.DISABLED.name,
+    _NOT_TIERED,
+    _OK,
+)
+
+
+def _state(row: PartitionStatus, *, has_problem: bool) -> str:
+    if has_problem:
+        return _PROBLEM
+    if row.policy_state is None:
+        return _NOT_TIERED
+    return _OK if row.policy_state == PolicyState.ACTIVE.name else row.policy_state
+
+
+def _table_lines(rows: Sequence[_Row], width: int) -> Iterator[str]:
+    """Yield aligned lines: names and states to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*(row.cells for row in rows), strict=True)]
+    rest = width - sum(widths) - len(_GAP) * len(widths)
+    names = [_name(row.topic, row.suffix, rest) for row in rows]
+    name_width = max(map(len, names))
+    for row, name in zip(rows, names, strict=True):
+        numbers = [cell.rjust(size) for cell, size in zip(row.cells[:-1], widths[:-1], strict=True)]
+        yield _GAP.join((name.ljust(name_width), *numbers, row.cells[-1]))
+
+
+def _name(topic: str, suffix: str, width: int) -> str:
+    """Return the topic without its middle if it and the suffix do not fit."""
+    room = width - len(suffix)
+    if len(topic) <= room:
+        return topic + suffix
+    kept = max(2, room - len(_CUT))
+    head = (kept + 1) // 2
+    return f"{topic[:head]}{_CUT}{topic[len(topic) - (kept - head) :]}{suffix}"

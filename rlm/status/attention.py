@@ -1,0 +1,237 @@
+"""Finds what needs an operator's attention in the status of a cluster. Pure.
+
+Each problem says what is affected, why, and which command to type next. Commands of `rlm` lack the
+cluster's options, and those of Kafka `--bootstrap-server`: only the caller knows them. Problems of
+one reason and one command are one problem of several partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from rlm.status.block_explanations import BlockedWork, explain_block
+from rlm.status.cluster_processes import BROKER, MANAGER, ProcessStatus
+from rlm.status.cluster_status import PartitionStatus
+from rlm.status.document import Json, PartitionReport
+from rlm.status.failing_copies import COPIES_FAIL
+from rsm.segment.ids import TopicIdPartition
+
+_PROCESSES = "rlm processes"
+
+
+class ProblemKind(Enum):
+    """Represents what is wrong, the most urgent first."""
+
+    DIVERGED = "diverged"
+    EXTERNAL_START = "external_start"
+    DAMAGED_OBJECTS = "damaged_objects"
+    REPAIRS_FAIL = "repairs_fail"
+    NO_LEADER = "no_leader"
+    LEADER_SILENT = "leader_silent"
+    MANAGER_SILENT = "manager_silent"
+    NOT_READY = "not_ready"
+    NOT_REPORTED = "not_reported"
+    NOT_EVALUATED = "not_evaluated"
+    COPY_BLOCKED = "copy_blocked"
+    TRIM_BLOCKED = "trim_blocked"
+    EXPIRY_BLOCKED = "expiry_blocked"
+
+
+_URGENCY = {kind: index for index, kind in enumerate(ProblemKind)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Represents one reason for attention, of a process or of partitions.
+
+    `process` is a role with its broker, like "manager of broker 3". It is empty for a problem of
+    partitions alone; a silent manager's problem has the partitions that its broker leads.
+    """
+
+    kind: ProblemKind
+    reason: str
+    command: str
+    process: str = ""
+    partitions: tuple[TopicIdPartition, ...] = ()
+
+    def to_json(self) -> Json:
+        return {
+            "kind": self.kind.value,
+            "process": self.process or None,
+            "partitions": [f"{each.topic}:{each.partition}" for each in self.partitions],
+            "reason": self.reason,
+            "next_command": self.command,
+        }
+
+
+def find_problems(
+    rows: Sequence[PartitionStatus],
+    *,
+    silent_managers: Mapping[int, str],
+    silent_leaders: Mapping[TopicIdPartition, str],
+    processes: Iterable[ProcessStatus] = (),
+) -> tuple[Problem, ...]:
+    """Return the problems of a cluster, the most urgent first, each reason once.
+
+    `silent_managers` are brokers whose managers gave no answer, with the reason. `silent_leaders`
+    are partitions whose brokers gave no offsets, with the error.
+    """
+    found = [
+        *_of_managers(rows, silent_managers),
+        *_of_processes(rows, processes, silent_managers),
+        *(
+            problem
+            for row in rows
+            for problem in _of_partition(row, silent_managers, silent_leaders)
+        ),
+    ]
+    return tuple(sorted(_grouped(found), key=lambda each: _URGENCY[each.kind]))
+
+
+def _grouped(problems: Iterable[Problem]) -> Iterator[Problem]:
+    groups: dict[tuple[ProblemKind, str, str, str], list[TopicIdPartition]] = {}
+    for each in problems:
+        key = (each.kind, each.process, each.reason, each.command)
+        groups.setdefault(key, []).extend(each.partitions)
+    for (kind, process, reason, command), partitions in groups.items():
+        yield Problem(
+            kind=kind,
+            process=process,
+            reason=reason,
+            command=command,
+            partitions=tuple(partitions),
+        )
+
+
+def _of_managers(
+    rows: Sequence[PartitionStatus], silent_managers: Mapping[int, str]
+) -> Iterator[Problem]:
+    for broker_id, reason in silent_managers.items():
+        yield Problem(
+            kind=ProblemKind.MANAGER_SILENT,
+            process=f"{MANAGER} of broker {broker_id}",
+            reason=reason,
+            command=_PROCESSES,
+            partitions=tuple(
+                row.topic_id_partition
+                for row in rows
+                if row.leader_id == broker_id and row.is_managed
+            ),
+        )
+
+
+def _of_processes(
+    rows: Sequence[PartitionStatus],
+    processes: Iterable[ProcessStatus],
+    silent_managers: Collection[int],
+) -> Iterator[Problem]:
+    """Yield a problem for each live process that is not ready, such as before its metadata is read.
+
+    Without the reason that copies fail, where the partitions of that broker show it.
+    """
+    failing = {
+        row.leader_id
+        for row in rows
+        if row.report is not None and row.report.copy_blocked is not None
+    }
+    for each in processes:
+        if each.role == BROKER or not each.is_live or each.is_ready is not False:
+            continue
+        if each.role == MANAGER and each.broker_id in silent_managers:
+            continue
+        is_shown = each.broker_id in failing
+        reasons = [r for r in each.reasons if not (is_shown and r.startswith(COPIES_FAIL))]
+        if reasons or not each.reasons:
+            yield Problem(
+                kind=ProblemKind.NOT_READY,
+                process=f"{each.role} of broker {each.broker_id}",
+                reason=f"not ready: {'; '.join(reasons) or 'it reports no reason'}",
+                command=_PROCESSES,
+            )
+
+
+def _of_partition(
+    row: PartitionStatus,
+    silent_managers: Collection[int],
+    silent_leaders: Mapping[TopicIdPartition, str],
+) -> Iterator[Problem]:
+    tip = row.topic_id_partition
+    for kind, reason, command in (
+        *_damage(row),
+        *_missing_answers(row, silent_managers, silent_leaders),
+        *(() if row.report is None else _reported(row, row.report)),
+    ):
+        yield Problem(kind=kind, reason=reason, command=command, partitions=(tip,))
+
+
+_Found = tuple[ProblemKind, str, str]
+
+
+def _damage(row: PartitionStatus) -> Iterator[_Found]:
+    damaged = row.damage
+    if not damaged:
+        return
+    tip, first = row.topic_id_partition, min(damaged, key=lambda each: each.first_ms)
+    count = len({(each.segment, each.object_key) for each in damaged})
+    more = f" and {count - 1} more" if count > 1 else ""
+    yield (
+        ProblemKind.DAMAGED_OBJECTS,
+        f"stored object {first.kind.label}: {first.object_key}{more}",
+        f"rlm explain {tip.topic}:{tip.partition} {row.damaged_from_offset}",
+    )
+
+
+def _missing_answers(
+    row: PartitionStatus,
+    silent_managers: Collection[int],
+    silent_leaders: Mapping[TopicIdPartition, str],
+) -> Iterator[_Found]:
+    """Yield why facts of a partition are unknown."""
+    tip, leader_id = row.topic_id_partition, row.leader_id
+    if leader_id is None:
+        yield ProblemKind.NO_LEADER, "no broker leads it", _PROCESSES
+        return
+    if tip in silent_leaders:
+        reason = f"its leader, broker {leader_id}, does not answer: {silent_leaders[tip]}"
+        yield ProblemKind.LEADER_SILENT, reason, _PROCESSES
+    if row.report is None and row.is_managed and leader_id not in silent_managers:
+        reason = f"the manager of broker {leader_id} does not report it as led by its broker yet"
+        yield ProblemKind.NOT_REPORTED, reason, _PROCESSES
+
+
+def _reported(row: PartitionStatus, report: PartitionReport) -> Iterator[_Found]:
+    """Yield what the leader's manager reports."""
+    topic = row.topic_id_partition.topic
+    resolve = f"rlm topic resolve {topic} --dry-run"
+    if report.diverged:
+        reason = "the broker's log no longer contains stored records: trims and deletions wait"
+        yield ProblemKind.DIVERGED, reason, resolve
+    if report.external_start:
+        yield ProblemKind.EXTERNAL_START, "another program deleted records of the topic", resolve
+    if report.repair_failure is not None:
+        reason = f"repairs of damaged segments fail: {report.repair_failure.cause}"
+        yield ProblemKind.REPAIRS_FAIL, reason, "rlm storage check"
+    if report.problem:
+        yield ProblemKind.NOT_EVALUATED, report.problem, _PROCESSES
+    yield from _blocks(row, report)
+
+
+def _blocks(row: PartitionStatus, report: PartitionReport) -> Iterator[_Found]:
+    """Yield what blocks the partition's work; a reason that blocks copies and trims only once."""
+    shown = {"anomaly"} if row.damage else set()
+    for kind, work, blocked in (
+        (ProblemKind.COPY_BLOCKED, BlockedWork.COPY, report.copy_blocked),
+        (ProblemKind.TRIM_BLOCKED, BlockedWork.TRIM, report.trim_blocked),
+        (ProblemKind.EXPIRY_BLOCKED, BlockedWork.EXPIRY, report.expiry_blocked),
+    ):
+        if blocked is None or blocked.reason in shown:
+            continue
+        explained = explain_block(
+            work, blocked, row.topic_id_partition, age_ms=report.oldest_unstored_age_ms
+        )
+        if explained is not None:
+            yield kind, explained.text, explained.command
+            if blocked.reason != "paused":  # each work has a pause of its own
+                shown.add(blocked.reason)

@@ -1,0 +1,199 @@
+"""Explains a blocked copy, trim or expiry to an operator, with the next command. Pure.
+
+Only blocks that a person should act on have an explanation. The others end by themselves: a copy
+lag, an age or margin that a trim waits for, a transaction that has just begun. A reason that this
+version does not know comes from a newer manager; it needs attention, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+
+from rlm.policy.blocked import Blocked
+from rlm.status.failing_copies import COPIES_FAIL, FAILING, LEAST_ATTEMPTS
+from rsm.segment.ids import TopicIdPartition
+
+LONG_UNSTABLE_MS = 15 * 60_000  # Kafka's transaction.max.timeout.ms: longer ones hang
+
+
+class BlockedWork(Enum):
+    """Represents the work that is blocked; the values are those of `rlm pause`."""
+
+    COPY = "copy"
+    TRIM = "trim"
+    EXPIRY = "delete"
+
+
+_NAMES = {
+    BlockedWork.COPY: "copies",
+    BlockedWork.TRIM: "trims",
+    BlockedWork.EXPIRY: "expiry",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockExplanation:
+    """Represents why work is blocked, in a sentence, and the command to type next."""
+
+    text: str
+    command: str
+
+
+# Of each reason: the text after "copies blocked: ", and the command. Fields in braces are the
+# block's values, `topic`, `partition` and `task`.
+_PROCESSES = "rlm processes"
+_STORE = "rlm storage check"
+_PAUSED = ("`rlm pause` is active", "rlm resume {topic} {task}")
+_OF_LOG = {
+    "paused": _PAUSED,
+    "unsupported_topic": (
+        "the topic's settings do not allow tiering: {rule}",
+        "rlm topic disable {topic} --dry-run",
+    ),
+    "not_owner": ("another process claimed the partition for this broker", _PROCESSES),
+    "newer_record": (
+        "a newer version of rlm wrote a record that the manager cannot read",
+        _PROCESSES,
+    ),
+    "lineage_conflict": (
+        "the broker's leader epochs contradict the stored ones",
+        "rlm explain {topic}:{partition} {offset}",
+    ),
+    "older_than_epochs": (
+        "the log begins with records from before leader epochs",
+        "rlm explain {topic}:{partition} {epochs_known_from}",
+    ),
+}
+_EXPLANATIONS: Mapping[BlockedWork, Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        BlockedWork.COPY: {
+            **_OF_LOG,
+            "store_unreachable": ("the store cannot be reached", _STORE),
+            "corrupt": (
+                "a segment fails its checks: {cause}",
+                "rlm explain {topic}:{partition} {base_offset}",
+            ),
+            "stopped": (
+                "a segment cannot be stored: {cause}",
+                "rlm explain {topic}:{partition} {base_offset}",
+            ),
+        },
+        BlockedWork.TRIM: {
+            **_OF_LOG,
+            "anomaly": (
+                "a stored object may be damaged: {object}",
+                "rlm explain {topic}:{partition} {sound_end_offset}",
+            ),
+            "anomalies_at_limit": (
+                "the maximum number of damaged objects is on record",
+                "rlm topic resolve {topic}:{partition} --dry-run",
+            ),
+            "share_group": (
+                "share group {group} has not acknowledged older records",
+                "kafka-share-groups.sh --describe --group {group}",
+            ),
+            "share_groups_unknown": (
+                "the manager cannot list share groups: {problem}",
+                "kafka-share-groups.sh --list",
+            ),
+            "share_groups_hidden": (
+                "the Kafka user of rlm lacks Describe on the cluster, so brokers hide share groups",
+                "kafka-acls.sh --list --cluster",
+            ),
+        },
+        BlockedWork.EXPIRY: {
+            "paused": _PAUSED,
+            "read_lease": (
+                "a job reads data past its retention: {holder}",
+                "rlm status {topic}:{partition} --wide",
+            ),
+            "share_per_cycle": (
+                "more than {max_percent_per_cycle} percent of the partition is past its retention",
+                "rlm retention run {topic} --dry-run",
+            ),
+        },
+    }
+)
+
+# What ends without a person, or is a problem of its own in the status.
+_EXPECTED = {
+    BlockedWork.COPY: frozenset({"copy_lag", "partition_deleted"}),
+    BlockedWork.TRIM: frozenset(
+        {"not_stored", "newest_rolled_segment", "younger_than_min_age", "within_margin"}
+        | {"within_deletion_lag", "gateway_behind", "above_high_watermark", "diverged"}
+        | {"log_start_not_recorded", "gap_not_recorded"}
+    ),
+    BlockedWork.EXPIRY: frozenset({"gateway_behind"}),
+}
+
+
+def explain_block(
+    work: BlockedWork, blocked: Blocked, tip: TopicIdPartition, *, age_ms: int | None = None
+) -> BlockExplanation | None:
+    """Return the explanation of a block that a person should act on; else None.
+
+    `age_ms` is how long the oldest segment has waited for its copy, None if unknown.
+    """
+    reason, name = blocked.reason, _NAMES[work]
+    if reason in _EXPECTED[work]:
+        return None
+    if reason == FAILING:
+        return _failing(blocked)
+    if reason == "not_stable_yet":
+        return _unstable(blocked, tip, age_ms)
+    if reason == "policy_not_active":
+        return _unfinished(name, blocked, tip)
+    texts = _EXPLANATIONS[work].get(reason)
+    if texts is None:  # of a newer manager
+        command = f"rlm status {tip.topic}:{tip.partition} --wide"
+        return BlockExplanation(text=f"{name} blocked: {reason}", command=command)
+    values = _Values({**blocked.values, "task": work.value})
+    values.update({"topic": tip.topic, "partition": tip.partition})
+    text, command = (each.format_map(values) for each in texts)
+    return BlockExplanation(text=f"{name} blocked: {text}", command=command)
+
+
+class _Values(dict[str, int | str]):
+    """The values of a block; "?" for one that the manager did not send."""
+
+    def __missing__(self, key: str) -> str:
+        return "?"
+
+
+def _failing(blocked: Blocked) -> BlockExplanation | None:
+    if int(blocked.values.get("attempts", LEAST_ATTEMPTS)) < LEAST_ATTEMPTS:
+        return None
+    cause = blocked.values.get("cause") or blocked.values.get("error") or "unknown"
+    return BlockExplanation(text=f"{COPIES_FAIL}: {cause}", command=_STORE)
+
+
+def _unstable(
+    blocked: Blocked, tip: TopicIdPartition, age_ms: int | None
+) -> BlockExplanation | None:
+    """Explain a segment that has waited for long to be replicated, or for a transaction's end."""
+    if age_ms is None or age_ms < LONG_UNSTABLE_MS:
+        return None
+    values = blocked.values
+    stable, replicated = values.get("last_stable_offset"), values.get("high_watermark")
+    if stable == replicated:
+        text = "copies blocked: the followers do not replicate"
+        return BlockExplanation(
+            text=text, command=f"kafka-topics.sh --describe --topic {tip.topic}"
+        )
+    return BlockExplanation(
+        text=f"copies blocked: a transaction is open from offset {stable} on",
+        command=f"kafka-transactions.sh find-hanging --topic {tip.topic}",
+    )
+
+
+def _unfinished(name: str, blocked: Blocked, tip: TopicIdPartition) -> BlockExplanation:
+    """Explain a policy that is neither active nor ended; the same command completes it."""
+    state = str(blocked.values.get("state", "unknown"))
+    program = f"rlm topic {'disable' if state.startswith('DISABL') else 'set'}"
+    return BlockExplanation(
+        text=f"{name} blocked: the topic is {state}, `{program}` did not end",
+        command=f"{program} {tip.topic}",
+    )

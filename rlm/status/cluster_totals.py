@@ -1,0 +1,63 @@
+"""Sums up the status of partitions, of a topic or of the cluster. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from rlm.status.cluster_status import PartitionStatus
+from rlm.status.document import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusTotals:
+    """Represents partitions together. The lag is of those whose managers report it.
+
+    `unknown_lag_partitions` are tiered and without a report, so the lag is at least the given one.
+    `oldest_unstored_age_ms` is None if nothing waits for its copy, or nobody reports it.
+    """
+
+    topics: int
+    partitions: int
+    stored_segments: int
+    stored_bytes: int
+    lag_segments: int
+    lag_bytes: int
+    unknown_lag_partitions: int
+    oldest_unstored_age_ms: int | None
+
+    def to_json(self) -> Json:
+        return asdict(self)
+
+
+def total(rows: Iterable[PartitionStatus]) -> StatusTotals:
+    """Return the sums over all rows."""
+    rows = tuple(rows)
+    reports = [row.report for row in rows if row.report is not None]
+    ages = (each.oldest_unstored_age_ms for each in reports)
+    return StatusTotals(
+        topics=len({row.topic_id_partition.topic_id for row in rows}),
+        partitions=len(rows),
+        stored_segments=sum(row.remote_segments for row in rows),
+        stored_bytes=sum(row.remote_bytes for row in rows),
+        lag_segments=sum(each.lag_segments or 0 for each in reports),
+        lag_bytes=sum(each.lag_bytes or 0 for each in reports),
+        unknown_lag_partitions=sum(map(_lag_is_unknown, rows)),
+        oldest_unstored_age_ms=max((age for age in ages if age is not None), default=None),
+    )
+
+
+def rows_by_topic(
+    rows: Iterable[PartitionStatus],
+) -> Mapping[str, Sequence[PartitionStatus]]:
+    """Return the rows of each topic, in the order of the rows."""
+    topics: dict[str, list[PartitionStatus]] = {}
+    for row in rows:
+        topics.setdefault(row.topic_id_partition.topic, []).append(row)
+    return topics
+
+
+def _lag_is_unknown(row: PartitionStatus) -> bool:
+    if row.report is not None:
+        return row.report.lag_bytes is None
+    return row.is_managed

@@ -1,0 +1,38 @@
+"""Durations and sizes as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlm.cli.invocation.amounts import age_text, size_text
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "text"),
+    [
+        (0, "0 s"),
+        (999, "0 s"),
+        (119_999, "119 s"),
+        (120_000, "2 min"),
+        (7_199_999, "119 min"),
+        (7_200_000, "2 h"),
+        (172_800_000, "2 days"),
+    ],
+)
+def test_age_when_shown_then_is_in_its_largest_unit(age_ms: int, text: str) -> None:
+    assert age_text(age_ms) == text
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (1_048_575, "1.0 MiB"),
+        (1_288_490_189, "1.2 GiB"),
+        (1 << 63, "8192.0 PiB"),
+    ],
+)
+def test_size_when_shown_then_is_in_its_largest_unit(size_bytes: int, text: str) -> None:
+    assert size_text(size_bytes) == text

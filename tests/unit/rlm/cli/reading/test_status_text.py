@@ -1,0 +1,132 @@
+"""What `rlm status` prints at 80 columns, as golden files in golden_status.
+
+To accept a new text, write it to the file that the test names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rlm.cli.reading.status_text import CommandOptions, status_text
+from rlm.policy.blocked import Blocked
+from rlm.policy.view import CopyFailure
+from rlm.status.attention import find_problems
+from rlm.status.cluster_processes import ProcessStatus
+from rlm.status.cluster_status import PartitionStatus
+from tests.metadata_builder import anomaly
+from tests.unit.rlm.status.status_rows import MIB, row, tip_of, unreported
+
+GOLDEN = Path(__file__).parent / "golden_status"
+OPTIONS = CommandOptions(rlm="--config rlm.properties", kafka="--bootstrap-server broker1:9092")
+COLUMNS = 80
+LONG_NAME = "emea.payments.settlement-reconciliation.ledger-entries.by-account-and-currency.v2"
+FAILURE = CopyFailure(error="e", cause="no space left on device", corrupt=False, attempts=3)
+READY = ProcessStatus(role="manager", broker_id=1, address="", is_live=True, is_ready=True)
+UNREADY = replace(READY, broker_id=4, is_ready=False, reasons=("metadata is being read",))
+SILENT = "the manager of broker 2 does not answer: cannot be reached (reason=Connection refused)"
+
+
+def failing(cause: str = "no space left on device") -> Blocked:
+    return Blocked(reason="failing", values={"cause": cause, "attempts": 3})
+
+
+def healthy() -> tuple[PartitionStatus, ...]:
+    waiting = {"lag_segments": 1, "lag_bytes": 12 * MIB, "oldest_unstored_age_ms": 200_000}
+    return (row(**waiting), row(partition=1), row("payments"))
+
+
+def each_problem() -> tuple[PartitionStatus, ...]:
+    return (
+        row("accounts", copy_blocked=failing()),
+        row("accounts", 1, trim_blocked=Blocked(reason="share_group", values={"group": "audit"})),
+        row("accounts", 2, expiry_blocked=Blocked(reason="read_lease", values={"holder": "job-7"})),
+        row("accounts", 3, diverged=True),
+        row("accounts", 4, external_start=True),
+        replace(row("accounts", 5), anomalies=(anomaly(1),), damaged_from_offset=100),
+        row("accounts", 6, repair_failure=FAILURE),
+        replace(unreported(row("accounts", 7)), leader_id=None),
+        row("accounts", 8),
+        replace(unreported(row("accounts", 9)), leader_id=2),
+        replace(unreported(row("accounts", 10)), leader_id=3),
+        row("accounts", 11, problem="the partition's directory was not found"),
+        replace(row("ended"), policy_state="DISABLED", role="none", report=None),
+    )
+
+
+def many_partitions() -> tuple[PartitionStatus, ...]:
+    return tuple(
+        row(f"topic-{number // 50}", number % 50, copy_blocked=failing() if number < 60 else None)
+        for number in range(200)
+    )
+
+
+def long_names() -> tuple[PartitionStatus, ...]:
+    return (row(LONG_NAME, 117, copy_blocked=Blocked(reason="paused")), row("orders"))
+
+
+def many_problems() -> tuple[PartitionStatus, ...]:
+    return tuple(row(partition=n, copy_blocked=failing(f"error {n}")) for n in range(22))
+
+
+CASES = {
+    "nothing_is_tiered": (),
+    "healthy": healthy(),
+    "each_problem": each_problem(),
+    "many_partitions": many_partitions(),
+    "long_names": long_names(),
+    "many_problems": many_problems(),
+}
+
+
+def shown(rows: tuple[PartitionStatus, ...]) -> str:
+    is_silent = any(each.leader_id == 2 for each in rows)
+    problems = find_problems(
+        rows,
+        silent_managers={2: SILENT} if is_silent else {},
+        silent_leaders={tip_of("accounts", 8): "timed out"},
+        processes=(READY, UNREADY) if is_silent else (READY,),
+    )
+    by_topic = len(rows) > 20
+    text = status_text(rows, problems, options=OPTIONS, width=COLUMNS, by_topic=by_topic)
+    return f"{text}\n"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_status_when_printed_then_as_in_its_golden_file(case: str) -> None:
+    expected = (GOLDEN / f"{case}.txt").read_text()
+
+    assert shown(CASES[case]) == expected
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_status_when_printed_then_only_commands_may_be_wider_than_80_columns(case: str) -> None:
+    lines = shown(CASES[case]).splitlines()
+
+    wide = [line for line in lines if len(line) > COLUMNS]
+    assert [line for line in wide if not line.startswith("  > ")] == []
+
+
+def test_name_when_shortened_then_both_ends_are_shown_and_the_command_has_it_whole() -> None:
+    text = shown(long_names())
+
+    assert f"  > rlm resume {LONG_NAME} copy --config rlm.properties" in text
+    assert "emea.payments" in text
+    assert "...counts-and" not in text
+    assert ".v2:117" in text
+
+
+@pytest.mark.parametrize(
+    ("command", "complete"),
+    [
+        ("rlm processes", "rlm processes --config rlm.properties"),
+        (
+            "kafka-transactions.sh find-hanging --topic orders",
+            "kafka-transactions.sh --bootstrap-server broker1:9092 find-hanging --topic orders",
+        ),
+    ],
+)
+def test_command_when_completed_then_reaches_this_cluster(command: str, complete: str) -> None:
+    assert OPTIONS.complete(command) == complete

@@ -1,0 +1,250 @@
+"""Each kind of problem in a status: why, and which command to type next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from rlm.policy.blocked import Blocked
+from rlm.policy.view import CopyFailure
+from rlm.status.attention import Problem, ProblemKind, find_problems
+from rlm.status.cluster_processes import ProcessStatus
+from rlm.status.cluster_status import PartitionStatus
+from rlmm.state.anomalies import AnomalyKind
+from tests.metadata_builder import anomaly
+from tests.unit.rlm.status.status_rows import row, tip_of, unreported
+
+TIP = tip_of()
+MANAGER = ProcessStatus(role="manager", broker_id=1, address="", is_live=True, is_ready=True)
+FAILURE = CopyFailure(error="e", cause="no space left on device", corrupt=False, attempts=3)
+FAILING = Blocked(reason="failing", values={"cause": "no space left on device", "attempts": 2})
+
+
+def problems(
+    *rows: PartitionStatus,
+    silent_managers: Mapping[int, str] | None = None,
+    processes: tuple[ProcessStatus, ...] = (MANAGER,),
+) -> tuple[Problem, ...]:
+    return find_problems(
+        rows, silent_managers=silent_managers or {}, silent_leaders={}, processes=processes
+    )
+
+
+def only(found: tuple[Problem, ...]) -> tuple[ProblemKind, str, str]:
+    (problem,) = found
+    return problem.kind, problem.reason, problem.command
+
+
+@pytest.mark.parametrize(
+    ("reported", "kind", "reason", "command"),
+    [
+        (
+            {"diverged": True, "trim_blocked": Blocked(reason="diverged")},
+            ProblemKind.DIVERGED,
+            "the broker's log no longer contains stored records: trims and deletions wait",
+            "rlm topic resolve orders --dry-run",
+        ),
+        (
+            {"external_start": True},
+            ProblemKind.EXTERNAL_START,
+            "another program deleted records of the topic",
+            "rlm topic resolve orders --dry-run",
+        ),
+        (
+            {"repair_failure": FAILURE},
+            ProblemKind.REPAIRS_FAIL,
+            "repairs of damaged segments fail: no space left on device",
+            "rlm storage check",
+        ),
+        (
+            {"problem": "the broker does not answer"},
+            ProblemKind.NOT_EVALUATED,
+            "the broker does not answer",
+            "rlm processes",
+        ),
+        (
+            {"copy_blocked": FAILING},
+            ProblemKind.COPY_BLOCKED,
+            "copies fail: no space left on device",
+            "rlm storage check",
+        ),
+        (
+            {"trim_blocked": Blocked(reason="share_groups_hidden")},
+            ProblemKind.TRIM_BLOCKED,
+            (
+                "trims blocked: the Kafka user of rlm lacks Describe on the cluster, so brokers "
+                "hide share groups"
+            ),
+            "kafka-acls.sh --list --cluster",
+        ),
+        (
+            {"expiry_blocked": Blocked(reason="read_lease", values={"holder": "spark:host"})},
+            ProblemKind.EXPIRY_BLOCKED,
+            "expiry blocked: a job reads data past its retention: spark:host",
+            "rlm status orders:0 --wide",
+        ),
+    ],
+    ids=lambda value: value.value if isinstance(value, ProblemKind) else None,
+)
+def test_partition_when_its_manager_reports_a_problem_then_why_and_the_next_command(
+    reported: dict[str, object], kind: ProblemKind, reason: str, command: str
+) -> None:
+    found = problems(row(**reported))
+
+    assert only(found) == (kind, reason, command)
+    assert found[0].partitions == (TIP,)
+
+
+def test_partition_when_healthy_then_no_problem() -> None:
+    blocked = Blocked(reason="newest_rolled_segment")
+
+    assert problems(row(trim_blocked=blocked, lag_segments=2, lag_bytes=9)) == ()
+
+
+def test_partition_when_it_has_no_leader_then_only_that() -> None:
+    found = problems(replace(unreported(row()), leader_id=None))
+
+    assert only(found) == (ProblemKind.NO_LEADER, "no broker leads it", "rlm processes")
+
+
+def test_partition_when_its_leader_gives_no_offsets_then_names_the_broker_and_the_error() -> None:
+    found = find_problems([row()], silent_managers={}, silent_leaders={TIP: "timed out"})
+
+    reason = "its leader, broker 1, does not answer: timed out"
+    assert only(found) == (ProblemKind.LEADER_SILENT, reason, "rlm processes")
+
+
+def test_partition_when_a_live_manager_reports_nothing_of_it_then_says_so() -> None:
+    found = problems(unreported(row()))
+
+    reason = "the manager of broker 1 does not report it as led by its broker yet"
+    assert only(found) == (ProblemKind.NOT_REPORTED, reason, "rlm processes")
+
+
+@pytest.mark.parametrize("policy_state", ["DISABLED", None])
+def test_partition_when_its_topic_is_not_tiered_then_nobody_need_report_it(
+    policy_state: str | None,
+) -> None:
+    assert problems(replace(unreported(row()), policy_state=policy_state)) == ()
+
+
+def test_manager_when_silent_then_one_problem_with_the_partitions_that_its_broker_leads() -> None:
+    other = replace(row(partition=2), leader_id=2)
+    rows = (unreported(row()), unreported(row(partition=1)), other)
+
+    found = problems(*rows, silent_managers={1: "it does not answer"})
+
+    assert only(found) == (ProblemKind.MANAGER_SILENT, "it does not answer", "rlm processes")
+    assert found[0].process == "manager of broker 1"
+    assert [each.partition for each in found[0].partitions] == [0, 1]
+
+
+def test_manager_when_its_metadata_is_not_ready_then_its_own_reason() -> None:
+    unready = replace(MANAGER, is_ready=False, reasons=("metadata is being read",))
+
+    found = problems(row(), processes=(unready,))
+
+    reason = "not ready: metadata is being read"
+    assert only(found) == (ProblemKind.NOT_READY, reason, "rlm processes")
+
+
+@pytest.mark.parametrize(
+    "process",
+    [
+        replace(MANAGER, is_live=False),
+        replace(MANAGER, is_ready=None),
+        replace(MANAGER, role="broker", is_ready=False),
+    ],
+)
+def test_process_when_dead_or_of_an_older_version_then_no_problem_of_readiness(
+    process: ProcessStatus,
+) -> None:
+    assert problems(row(), processes=(process,)) == ()
+
+
+def test_copies_when_they_fail_then_the_managers_readiness_does_not_repeat_it() -> None:
+    reasons = ("copies fail: no space left on device (1 partition)",)
+    unready = replace(MANAGER, is_ready=False, reasons=reasons)
+
+    failing, other = (
+        problems(row(copy_blocked=FAILING), processes=(unready,)),
+        problems(row(), processes=(unready,)),
+    )
+
+    assert [each.kind for each in failing] == [ProblemKind.COPY_BLOCKED]
+    assert [each.kind for each in other] == [ProblemKind.NOT_READY]
+
+
+def test_copy_and_trim_when_one_reason_blocks_both_then_shown_once() -> None:
+    blocked = Blocked(reason="not_owner")
+
+    found = problems(row(copy_blocked=blocked, trim_blocked=blocked))
+
+    assert [each.kind for each in found] == [ProblemKind.COPY_BLOCKED]
+
+
+def test_copy_and_trim_when_both_are_paused_then_each_has_its_command() -> None:
+    blocked = Blocked(reason="paused")
+
+    found = problems(row(copy_blocked=blocked, trim_blocked=blocked, expiry_blocked=blocked))
+
+    assert [each.command for each in found] == [
+        "rlm resume orders copy",
+        "rlm resume orders trim",
+        "rlm resume orders delete",
+    ]
+
+
+def test_object_when_damaged_then_the_first_one_and_the_command_that_explains_its_segment() -> None:
+    found = (anomaly(1, key="a.log"), anomaly(2, key="b.log"))
+    blocked = Blocked(reason="anomaly", values={"object": "a.log", "sound_end_offset": 100})
+    damaged = replace(row(trim_blocked=blocked), anomalies=found, damaged_from_offset=100)
+
+    assert only(problems(damaged)) == (
+        ProblemKind.DAMAGED_OBJECTS,
+        "stored object missing: a.log and 1 more",
+        "rlm explain orders:0 100",
+    )
+
+
+def test_object_when_only_the_manager_found_it_damaged_then_the_blocked_trim_names_it() -> None:
+    blocked = Blocked(reason="anomaly", values={"object": "a.log", "sound_end_offset": 100})
+
+    assert only(problems(row(trim_blocked=blocked))) == (
+        ProblemKind.TRIM_BLOCKED,
+        "trims blocked: a stored object may be damaged: a.log",
+        "rlm explain orders:0 100",
+    )
+
+
+def test_object_when_its_segment_was_given_up_then_no_problem() -> None:
+    found = (anomaly(1), anomaly(1, kind=AnomalyKind.LOSS_ACCEPTED))
+
+    assert problems(replace(row(), anomalies=found)) == ()
+
+
+def test_problems_when_many_partitions_have_one_reason_then_one_problem_of_all() -> None:
+    found = problems(*(row(partition=number, copy_blocked=FAILING) for number in range(3)))
+
+    (problem,) = found
+    assert [each.partition for each in problem.partitions] == [0, 1, 2]
+
+
+def test_problems_when_several_then_the_most_urgent_first() -> None:
+    found = problems(row(copy_blocked=FAILING), row("payments", diverged=True))
+
+    assert [each.kind for each in found] == [ProblemKind.DIVERGED, ProblemKind.COPY_BLOCKED]
+
+
+def test_problem_when_printed_as_json_then_the_documented_fields() -> None:
+    (problem,) = problems(row(copy_blocked=FAILING))
+
+    assert problem.to_json() == {
+        "kind": "copy_blocked",
+        "process": None,
+        "partitions": ["orders:0"],
+        "reason": "copies fail: no space left on device",
+        "next_command": "rlm storage check",
+    }
