@@ -93,6 +93,7 @@ class CommandConfig:
     storage: StorageConfig | None
     metadata: MetadataConfig
     manager: ManagerConfig
+    deleting: DeletingConfig
     rest_tls: RestTlsConfig
 
     def required_storage(self) -> StorageConfig:
@@ -177,6 +178,7 @@ def _command_config(properties: Properties, check_client: ClientCheck) -> Comman
         storage=_storage(properties) if has_store else None,
         metadata=_parse(MetadataConfig, properties),
         manager=_parse(ManagerConfig, properties),
+        deleting=_parse(DeletingConfig, properties),
         rest_tls=_parse(RestTlsConfig, properties),
     )
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from enum import Enum
-from typing import Annotated
+from inspect import signature
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from rlm.cli.invocation.manager_access import manager_client
-from rlm.cli.invocation.named_topic import await_topic
+from rlm.cli.invocation.named_topic import await_topic, find_topic
 from rlm.cli.invocation.options import (
     ClusterOptions,
     JsonOption,
@@ -30,21 +30,30 @@ from rlm.cli.invocation.tiering_session import (
     tiering_end_of,
     tiering_of,
 )
-from rlm.cli.topics import resolve
+from rlm.cli.topics import describe, resolve
+from rlm.cli.topics.policy_text import policy_json, policy_line, policy_table
 from rlm.policy.topic.policy_values import delayed_trim_note
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlm.topics.disable import TieringEnd
-from rlmm.events.policy import AS_MANAGERS_SETTING, CopyLagSince, OutagePolicy, TopicPolicy
+from rlmm.events.policy import (
+    CopyLagSince,
+    OutagePolicy,
+    PolicyState,
+    TopicPolicy,
+)
 from rsm.segment.errors import InvalidConfigError
-from rsm.segment.ids import id_to_text
 
 _MINUTE_MS = 60_000
 _MIB = 1 << 20
 _WIDE = 200  # columns of a table in a file or a pipe
 
 _SET_EXAMPLE = "Example: rlm topic set orders --local-retention-ms 3600000 --config rlm.properties"
+_ENABLE_EXAMPLE = "Example: rlm topic enable orders --retention-ms -1 --config rlm.properties"
+_ALTER_EXAMPLE = "Example: rlm topic alter orders --local-retention-ms 0 --config rlm.properties"
 _LIST_EXAMPLE = "Example: rlm topic list --json --config rlm.properties"
 _DISABLE_EXAMPLE = "Example: rlm topic disable orders --dry-run --config rlm.properties"
+
+_TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE})
 
 _TopicArgument = Annotated[str, typer.Argument(metavar="NAME", help="The topic.")]
 _TotalMs = Annotated[int | None, typer.Option(help="Total retention in ms; -1 is unlimited.")]
@@ -121,15 +130,16 @@ def register(app: typer.Typer) -> None:
         rich_markup_mode=None,
     )
     topic.command("set", help=_set.__doc__, epilog=_SET_EXAMPLE)(_set)
+    topic.command("enable", help=_enable.__doc__, epilog=_ENABLE_EXAMPLE)(_enable)
+    topic.command("alter", help=_alter.__doc__, epilog=_ALTER_EXAMPLE)(_alter)
+    describe.add_to(topic)
     topic.command("list", help=_list.__doc__, epilog=_LIST_EXAMPLE)(_list)
     topic.command("disable", help=_disable.__doc__, epilog=_DISABLE_EXAMPLE)(_disable)
     resolve.add_to(topic)
     app.add_typer(topic, name="topic")
 
 
-@with_cluster_options
-def _set(  # noqa: PLR0913 - one for each flag
-    topic: _TopicArgument,
+def _policy_flags(  # noqa: PLR0913 - one for each option
     *,
     local_retention_ms: _LocalMs = None,
     local_retention_bytes: _LocalBytes = None,
@@ -141,13 +151,8 @@ def _set(  # noqa: PLR0913 - one for each flag
     offload_size_in_mb: _OffloadMib = None,
     outage_policy: _Outage = None,
     local_deletion_lag_ms: _DeletionLagMs = None,
-    cluster: ClusterOptions,
-) -> None:
-    """Tier a topic, or change its policy.
-
-    Options that you do not give keep their values. Returns when the policy is active.
-    """
-    flags = PolicyFlags(
+) -> PolicyFlags:
+    return PolicyFlags(
         retention_ms=retention_ms,
         retention_bytes=retention_bytes,
         local_retention_ms=local_retention_ms,
@@ -158,13 +163,90 @@ def _set(  # noqa: PLR0913 - one for each flag
         outage_policy=None if outage_policy is None else OutagePolicy[outage_policy.name],
         local_deletion_lag_ms=local_deletion_lag_ms,
     )
+
+
+def _with_policy_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Replace the parameter `flags` of a command by the options of a policy."""
+    own = signature(function, eval_str=True)
+    shared = signature(_policy_flags, eval_str=True).parameters
+    shown = [
+        each
+        for name, parameter in own.parameters.items()
+        for each in (shared.values() if name == "flags" else (parameter,))
+    ]
+
+    def command(**arguments: Any) -> None:  # noqa: ANN401 - what the command takes
+        flags = _policy_flags(**{name: arguments.pop(name) for name in shared})
+        function(flags=flags, **arguments)
+
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    command.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]  # typer asks
+    command.__annotations__ = {each.name: each.annotation for each in shown}
+    return command
+
+
+@_with_policy_options
+@with_cluster_options
+def _set(topic: _TopicArgument, *, flags: PolicyFlags, cluster: ClusterOptions) -> None:
+    """Tier a topic, or change its policy.
+
+    Options that you do not give keep their values. Returns when the policy is active.
+    """
+    _activate(topic, flags, cluster)
+
+
+@_with_policy_options
+@with_cluster_options
+def _enable(topic: _TopicArgument, *, flags: PolicyFlags, cluster: ClusterOptions) -> None:
+    """Tier a topic that is not tiered yet.
+
+    Returns when the policy is active. The command also completes an earlier one that did not end.
+    """
+
+    def check(current: TopicPolicy | None) -> None:
+        if current is not None and current.state is PolicyState.ACTIVE:
+            raise InvalidConfigError(
+                "topic is tiered already: use `rlm topic alter` to change its policy", topic=topic
+            )
+
+    _activate(topic, flags, cluster, check)
+
+
+@_with_policy_options
+@with_cluster_options
+def _alter(topic: _TopicArgument, *, flags: PolicyFlags, cluster: ClusterOptions) -> None:
+    """Change the policy of a tiered topic.
+
+    Options that you do not give keep their values. Returns when the policy is active.
+    """
+    if flags == PolicyFlags():
+        raise InvalidConfigError("nothing to change: give an option", topic=topic)
+
+    def check(current: TopicPolicy | None) -> None:
+        if current is None or current.state not in _TIERED:
+            raise InvalidConfigError(
+                "topic is not tiered: use `rlm topic enable` to tier it", topic=topic
+            )
+
+    _activate(topic, flags, cluster, check)
+
+
+def _activate(
+    topic: str,
+    flags: PolicyFlags,
+    cluster: ClusterOptions,
+    check: Callable[[TopicPolicy | None], None] = lambda _: None,
+) -> None:
+    """Activate a policy if `check` accepts the present one, and print it."""
     with open_session(
         cluster.config, timeout_ms=cluster.timeout_ms, create_metadata_topic=True
     ) as session:
         _await(session, topic)
+        topic_id = find_topic(session.topics.view((topic,)), topic).topic_id
+        check(session.metadata.topic_policy(topic_id))
         policy = tiering_of(session).enable(topic, flags, timeout_ms=session.remaining_ms())
     with printing():
-        typer.echo(_line(policy))
+        typer.echo(policy_line(policy))
         note = delayed_trim_note(policy, cluster.config.manager.trim_min_age_ms)
         if note is not None:
             typer.echo(f"note: {note}", err=True)
@@ -181,10 +263,12 @@ def _list(
         policies = sorted(session.metadata.topic_policies(), key=lambda each: each.topic)
     with printing():
         if as_json:
-            typer.echo(json.dumps({"topics": [_as_json(policy) for policy in policies]}, indent=2))
+            typer.echo(
+                json.dumps({"topics": [policy_json(policy) for policy in policies]}, indent=2)
+            )
         else:
             console = Console(width=None if sys.stdout.isatty() else _WIDE, markup=False)
-            console.print(_table(policies))
+            console.print(policy_table(policies))
 
 
 @with_cluster_options
@@ -217,7 +301,7 @@ def _disable(
             return
         policy = end_tiering(session, ending, topic, delete_remote=delete_remote, force=force)
     with printing():
-        typer.echo(_line(policy))
+        typer.echo(policy_line(policy))
 
 
 def _one_of(value: int | None, other: int | None, factor: int, name: str) -> int | None:
@@ -245,61 +329,3 @@ def _await(session: CommandSession, topic: str) -> None:
     timeout_ms = session.remaining_ms()
     with reaching_cluster(session.config):
         await_topic(session.topics, session.clock, topic, timeout_ms=timeout_ms)
-
-
-def _line(policy: TopicPolicy) -> str:
-    texts = [
-        f"{policy.topic}: {policy.state.name}",
-        f"retention.ms={policy.retention_ms} retention.bytes={policy.retention_bytes}",
-        f"local.retention.ms={policy.local_retention_ms}",
-        f"local.retention.bytes={policy.local_retention_bytes}",
-    ]
-    if policy.copy_lag_ms and policy.copy_lag_bytes:
-        texts.append(f"remote.copy.lag.ms={policy.copy_lag_ms}")
-        texts.append(f"remote.copy.lag.bytes={policy.copy_lag_bytes}")
-        if policy.copy_lag_since is CopyLagSince.ROLL:
-            texts.append("remote.copy.lag.since=roll")
-    if policy.outage_policy is not OutagePolicy.HOLD:
-        texts.append(f"outage={_OutageChoice[policy.outage_policy.name].value}")
-    if policy.local_deletion_lag_ms != AS_MANAGERS_SETTING:
-        texts.append(f"local.deletion.lag.ms={policy.local_deletion_lag_ms}")
-    return " ".join(texts)
-
-
-def _as_json(policy: TopicPolicy) -> Mapping[str, object]:
-    return {
-        "topic": policy.topic,
-        "topic_id": id_to_text(policy.topic_id),
-        "state": policy.state.name,
-        "retention_ms": policy.retention_ms,
-        "retention_bytes": policy.retention_bytes,
-        "local_retention_ms": policy.local_retention_ms,
-        "local_retention_bytes": policy.local_retention_bytes,
-        "copy_lag_ms": policy.copy_lag_ms,
-        "copy_lag_bytes": policy.copy_lag_bytes,
-        "copy_lag_since": policy.copy_lag_since.name.lower(),
-        "outage_policy": _OutageChoice[policy.outage_policy.name].value,
-        "local_deletion_lag_ms": policy.local_deletion_lag_ms,
-        "originals": {each.name: each.value for each in policy.originals},
-        "delete_remote": policy.delete_remote,
-    }
-
-
-def _table(policies: Iterable[TopicPolicy]) -> Table:
-    table = Table("topic", "id", "state", box=None, pad_edge=False)
-    for name in ("retention.ms", "retention.bytes", "local.ms", "local.bytes"):
-        table.add_column(name, justify="right")
-    table.add_column("originals")
-    for policy in policies:
-        originals = (f"{o.name}={'-' if o.value is None else o.value}" for o in policy.originals)
-        table.add_row(
-            policy.topic,
-            id_to_text(policy.topic_id),
-            policy.state.name,
-            str(policy.retention_ms),
-            str(policy.retention_bytes),
-            str(policy.local_retention_ms),
-            str(policy.local_retention_bytes),
-            " ".join(originals),
-        )
-    return table

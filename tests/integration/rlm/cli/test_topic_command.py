@@ -261,6 +261,30 @@ def test_topic_list_when_only_the_address_is_given_then_reads_the_topic_as_it_is
     assert [each["topic"] for each in json.loads(listed.stdout)["topics"]] == [topic_name]
 
 
+def test_topic_when_enabled_altered_and_described_then_each_command_does_only_its_own(
+    kafka: KafkaCluster, rlm: Rlm, topic_name: str
+) -> None:
+    kafka.create_topic(topic_name, config={"retention.ms": "86400000"})
+
+    early = rlm("alter", topic_name, "--retention-ms", "-1")
+    enabled = rlm("enable", topic_name, "--local-retention-ms", "3600000")
+    again = rlm("enable", topic_name)
+    altered = rlm("alter", topic_name, "--local-deletion-lag-ms", "5000")
+    described = json.loads(rlm("describe", topic_name, "--json").stdout)
+
+    assert (early.returncode, again.returncode) == (2, 2)
+    assert "use `rlm topic enable`" in early.stderr
+    assert "use `rlm topic alter`" in again.stderr
+    assert (enabled.returncode, altered.returncode) == (0, 0), enabled.stderr + altered.stderr
+    found = {each["name"]: (each["value"], each["origin"]) for each in described["settings"]}
+    assert described["state"] == "ACTIVE"
+    assert described["originals"] == {"retention.ms": "86400000", "retention.bytes": None}
+    assert found["local.retention.ms"] == (3600000, "topic")
+    assert found["local.retention.bytes"] == (-1, "retention.bytes")
+    assert found["local.deletion.lag.ms"] == (5000, "topic")
+    assert found["remote.local.trim.min.age.ms"] == (900000, "managers")
+
+
 def overrides(kafka: KafkaCluster, topic: str) -> dict[str, str]:
     resource = ConfigResource("topic", topic)
     admin = admin_client(kafka.bootstrap_servers)

@@ -1,0 +1,76 @@
+"""Formats topics' policies. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rich.table import Table
+
+from rlmm.events.policy import AS_MANAGERS_SETTING, CopyLagSince, OutagePolicy, TopicPolicy
+from rsm.segment.ids import id_to_text
+
+
+def outage_text(policy: TopicPolicy) -> str:
+    """Return the outage policy as its option names it: hold or shed."""
+    return policy.outage_policy.name.lower().partition("_")[0]
+
+
+def policy_line(policy: TopicPolicy) -> str:
+    """Return a policy as one line."""
+    texts = [
+        f"{policy.topic}: {policy.state.name}",
+        f"retention.ms={policy.retention_ms} retention.bytes={policy.retention_bytes}",
+        f"local.retention.ms={policy.local_retention_ms}",
+        f"local.retention.bytes={policy.local_retention_bytes}",
+    ]
+    if policy.copy_lag_ms and policy.copy_lag_bytes:
+        texts.append(f"remote.copy.lag.ms={policy.copy_lag_ms}")
+        texts.append(f"remote.copy.lag.bytes={policy.copy_lag_bytes}")
+        if policy.copy_lag_since is CopyLagSince.ROLL:
+            texts.append("remote.copy.lag.since=roll")
+    if policy.outage_policy is not OutagePolicy.HOLD:
+        texts.append(f"outage={outage_text(policy)}")
+    if policy.local_deletion_lag_ms != AS_MANAGERS_SETTING:
+        texts.append(f"local.deletion.lag.ms={policy.local_deletion_lag_ms}")
+    return " ".join(texts)
+
+
+def policy_json(policy: TopicPolicy) -> Mapping[str, object]:
+    """Return a policy as `rlm topic list --json` prints it."""
+    return {
+        "topic": policy.topic,
+        "topic_id": id_to_text(policy.topic_id),
+        "state": policy.state.name,
+        "retention_ms": policy.retention_ms,
+        "retention_bytes": policy.retention_bytes,
+        "local_retention_ms": policy.local_retention_ms,
+        "local_retention_bytes": policy.local_retention_bytes,
+        "copy_lag_ms": policy.copy_lag_ms,
+        "copy_lag_bytes": policy.copy_lag_bytes,
+        "copy_lag_since": policy.copy_lag_since.name.lower(),
+        "outage_policy": outage_text(policy),
+        "local_deletion_lag_ms": policy.local_deletion_lag_ms,
+        "originals": {each.name: each.value for each in policy.originals},
+        "delete_remote": policy.delete_remote,
+    }
+
+
+def policy_table(policies: Iterable[TopicPolicy]) -> Table:
+    """Return a table with one row for each policy."""
+    table = Table("topic", "id", "state", box=None, pad_edge=False)
+    for name in ("retention.ms", "retention.bytes", "local.ms", "local.bytes"):
+        table.add_column(name, justify="right")
+    table.add_column("originals")
+    for policy in policies:
+        originals = (f"{o.name}={'-' if o.value is None else o.value}" for o in policy.originals)
+        table.add_row(
+            policy.topic,
+            id_to_text(policy.topic_id),
+            policy.state.name,
+            str(policy.retention_ms),
+            str(policy.retention_bytes),
+            str(policy.local_retention_ms),
+            str(policy.local_retention_bytes),
+            " ".join(originals),
+        )
+    return table
