@@ -44,8 +44,8 @@ _Topic = Annotated[str, typer.Argument(metavar="NAME", help="The topic.")]
 class EffectiveSetting:
     """Represents a setting of a topic: its effective value, and where the value comes from.
 
-    `origin` is `topic`, another setting of the topic, or `managers`. The command reads the managers'
-    settings from its own configuration file.
+    `origin` is `topic`, another setting of the topic, or `managers`. The command reads the settings
+    of managers from its own configuration file.
     """
 
     name: str

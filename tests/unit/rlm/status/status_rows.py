@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from uuid import UUID
 
@@ -30,6 +31,13 @@ def report_of(tip: TopicIdPartition, **changes: object) -> PartitionReport:
 
 def row(topic: str = "orders", partition: int = 0, **reported: object) -> PartitionStatus:
     """A partition led by broker 1, whose manager reports this."""
+    return reporting(reported, topic, partition)
+
+
+def reporting(
+    reported: Mapping[str, object], topic: str = "orders", partition: int = 0
+) -> PartitionStatus:
+    """The same with the report's fields as one value."""
     tip = tip_of(topic, partition)
     return PartitionStatus(
         topic_id_partition=tip,

@@ -14,7 +14,7 @@ from rlm.status.cluster_processes import ProcessStatus
 from rlm.status.cluster_status import PartitionStatus
 from rlmm.state.anomalies import AnomalyKind
 from tests.metadata_builder import anomaly
-from tests.unit.rlm.status.status_rows import row, tip_of, unreported
+from tests.unit.rlm.status.status_rows import reporting, row, tip_of, unreported
 
 TIP = tip_of()
 MANAGER = ProcessStatus(role="manager", broker_id=1, address="", is_live=True, is_ready=True)
@@ -91,7 +91,7 @@ def only(found: tuple[Problem, ...]) -> tuple[ProblemKind, str, str]:
 def test_partition_when_its_manager_reports_a_problem_then_why_and_the_next_command(
     reported: dict[str, object], kind: ProblemKind, reason: str, command: str
 ) -> None:
-    found = problems(row(**reported))
+    found = problems(reporting(reported))
 
     assert only(found) == (kind, reason, command)
     assert found[0].partitions == (TIP,)

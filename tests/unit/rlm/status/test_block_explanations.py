@@ -92,7 +92,9 @@ def explained(
 def test_block_when_a_person_should_act_then_why_and_what_to_type(
     work: BlockedWork, reason: str, values: Mapping[str, int | str], text: str, command: str
 ) -> None:
-    assert explained(work, reason, **values) == BlockExplanation(text=text, command=command)
+    found = explain_block(work, Blocked(reason=reason, values=values), tip_of())
+
+    assert found == BlockExplanation(text=text, command=command)
 
 
 @pytest.mark.parametrize(

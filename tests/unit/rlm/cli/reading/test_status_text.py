@@ -17,7 +17,7 @@ from rlm.status.attention import find_problems
 from rlm.status.cluster_processes import ProcessStatus
 from rlm.status.cluster_status import PartitionStatus
 from tests.metadata_builder import anomaly
-from tests.unit.rlm.status.status_rows import MIB, row, tip_of, unreported
+from tests.unit.rlm.status.status_rows import MIB, reporting, row, tip_of, unreported
 
 GOLDEN = Path(__file__).parent / "golden_status"
 OPTIONS = CommandOptions(rlm="--config rlm.properties", kafka="--bootstrap-server broker1:9092")
@@ -35,7 +35,7 @@ def failing(cause: str = "no space left on device") -> Blocked:
 
 def healthy() -> tuple[PartitionStatus, ...]:
     waiting = {"lag_segments": 1, "lag_bytes": 12 * MIB, "oldest_unstored_age_ms": 200_000}
-    return (row(**waiting), row(partition=1), row("payments"))
+    return (reporting(waiting), row(partition=1), row("payments"))
 
 
 def each_problem() -> tuple[PartitionStatus, ...]:

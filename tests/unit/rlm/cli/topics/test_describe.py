@@ -32,17 +32,17 @@ topic  orders
 id     AAAAAAAAAAAAAAAAAAAABw
 state  ACTIVE
 
-setting                        value               origin
-retention.ms                   604800000 (7 days)  topic
-retention.bytes                unlimited           topic
-local.retention.ms             3600000 (60 min)    topic
-local.retention.bytes          unlimited           retention.bytes
-remote.copy.lag.ms             0                   topic
-remote.copy.lag.bytes          0                   topic
-remote.copy.lag.since          newest_record       topic
-outage.policy                  shed                topic
-local.deletion.lag.ms          0                   managers
-remote.local.trim.min.age.ms   900000 (15 min)     managers
+setting                       value               origin
+retention.ms                  604800000 (7 days)  topic
+retention.bytes               unlimited           topic
+local.retention.ms            3600000 (60 min)    topic
+local.retention.bytes         unlimited           retention.bytes
+remote.copy.lag.ms            0                   topic
+remote.copy.lag.bytes         0                   topic
+remote.copy.lag.since         newest_record       topic
+outage.policy                 shed                topic
+local.deletion.lag.ms         0                   managers
+remote.local.trim.min.age.ms  900000 (15 min)     managers
 
 originals, which `rlm topic disable` restores
   retention.ms=86400000
