@@ -11,6 +11,9 @@ from tests.mutation.groups import GROUPS
 _SHOWN = "makes what commands and metrics show; nothing is deleted or trimmed by it"
 _OF_SETTINGS = "checks or derives settings; a wrong one is refused or shown, and deletes nothing"
 UNMEASURED = {
+    "rlm/status/attention.py": _SHOWN,
+    "rlm/status/block_explanations.py": _SHOWN,
+    "rlm/status/cluster_totals.py": _SHOWN,
     "rlm/status/damaged_objects.py": _SHOWN,
     "rlm/status/failing_copies.py": _SHOWN,
     "rlm/status/document.py": _SHOWN,
