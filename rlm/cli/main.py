@@ -24,6 +24,7 @@ COMMAND_MODULES: Mapping[str, str] = MappingProxyType(
         "processes": "host.processes",
         "explain": "reading.explain",
         "read": "reading.read",
+        "segments": "reading.segments",
         "offload": "topics.offload",
         "pause": "topics.pause",
         "resume": "topics.pause",

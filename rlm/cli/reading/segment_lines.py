@@ -1,0 +1,154 @@
+"""Formats stored segments for `rlm segments list`, one by one, so that any number fits. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from rlm.cli.invocation.times import iso_time
+from rlm.status.document import Json
+from rlmm.spi import SegmentRecord
+from rsm.segment.epochs import Lineage
+from rsm.segment.ids import TopicIdPartition, id_to_text
+from rsm.segment.metadata import SegmentState
+
+STATE_NAMES = {
+    SegmentState.COPY_SEGMENT_STARTED: "copying",
+    SegmentState.COPY_SEGMENT_FINISHED: "finished",
+    SegmentState.DELETE_SEGMENT_STARTED: "deleting",
+    SegmentState.DELETE_SEGMENT_FINISHED: "deleted",
+}
+"""What people read and type for Kafka's names of states."""
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_DATE_CHARS = len("2030-01-31")
+_NARROW = "{id:22}  {offsets:24}  {state:8}  {size:>8}  {newest}"
+_WIDE = "{id:22}  {offsets:24}  {state:8}  {size:>8}  {newest:24}  {epochs:8}  {layout:8}  {keys}"
+
+
+class SegmentTotals:
+    """The number and size of the segments that were listed. For one thread."""
+
+    def __init__(self) -> None:
+        self._size_bytes = 0
+        self._counts: Counter[SegmentState] = Counter()
+
+    def add(self, metadata_state: SegmentState, size_bytes: int) -> None:
+        """Count one segment."""
+        self._counts[metadata_state] += 1
+        self._size_bytes += size_bytes
+
+    def line(self) -> str:
+        """Return the totals for people."""
+        count = self._counts.total()
+        if not count:
+            return "no segments"
+        by_state = ", ".join(
+            f"{self._counts[state]} {name}"
+            for state, name in STATE_NAMES.items()
+            if self._counts[state]
+        )
+        noun = "segment" if count == 1 else "segments"
+        return f"{count} {noun}, {size_text(self._size_bytes)}: {by_state}"
+
+    def to_json(self) -> Json:
+        return {
+            "segments": self._counts.total(),
+            "size_bytes": self._size_bytes,
+            "by_state": {state.name: self._counts[state] for state in SegmentState},
+        }
+
+
+def segment_lines(
+    records: Iterable[tuple[TopicIdPartition, SegmentRecord]], *, wide: bool
+) -> Iterator[str]:
+    """Yield a heading, a line for each partition and for each of its segments, and the totals."""
+    row = _WIDE if wide else _NARROW
+    totals = SegmentTotals()
+    shown: TopicIdPartition | None = None
+    for tip, record in records:
+        if shown is None:
+            yield _heading(row)
+        if tip != shown:
+            yield f"{tip.topic}:{tip.partition}"
+            shown = tip
+        metadata = record.metadata
+        totals.add(metadata.state, metadata.segment_size_bytes)
+        newest = iso_time(metadata.max_timestamp_ms)
+        date = newest if newest.startswith("@") else newest[:_DATE_CHARS]
+        yield row.format(
+            id=id_to_text(metadata.segment_id.id),
+            offsets=str(metadata.offsets),
+            state=STATE_NAMES[metadata.state],
+            size=size_text(metadata.segment_size_bytes),
+            newest=newest if wide else date,
+            epochs=_epochs_text(metadata.segment_leader_epochs),
+            layout=metadata.layout,
+            keys=" ".join(each.key for each in metadata.objects),
+        ).rstrip()
+    yield totals.line()
+
+
+def segments_json(records: Iterable[tuple[TopicIdPartition, SegmentRecord]]) -> Iterator[str]:
+    """Yield the parts of one JSON document: the segments, then the totals."""
+    totals = SegmentTotals()
+    before = '{\n"segments": ['
+    for tip, record in records:
+        totals.add(record.metadata.state, record.metadata.segment_size_bytes)
+        yield f"{before}\n{json.dumps(_segment_as_json(tip, record))}"
+        before = ","
+    yield f'{before if before != "," else ""}\n],\n"totals": {json.dumps(totals.to_json())}\n}}'
+
+
+def size_text(size_bytes: int) -> str:
+    """Format a size in at most 8 characters, in the largest unit that it reaches."""
+    size, unit = float(size_bytes), 0
+    while size >= 1024 and unit < len(_UNITS) - 1:
+        size, unit = size / 1024, unit + 1
+    digits = 1 if unit and size < 100 else 0
+    return f"{size:.{digits}f} {_UNITS[unit]}"
+
+
+def _heading(row: str) -> str:
+    return row.format(
+        id="segment",
+        offsets="offsets",
+        state="state",
+        size="size",
+        newest="newest",
+        epochs="epochs",
+        layout="layout",
+        keys="objects",
+    )
+
+
+def _epochs_text(lineage: Lineage) -> str:
+    first, last = lineage.entries[0].epoch, lineage.entries[-1].epoch
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _segment_as_json(tip: TopicIdPartition, record: SegmentRecord) -> Json:
+    metadata = record.metadata
+    return {
+        "topic": tip.topic,
+        "topic_id": id_to_text(tip.topic_id),
+        "partition": tip.partition,
+        "id": id_to_text(metadata.segment_id.id),
+        "start_offset": metadata.offsets.start_offset,
+        "end_offset": metadata.offsets.end_offset,
+        "state": metadata.state.name,
+        "state_since_ms": record.changed_ms,
+        "size_bytes": metadata.segment_size_bytes,
+        "max_timestamp_ms": metadata.max_timestamp_ms,
+        "leader_epochs": [
+            {"epoch": each.epoch, "start_offset": each.start_offset}
+            for each in metadata.segment_leader_epochs.entries
+        ],
+        "layout": metadata.layout,
+        "dead_lettered": record.dead_lettered,
+        "objects": [
+            {"key": each.key, "bytes": each.length_bytes, "crc32c": each.crc32c}
+            for each in metadata.objects
+        ],
+    }

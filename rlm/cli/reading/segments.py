@@ -1,0 +1,130 @@
+"""`rlm segments`: lists the stored segments of a topic, from the metadata topic."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.policy_of import find_tiered
+from rlm.cli.invocation.session import open_session
+from rlm.cli.reading.segment_lines import STATE_NAMES, segment_lines, segments_json
+from rlmm.spi import RemoteLogMetadataManager, SegmentRecord
+from rsm.segment.errors import InvalidConfigError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata import SegmentState
+
+_EXAMPLES = """Examples:
+
+\b
+  rlm segments list orders --config rlm.properties
+  rlm segments list orders:0 --from 120000 --to 240000 --wide
+  rlm segments list orders --state deleting --json
+"""
+
+
+class _State(Enum):
+    COPYING = STATE_NAMES[SegmentState.COPY_SEGMENT_STARTED]
+    FINISHED = STATE_NAMES[SegmentState.COPY_SEGMENT_FINISHED]
+    DELETING = STATE_NAMES[SegmentState.DELETE_SEGMENT_STARTED]
+    DELETED = STATE_NAMES[SegmentState.DELETE_SEGMENT_FINISHED]
+
+
+_Partition = Annotated[
+    str, typer.Argument(metavar="TOPIC[:PARTITION]", help="The topic, or one partition of it.")
+]
+_StateOption = Annotated[
+    _State | None,
+    typer.Option("--state", help="Only segments in this state; by default all but deleted ones."),
+]
+_From = Annotated[
+    int,
+    typer.Option(
+        "--from", min=0, metavar="OFFSET", help="Only segments that end after this offset."
+    ),
+]
+_To = Annotated[
+    int | None,
+    typer.Option(
+        "--to", min=0, metavar="OFFSET", help="Only segments that begin before this offset."
+    ),
+]
+_Wide = Annotated[
+    bool,
+    typer.Option(
+        "--wide", help="Also print times, leader epochs, layouts and the keys of the objects."
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    segments = typer.Typer(help="List stored segments.", no_args_is_help=True)
+    segments.callback()(_segments)
+    segments.command("list", epilog=_EXAMPLES)(_list)
+    app.add_typer(segments, name="segments")
+
+
+def _segments() -> None:
+    """List stored segments."""
+
+
+@with_cluster_options
+def _list(
+    partition: _Partition,
+    *,
+    state: _StateOption = None,
+    from_offset: _From = 0,
+    to_offset: _To = None,
+    wide: _Wide = False,
+    cluster: ClusterOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """List the segments that the metadata has of a topic.
+
+    Each row has the segment's id, its offsets up to the one before the next segment, its state, the
+    size of its log, and the date of its newest record. The metadata has no time of the oldest
+    record.
+    """
+    name = PartitionName.parse(partition)
+    if to_offset is not None and to_offset <= from_offset:
+        raise InvalidConfigError(
+            "no offsets are selected: --to must be above --from",
+            from_offset=from_offset,
+            to_offset=to_offset,
+        )
+    states = tuple(each for each, text in STATE_NAMES.items() if state and text == state.value)
+    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
+        _, partitions = find_tiered(session, name)
+        found = selected(
+            session.metadata, partitions, states, from_offset=from_offset, to_offset=to_offset
+        )
+        lines = segments_json(found) if as_json else segment_lines(found, wide=wide)
+        with printing():
+            for line in lines:
+                sys.stdout.write(line + ("" if as_json else "\n"))
+            if as_json:
+                sys.stdout.write("\n")
+
+
+def selected(
+    metadata: RemoteLogMetadataManager,
+    partitions: Iterable[TopicIdPartition],
+    states: tuple[SegmentState, ...],
+    *,
+    from_offset: int = 0,
+    to_offset: int | None = None,
+) -> Iterator[tuple[TopicIdPartition, SegmentRecord]]:
+    """Yield the segments with offsets in the range; no `states`: in all but the deleted one."""
+    for tip in partitions:
+        for record in metadata.list_remote_log_segments(
+            tip, states=states or None, from_offset=from_offset
+        ):
+            if to_offset is None or record.metadata.offsets.start_offset < to_offset:
+                yield tip, record
