@@ -17,12 +17,11 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+from rlm.app.host_checks import HOST_CHECKS
 from rlm.broker.client_check import check_client
 from rlm.config.load import Config, load_config
 from rlm.config.values import HostPort
-from rlm.gateway.app.security import check_tls
 from rlm.process.child import ChildSpec
-from rlm.process.host_check import check_host
 from rlm.process.open_access import warn_of_open_access
 from rlm.process.os_child import OsSpawner
 from rlm.process.restart_backoff import BackoffSettings, RestartBackoff
@@ -33,10 +32,8 @@ from rlm.process.umask import restricted_umask
 from rlm.rest.child_probe import ChildProbe
 from rlm.rest.http_server import HttpServer, bind_listener, local_address
 from rlm.rest.supervisor_api import supervisor_api
-from rlm.tls.http_tls import server_context
 from rlm.worker.client_listener import bind_closed, refuse_unserved
 from rlm.worker.log_lines import configure_logging
-from rlm.worker.plugin_check import check_plugins
 from rsm.segment.clock import Clock
 from rsm.segment.log_line import LogLine
 from rsm.system_clock import SystemClock
@@ -73,12 +70,9 @@ def supervise_host(config_path: Path) -> int:
     """
     config = load_config(config_path, check_client)
     configure_logging(config.process.logging_level, sys.stderr)
-    check_host(config)
-    check_plugins(config)
+    for check in HOST_CHECKS:
+        check(config)
     warn_of_open_access(config, config_path)
-    if config.gateway.listener is not None:
-        check_tls(config)
-    server_context(config.rest_tls, SystemClock())
     state_dir = config.host.state_dir
     with ExitStack() as stack:
         stack.enter_context(restricted_umask())

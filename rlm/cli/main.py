@@ -35,6 +35,7 @@ COMMAND_MODULES: Mapping[str, str] = MappingProxyType(
         "storage": "stores.storage",
         "plugins": "stores.plugins",
         "check": "host.check",
+        "config": "host.config",
         "secret": "events.secret",
         "uninstall": "topics.uninstall",
     }

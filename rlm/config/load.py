@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -27,6 +26,7 @@ from rlm.config.rest_tls import RestTlsConfig
 from rlm.config.scrubbing import ScrubbingConfig
 from rlm.config.sections import (
     CLIENT_KEYS,
+    SECTIONS,
     ClusterConfig,
     GatewayConfig,
     HostConfig,
@@ -38,12 +38,12 @@ from rlm.config.sections import (
 from rsm.config.choices import GivenSettings
 from rsm.config.fetch_cache import CACHE_PATH_KEY
 from rsm.config.metadata_manager import METADATA_PLUGIN_KEYS, METADATA_PREFIX
-from rsm.config.section import Section, keys_of, parse_section
+from rsm.config.section import Section, keys_of, parse_section, section_problems
 from rsm.config.storage import (
     STORE_KEYS,
     StorageConfig,
-    parse_storage,
     plugin_prefixes,
+    storage_values,
 )
 from rsm.config.store_choice import FILESYSTEM_ROOT_KEY
 from rsm.segment.errors import InvalidConfigError
@@ -123,14 +123,40 @@ def load_gateway_config(path: Path, check_client: ClientCheck = _take_any) -> Co
     return _config(read_properties(path), check_client)
 
 
+def config_problems(
+    path: Path, check_client: ClientCheck = _take_any
+) -> tuple[InvalidConfigError, ...]:
+    """Return all errors that `load_config` could raise; empty if it accepts the file.
+
+    InvalidConfigError if the file cannot be read at all.
+    """
+    properties = read_properties(path)
+    found = [*_unknown_keys(properties), *_misplaced_keys(properties)]
+    try:
+        _check_client(properties, check_client)
+    except InvalidConfigError as error:
+        found.append(error)
+    for section in SECTIONS:
+        problems = section_problems(section, _section_values(section, properties))
+        found.extend(_located(properties, problem) for problem in problems)
+    if _LOG_DIRS_KEY not in properties.entries:
+        found.append(properties.invalid("missing setting", _LOG_DIRS_KEY))
+    if not found:
+        try:
+            load_config(path)
+        except InvalidConfigError as error:  # of keys that exclude each other
+            found.append(error)
+    return tuple(found)
+
+
 def _config(properties: Properties, check_client: ClientCheck) -> Config:
-    _refuse_unknown_keys(properties)
-    _refuse_misplaced_keys(properties)
+    _raise_first(_unknown_keys(properties))
+    _raise_first(_misplaced_keys(properties))
     _check_client(properties, check_client)
     config = Config(
         cluster=_parse(ClusterConfig, properties),
         host=_parse(HostConfig, properties),
-        storage=_storage(properties),
+        storage=_parse(StorageConfig, properties),
         metadata=_parse(MetadataConfig, properties),
         manager=_parse(ManagerConfig, properties),
         copying=_parse(CopyingConfig, properties),
@@ -170,12 +196,12 @@ def client_command_config(
 
 
 def _command_config(properties: Properties, check_client: ClientCheck) -> CommandConfig:
-    _refuse_unknown_keys(properties)
+    _raise_first(_unknown_keys(properties))
     _check_client(properties, check_client)
     has_store = any(properties.get(key) for key in STORE_KEYS)
     return CommandConfig(
         cluster=_parse(ClusterConfig, properties),
-        storage=_storage(properties) if has_store else None,
+        storage=_parse(StorageConfig, properties) if has_store else None,
         metadata=_parse(MetadataConfig, properties),
         manager=_parse(ManagerConfig, properties),
         deleting=_parse(DeletingConfig, properties),
@@ -188,15 +214,20 @@ def _prefixed(key: str) -> str:
     return key if ours else PREFIX + key
 
 
-def _refuse_unknown_keys(properties: Properties) -> None:
+def _raise_first(problems: Iterator[InvalidConfigError]) -> None:
+    for problem in problems:
+        raise problem
+
+
+def _unknown_keys(properties: Properties) -> Iterator[InvalidConfigError]:
     known = known_keys()
     of_plugins = plugin_prefixes(properties.values())
     for key in properties.entries:
         if key.startswith(PREFIX):
             if is_owned(key.removeprefix(PREFIX)):
-                raise properties.invalid("setting is reserved: rlm sets it", key)
+                yield properties.invalid("setting is reserved: rlm sets it", key)
         elif key not in known and not key.startswith(of_plugins):
-            raise properties.invalid("unknown setting", key, **_suggestion(key, known))
+            yield properties.invalid("unknown setting", key, **_suggestion(key, known))
 
 
 def _suggestion(key: str, known: Iterable[str]) -> Mapping[str, str]:
@@ -207,20 +238,29 @@ def _suggestion(key: str, known: Iterable[str]) -> Mapping[str, str]:
     return {"did_you_mean": nearest[0]} if nearest else {}
 
 
-def _refuse_misplaced_keys(properties: Properties) -> None:
-    """Reject keys of a cluster-wide gateway if log dirs are set, or if two such keys conflict."""
+def _misplaced_keys(properties: Properties) -> Iterator[InvalidConfigError]:
+    """Yield keys of a cluster-wide gateway if log dirs are set, or if two such keys conflict."""
     given = [key for key in (_NODE_LISTENERS_KEY, NAME_TEMPLATE_KEY) if key in properties.entries]
     if given and _LOG_DIRS_KEY in properties.entries:
-        raise properties.invalid(
+        yield properties.invalid(
             f"setting is for a gateway of the whole cluster, which has no {_LOG_DIRS_KEY}", given[0]
         )
     if len(given) > 1:
-        raise properties.invalid(
+        yield properties.invalid(
             f"setting has no effect together with {NAME_TEMPLATE_KEY}", given[0]
         )
 
 
 def _parse(section: type[S], properties: Properties) -> S:
+    try:
+        return parse_section(section, _section_values(section, properties))
+    except InvalidConfigError as error:
+        raise _located(properties, error) from None
+
+
+def _section_values(section: type[Section], properties: Properties) -> Mapping[str, object]:
+    if section is StorageConfig:
+        return storage_values(properties.values())
     values: dict[str, object] = {
         key: properties.entries[key].value for key in keys_of(section) if key in properties.entries
     }
@@ -229,23 +269,13 @@ def _parse(section: type[S], properties: Properties) -> S:
     if METADATA_PLUGIN_KEYS in keys_of(section):
         given = GivenSettings.of(properties.values(), METADATA_PREFIX)
         values[METADATA_PLUGIN_KEYS] = given
-    with _located(properties):
-        return parse_section(section, values)
+    return values
 
 
-def _storage(properties: Properties) -> StorageConfig:
-    with _located(properties):
-        return parse_storage(properties.values())
-
-
-@contextmanager
-def _located(properties: Properties) -> Iterator[None]:
-    """Add the file and the line of the wrong key to the error."""
-    try:
-        yield
-    except InvalidConfigError as error:
-        context = dict(error.context)
-        raise properties.invalid(error.message, str(context.pop("key")), **context) from None
+def _located(properties: Properties, error: InvalidConfigError) -> InvalidConfigError:
+    """Return the error with the file and the line of the wrong key."""
+    context = dict(error.context)
+    return properties.invalid(error.message, str(context.pop("key")), **context)
 
 
 def _client_properties(properties: Properties) -> ClientProperties:

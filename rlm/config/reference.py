@@ -54,11 +54,27 @@ def _render_section(section: type[Section]) -> str:
 
 def _render_row(name: str, field: FieldInfo) -> str:
     meaning = f"{field.description}{_valid_values(field)}"
-    default = _default_text(name, field)
+    default = _default_cell(name, field)
     return f"| `{field.validation_alias}` | {default} | {_range(name, field)} | {meaning} |"
 
 
-def _default_text(name: str, field: FieldInfo) -> str:
+def default_text(field: FieldInfo) -> str:
+    """Return a field's default for people, without its unit."""
+    return _default_word(field) or _value_text(field.default)
+
+
+def _default_cell(name: str, field: FieldInfo) -> str:
+    if word := _default_word(field):
+        return word
+    default: object = field.default
+    has_amount = isinstance(default, int) and not isinstance(default, bool)
+    amount = _amount(name, int(field.default)) if has_amount else ""
+    text = f"`{_value_text(default)}`"
+    return f"{text} ({amount})" if amount else text
+
+
+def _default_word(field: FieldInfo) -> str:
+    """Return what stands for a default that has no spelling in the file; empty if it has one."""
     if field.is_required():
         return "required"
     default: object = field.default
@@ -68,14 +84,14 @@ def _default_text(name: str, field: FieldInfo) -> str:
         or isinstance(default, (ClientProperties, GivenSettings))
     ):
         return "none"
-    if isinstance(default, bool):
-        return f"`{str(default).lower()}`"
-    if isinstance(default, tuple):
-        return f"`{','.join(map(_text, default))}`"
-    if default in _UNLIMITED:
-        return "unlimited"
-    amount = _amount(name, default) if isinstance(default, int) else ""
-    return f"`{_text(default)}` ({amount})" if amount else f"`{_text(default)}`"
+    is_number = isinstance(default, int) and not isinstance(default, bool)
+    return "unlimited" if is_number and default in _UNLIMITED else ""
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(_text, value)) if isinstance(value, tuple) else _text(value)
 
 
 def _amount(name: str, value: int) -> str:

@@ -41,6 +41,17 @@ def parse_section(section: type[S], values: Mapping[str, object]) -> S:
         raise _invalid(error.errors()[0], section, values) from None
 
 
+def section_problems(
+    section: type[Section], values: Mapping[str, object]
+) -> tuple[InvalidConfigError, ...]:
+    """Return an error for each wrong key; empty if `parse_section` accepts the values."""
+    try:
+        section.model_validate(values)
+    except ValidationError as error:
+        return tuple(_invalid(each, section, values) for each in error.errors())
+    return ()
+
+
 def _invalid(
     details: ErrorDetails, section: type[Section], values: Mapping[str, object]
 ) -> InvalidConfigError:

@@ -331,10 +331,13 @@ def parse_storage(values: Mapping[str, str]) -> StorageConfig:
 
     InvalidConfigError with the wrong `key`.
     """
+    return parse_section(StorageConfig, storage_values(values))
+
+
+def storage_values(values: Mapping[str, str]) -> Mapping[str, object]:
+    """Return the keys of the store and of segments among `values`, as their section takes them."""
     given = {key: values[key] for key in keys_of(StorageConfig) if key in values}
-    return parse_section(
-        StorageConfig, {**given, PLUGIN_KEYS: GivenSettings.of(values, RSM_PREFIX)}
-    )
+    return {**given, PLUGIN_KEYS: GivenSettings.of(values, RSM_PREFIX)}
 
 
 def plugin_prefixes(values: Mapping[str, str]) -> tuple[str, ...]:

@@ -1,0 +1,50 @@
+"""The checks of `rlm run` before it binds an address or starts a process: they only read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rlm.broker.client_check import check_client
+from rlm.config.load import Config, config_problems, load_config
+from rlm.gateway.app.security import check_tls
+from rlm.process.host_check import check_host
+from rlm.tls.http_tls import server_context
+from rlm.worker.plugin_check import check_plugins
+from rsm.segment.errors import InvalidConfigError
+from rsm.system_clock import SystemClock
+
+
+def host_problems(config_path: Path) -> tuple[InvalidConfigError, ...]:
+    """Return all errors of the file; if there is none, the first one of each check of the host."""
+    found = config_problems(config_path, check_client)
+    if found:
+        return found
+    config = load_config(config_path)
+    return tuple(problem for check in HOST_CHECKS if (problem := _problem(check, config)))
+
+
+def _problem(check: Callable[[Config], object], config: Config) -> InvalidConfigError | None:
+    try:
+        check(config)
+    except InvalidConfigError as error:
+        return error
+    return None
+
+
+def _check_gateway_tls(config: Config) -> None:
+    if config.gateway.listener is not None:
+        check_tls(config)
+
+
+def _check_http_tls(config: Config) -> None:
+    server_context(config.rest_tls, SystemClock())
+
+
+HOST_CHECKS: tuple[Callable[[Config], object], ...] = (
+    check_host,
+    check_plugins,
+    _check_gateway_tls,
+    _check_http_tls,
+)
+"""Each raises InvalidConfigError. Log dirs and the store's root, plug-ins, TLS files."""

@@ -1,0 +1,124 @@
+"""`rlm config`: checks a configuration file, and shows the settings that apply."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlm.app.host_checks import host_problems
+from rlm.cli.invocation.options import ConfigOption, JsonOption
+from rlm.cli.invocation.output import printing
+from rlm.config.effective import EffectiveSetting, effective_settings
+from rlm.config.load import load_config
+from rlm.process.open_access import OpenAccess, open_access
+from rsm.segment.errors import InvalidConfigError
+
+_CHECK_EXAMPLES = """Examples:
+
+\b
+  rlm config check --config rlm.properties
+  rlm config check --config rlm.properties --json
+
+\b
+Exit codes: 0 `rlm run` accepts the file; 2 it does not.
+"""
+_SHOW_EXAMPLES = """Examples:
+
+\b
+  rlm config show --changed --config rlm.properties
+  rlm config show --config rlm.properties --json
+"""
+
+_Changed = Annotated[
+    bool, typer.Option("--changed", help="Only the settings that the file contains.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    config = typer.Typer(help="Check or show a configuration file.", no_args_is_help=True)
+    config.callback()(_config)
+    config.command("check", epilog=_CHECK_EXAMPLES)(_check)
+    config.command("show", epilog=_SHOW_EXAMPLES)(_show)
+    app.add_typer(config, name="config")
+
+
+def _config() -> None:
+    """Check or show a configuration file."""
+
+
+def _check(*, config: ConfigOption, as_json: JsonOption = False) -> None:
+    """Check a file as `rlm run` does; start nothing.
+
+    Prints all problems of the file. Without any, checks the log directories, the directory of the
+    store, plug-ins and TLS files of this host. Connects to neither the cluster nor the store.
+    Warnings, such as a file with secrets that other users can read, do not change the exit code.
+    """
+    problems = host_problems(config)
+    warnings = () if problems else open_access(load_config(config), config)
+    if as_json:
+        with printing():
+            typer.echo(json.dumps(check_document(config, problems, warnings), indent=2))
+    else:
+        for line in check_lines(problems, warnings):
+            typer.echo(f"rlm: {line}", err=True)
+        if not problems:
+            with printing():
+                typer.echo(f"{config}: ok")
+    if problems:
+        raise typer.Exit(2)
+
+
+def _show(*, config: ConfigOption, changed: _Changed = False, as_json: JsonOption = False) -> None:
+    """Show every setting with its value and its origin.
+
+    Masks secrets, and all settings of plug-ins. The origin is the line of the file, or the default.
+    """
+    settings = [each for each in effective_settings(config) if not (changed and each.is_default)]
+    with printing():
+        if as_json:
+            document = {"file": str(config), "settings": [each.to_json() for each in settings]}
+            typer.echo(json.dumps(document, indent=2))
+        else:
+            for line in setting_lines(settings):
+                sys.stdout.write(line + "\n")
+
+
+def check_lines(
+    problems: Iterable[InvalidConfigError], warnings: Iterable[OpenAccess]
+) -> Iterator[str]:
+    """Yield a line for each problem and each warning."""
+    for problem in problems:
+        yield " ".join(str(problem).split())
+    for each in warnings:
+        yield f"warning: {each.message} (key={each.key} path={each.path} mode={each.mode:04o})"
+
+
+def check_document(
+    path: Path, problems: Sequence[InvalidConfigError], warnings: Iterable[OpenAccess]
+) -> Mapping[str, object]:
+    """Return the same for programs."""
+    return {
+        "file": str(path),
+        "ok": not problems,
+        "problems": [
+            {
+                "message": problem.message,
+                "values": {name: str(value) for name, value in problem.context.items()},
+            }
+            for problem in problems
+        ],
+        "warnings": list(check_lines((), warnings)),
+    }
+
+
+def setting_lines(settings: Iterable[EffectiveSetting]) -> Iterator[str]:
+    """Yield a line for each setting: the key, the value, and where the value comes from."""
+    for each in settings:
+        origin = "default" if each.is_default else f"line {each.line}"
+        yield f"{each.key}={each.value}  ({origin})"

@@ -1,0 +1,96 @@
+"""Lists every setting with the value that applies and its origin, without secrets.
+
+Masks the values of secret keys and all settings of plug-ins, because only a plug-in knows which of
+its own are secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlm.config.client_properties import PREFIX
+from rlm.config.load import load_gateway_config
+from rlm.config.properties import Properties, Property, read_properties
+from rlm.config.reference import default_text
+from rlm.config.sections import CLIENT_KEYS, SECTIONS
+from rsm.config.metadata_manager import METADATA_PLUGIN_KEYS
+from rsm.config.storage import PLUGIN_KEYS
+from rsm.secret_keys import is_secret
+
+MASK = "********"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectiveSetting:
+    """One key with its value as in the file, or its default for people; `line` 0: the default.
+
+    A secret's value is MASK.
+    """
+
+    key: str
+    value: str
+    line: int = 0
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the file does not have the key."""
+        return not self.line
+
+    def to_json(self) -> Mapping[str, object]:
+        return {
+            "key": self.key,
+            "value": self.value,
+            "origin": "default" if self.is_default else "file",
+            "line": self.line or None,
+        }
+
+
+def effective_settings(path: Path) -> tuple[EffectiveSetting, ...]:
+    """Return all settings of a file, in the order of the reference. InvalidConfigError."""
+    load_gateway_config(path)
+    return tuple(_settings(read_properties(path)))
+
+
+def secret_values(path: Path) -> frozenset[str]:
+    """Return the values of a file that must not be shown. InvalidConfigError."""
+    entries = read_properties(path).entries
+    plugin_keys = _plugin_keys(entries)
+    return frozenset(
+        entry.value
+        for key, entry in entries.items()
+        if entry.value and (is_secret(key) or key in plugin_keys)
+    )
+
+
+def _settings(properties: Properties) -> Iterator[EffectiveSetting]:
+    entries = properties.entries
+    for section in SECTIONS:
+        for field in section.model_fields.values():
+            key = str(field.validation_alias)
+            if key == CLIENT_KEYS:
+                yield from _given((each for each in entries if each.startswith(PREFIX)), entries)
+            elif key in entries:
+                yield from _given((key,), entries)
+            elif key not in {PLUGIN_KEYS, METADATA_PLUGIN_KEYS}:
+                yield EffectiveSetting(key=key, value=default_text(field))
+    for key in _plugin_keys(entries):
+        yield EffectiveSetting(key=key, value=MASK, line=entries[key].line)
+
+
+def _given(
+    keys: Iterator[str] | tuple[str, ...], entries: Mapping[str, Property]
+) -> Iterator[EffectiveSetting]:
+    for key in keys:
+        entry = entries[key]
+        value = MASK if is_secret(key) and entry.value else entry.value
+        yield EffectiveSetting(key=key, value=value, line=entry.line)
+
+
+def _plugin_keys(entries: Mapping[str, Property]) -> tuple[str, ...]:
+    """Return the keys that no section lists: the loader accepts only those of plug-ins."""
+    known = {
+        str(field.validation_alias) for each in SECTIONS for field in each.model_fields.values()
+    }
+    return tuple(key for key in entries if key not in known and not key.startswith(PREFIX))
