@@ -26,6 +26,7 @@ COMMAND_MODULES: Mapping[str, str] = MappingProxyType(
         "read": "reading.read",
         "segments": "reading.segments",
         "offload": "topics.offload",
+        "offload-status": "topics.offload_status",
         "pause": "topics.pause",
         "resume": "topics.pause",
         "retention": "topics.retention",

@@ -30,7 +30,8 @@ class CopyProgress:
 
     `requested_offset` is the newest request that the manager has read, -1 for none.
     `requested_end_offset` is the end of the last rolled segment wholly before it. It is None for
-    older managers, which also store the segment that contains the position.
+    older managers, which also store the segment that contains the position. `lag_segments` and
+    `lag_bytes` are all rolled segments that are not stored; None if unknown.
     """
 
     rolled_end_offset: int
@@ -38,6 +39,8 @@ class CopyProgress:
     requested_offset: int
     requested_end_offset: int | None
     blocked: str = ""
+    lag_segments: int | None = None
+    lag_bytes: int | None = None
 
 
 class CopyProgressSource(Protocol):
@@ -57,6 +60,18 @@ class OffloadedPartition:
     partition: TopicIdPartition
     end_offset: int
     segments: tuple[RemoteLogSegmentMetadata, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffloadRequest:
+    """Represents what was requested of a partition: all rolled segments wholly before `offset`.
+
+    If all of it was stored before, nothing was written.
+    """
+
+    partition: TopicIdPartition
+    offset: int
+    stored_end_offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +114,7 @@ class Offload:
         if copying is paused, and RetriableError with the first partition that is not stored in
         time.
         """
-        if PausableTask.COPY in self._metadata.paused_tasks(policy.topic_id):
-            raise InvalidConfigError("copying is paused: resume it first", topic=policy.topic)
+        self._require_copying(policy)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         wanted = tuple(dict.fromkeys(partitions))
         self._progress(f"{policy.topic}: asking the leaders' managers (partitions={len(wanted)})")
@@ -117,6 +131,43 @@ class Offload:
             left = {tip: self._wait_for(tip, reports.get(tip), started.get(tip)) for tip in waiting}
             self._show(left, shown)
             self._pause(deadline_ms, *next(iter(left.items())))
+
+    def request(
+        self,
+        policy: TopicPolicy,
+        partitions: Iterable[TopicIdPartition],
+        *,
+        to_offset: int | None,
+    ) -> tuple[OffloadRequest, ...]:
+        """Request the same, and return without waiting for the copies.
+
+        Raises InvalidConfigError as `offload` does. Raises RetriableError if the manager of a
+        partition's leader does not answer, because only it knows the rolled end; then it has
+        requested nothing.
+        """
+        self._require_copying(policy)
+        wanted = tuple(dict.fromkeys(partitions))
+        reports = self._source.rolled(policy)
+        for tip in wanted:
+            if tip not in reports:
+                raise RetriableError(
+                    "nothing was requested: the rolled end is unknown",
+                    partition=tip,
+                    reason=self._source.silence(tip),
+                )
+        started = {tip: self._begin(tip, reports[tip], to_offset) for tip in wanted}
+        return tuple(
+            OffloadRequest(
+                partition=tip,
+                offset=target.target_offset,
+                stored_end_offset=target.stored_end_offset,
+            )
+            for tip, target in started.items()
+        )
+
+    def _require_copying(self, policy: TopicPolicy) -> None:
+        if PausableTask.COPY in self._metadata.paused_tasks(policy.topic_id):
+            raise InvalidConfigError("copying is paused: resume it first", topic=policy.topic)
 
     def _begin(
         self, tip: TopicIdPartition, reported: CopyProgress, to_offset: int | None

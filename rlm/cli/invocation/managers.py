@@ -180,6 +180,8 @@ def _progress(report: PartitionReport) -> CopyProgress | None:
         requested_offset=report.offload_offset,
         requested_end_offset=report.offload_end_offset,
         blocked="" if report.copy_blocked is None else report.copy_blocked.reason,
+        lag_segments=report.lag_segments,
+        lag_bytes=report.lag_bytes,
     )
 
 

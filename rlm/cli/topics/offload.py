@@ -19,7 +19,7 @@ from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import leaders_of, open_session
-from rlm.operator.offload import Offload, OffloadedPartition
+from rlm.operator.offload import Offload, OffloadedPartition, OffloadRequest
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 
@@ -45,11 +45,23 @@ _Wait = Annotated[
         callback=finite,
     ),
 ]
+_NoWait = Annotated[
+    bool,
+    typer.Option(
+        "--no-wait", help="Only request the copies; `rlm offload-status` shows their progress."
+    ),
+]
+_EXAMPLES = """Examples:
+
+\b
+  rlm offload orders:0 --to 120000 --json
+  rlm offload orders --no-wait
+"""
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("offload", epilog="Example: rlm offload orders:0 --to 120000 --json")(_offload)
+    app.command("offload", epilog=_EXAMPLES)(_offload)
 
 
 @with_cluster_options
@@ -58,12 +70,14 @@ def _offload(
     *,
     to: _To = None,
     wait: _Wait = _DEFAULT_WAIT_S,
+    no_wait: _NoWait = False,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
     """Store all rolled segments now, without any copy lag.
 
-    Returns when they are stored, and lists them. The active segment is stored only after the broker
+    Returns when they are stored, and lists them. With --no-wait, returns when they are requested,
+    and prints the position of each partition. The active segment is stored only after the broker
     has rolled it, or after it was idle for remote.log.idle.copy.ms. Ctrl-C ends the wait, not the
     copies.
     """
@@ -84,13 +98,37 @@ def _offload(
             new_id=uuid4,
             progress=lambda text: typer.echo(text, err=True),
         )
-        done = offload.offload(policy, partitions, to_offset=to, timeout_ms=round(wait * 1000))
+        requested: tuple[OffloadRequest, ...] = ()
+        done: tuple[OffloadedPartition, ...] = ()
+        if no_wait:
+            requested = offload.request(policy, partitions, to_offset=to)
+        else:
+            done = offload.offload(policy, partitions, to_offset=to, timeout_ms=round(wait * 1000))
+    rows = [*map(request_as_json, requested), *map(_as_json, done)]
+    lines = [*map(request_line, requested), *_lines(done)]
     with printing():
         if as_json:
-            typer.echo(json.dumps({"partitions": [_as_json(each) for each in done]}, indent=2))
+            typer.echo(json.dumps({"partitions": rows}, indent=2))
         else:
-            for line in _lines(done):
+            for line in lines:
                 typer.echo(line)
+
+
+def request_line(requested: OffloadRequest) -> str:
+    """Return the output of --no-wait for a partition."""
+    label = f"{requested.partition.topic}:{requested.partition.partition}"
+    return f"{label} requested to {requested.offset}, stored to {requested.stored_end_offset}"
+
+
+def request_as_json(requested: OffloadRequest) -> Mapping[str, object]:
+    """Return the same for programs."""
+    return {
+        "topic": requested.partition.topic,
+        "topic_id": id_to_text(requested.partition.topic_id),
+        "partition": requested.partition.partition,
+        "requested_offset": requested.offset,
+        "stored_end_offset": requested.stored_end_offset,
+    }
 
 
 def _lines(done: Iterable[OffloadedPartition]) -> Iterable[str]:

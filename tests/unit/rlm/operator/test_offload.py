@@ -229,3 +229,44 @@ def test_offload_when_a_manager_is_of_an_earlier_version_then_waits_for_all_it_s
     (done,) = offload.offload(LATER, [TIP], to_offset=15, timeout_ms=10_000)
 
     assert done.end_offset == 15
+
+
+def test_request_when_segments_wait_then_returns_the_position_before_they_are_stored() -> None:
+    world = World(policy=LATER)
+    world.segments(3)
+    world.produce(4)
+    world.start()
+    world.settle()
+    offload = Offload(
+        world.metadata,
+        WorldWords(world),
+        world.clock,
+        new_id=world.new_id,
+        progress=lambda _text: None,
+    )
+
+    (requested,) = offload.request(LATER, world.tips, to_offset=None)
+
+    assert (requested.offset, requested.stored_end_offset) == (30, 0)
+    assert world.metadata.partition_state(TIP).offload_requested_offset == 30
+    assert world.stored() == []
+
+
+def test_request_when_a_manager_does_not_answer_then_requests_nothing() -> None:
+    world = World(policy=LATER)
+    world.segments(1)
+    world.start()
+    world.settle()
+    silent = replace(TIP, partition=99)
+    offload = Offload(
+        world.metadata,
+        WorldWords(world),
+        world.clock,
+        new_id=world.new_id,
+        progress=lambda _text: None,
+    )
+
+    with pytest.raises(RetriableError, match="nothing was requested"):
+        offload.request(LATER, [*world.tips, silent], to_offset=None)
+
+    assert world.metadata.partition_state(TIP).offload_requested_offset is None

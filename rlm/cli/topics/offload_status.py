@@ -1,0 +1,130 @@
+"""`rlm offload-status`: shows the progress of a requested offload."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.manager_access import manager_client
+from rlm.cli.invocation.managers import LeadingManagers, ManagerCopyProgress
+from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.policy_of import find_tiered
+from rlm.cli.invocation.session import leaders_of, open_session
+from rlm.operator.offload_status import OffloadStatus, offload_status
+from rsm.segment.ids import id_to_text
+
+_EXAMPLES = """Examples:
+
+\b
+  rlm offload-status orders
+  rlm offload-status orders:0 --json
+
+\b
+Exit codes: 0 all that was requested is stored; 1 some of it is not, or a manager
+does not answer; 2 the command line or the cluster's address is wrong.
+"""
+_ROW = "{partition:20}  {state:13}  {requested:>12}  {stored:>12}  {lag}"
+
+_Partition = Annotated[
+    str, typer.Argument(metavar="TOPIC[:PARTITION]", help="The topic, or one partition of it.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("offload-status", epilog=_EXAMPLES)(_offload_status)
+
+
+@with_cluster_options
+def _offload_status(
+    partition: _Partition,
+    *,
+    cluster: ClusterOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how far a requested offload is.
+
+    Shows the newest position that `rlm offload` requested of each partition, and what its manager
+    has stored. The lag counts all rolled segments that are not stored, also beyond that position.
+    """
+    name = PartitionName.parse(partition)
+    with (
+        open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
+        closing(manager_client(session)) as client,
+    ):
+        policy, partitions = find_tiered(session, name)
+        source = ManagerCopyProgress(
+            LeadingManagers(session.metadata, client, partial(leaders_of, session), session.clock)
+        )
+        progress = source.rolled(policy)
+        found = [
+            offload_status(
+                tip,
+                session.metadata.partition_state(tip).offload_requested_offset,
+                progress.get(tip),
+                "" if tip in progress else source.silence(tip),
+            )
+            for tip in partitions
+        ]
+    with printing():
+        if as_json:
+            typer.echo(json.dumps({"partitions": [*map(status_as_json, found)]}, indent=2))
+        else:
+            for line in status_lines(found):
+                typer.echo(line)
+    if not all(each.is_complete for each in found):
+        raise typer.Exit(1)
+
+
+def status_lines(found: Sequence[OffloadStatus]) -> Sequence[str]:
+    """Return a row for each partition, and a line below it with the reason."""
+    lines = [
+        _ROW.format(
+            partition="partition",
+            state="state",
+            requested="requested to",
+            stored="stored to",
+            lag="lag",
+        )
+    ]
+    for each in found:
+        lines.append(
+            _ROW.format(
+                partition=f"{each.partition.topic}:{each.partition.partition}",
+                state=each.state.value,
+                requested=_number_text(each.requested_offset, "-"),
+                stored=_number_text(each.stored_end_offset, "?"),
+                lag=f"{_number_text(each.lag_segments, '?')} segments",
+            )
+        )
+        if each.lag_bytes:
+            lines.append(f"  not stored: {each.lag_bytes} bytes of rolled segments")
+        if each.reason:
+            lines.append(f"  reason: {each.reason}")
+    return lines
+
+
+def status_as_json(status: OffloadStatus) -> Mapping[str, object]:
+    """Return the same for programs."""
+    return {
+        "topic": status.partition.topic,
+        "topic_id": id_to_text(status.partition.topic_id),
+        "partition": status.partition.partition,
+        "state": status.state.value,
+        "reason": status.reason or None,
+        "requested_offset": status.requested_offset,
+        "stored_end_offset": status.stored_end_offset,
+        "lag_segments": status.lag_segments,
+        "lag_bytes": status.lag_bytes,
+    }
+
+
+def _number_text(offset: int | None, missing: str) -> str:
+    return missing if offset is None else str(offset)

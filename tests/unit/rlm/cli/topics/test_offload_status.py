@@ -1,0 +1,85 @@
+"""What `rlm offload --no-wait` and `rlm offload-status` print."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlm.cli.topics.offload import request_as_json, request_line
+from rlm.cli.topics.offload_status import status_as_json, status_lines
+from rlm.operator.offload import CopyProgress, OffloadRequest
+from rlm.operator.offload_status import OffloadState, OffloadStatus, offload_status
+from tests.metadata_builder import ORDERS
+from tests.unit.rlm.cli.golden_text import golden_lines
+
+PROGRESS = CopyProgress(
+    rolled_end_offset=300,
+    stored_end_offset=100,
+    requested_offset=250,
+    requested_end_offset=200,
+    lag_segments=2,
+    lag_bytes=4096,
+)
+
+
+def _status(requested: int | None, progress: CopyProgress | None) -> OffloadStatus:
+    return offload_status(ORDERS, requested, progress, "silent" if progress is None else "")
+
+
+@pytest.mark.parametrize(
+    ("requested", "progress", "state", "reason", "is_complete"),
+    [
+        (None, PROGRESS, OffloadState.NOT_REQUESTED, "", True),
+        (250, PROGRESS, OffloadState.COPYING, "", False),
+        (250, replace(PROGRESS, stored_end_offset=200), OffloadState.DONE, "", True),
+        (250, replace(PROGRESS, blocked="failing"), OffloadState.BLOCKED, "failing", False),
+        (260, replace(PROGRESS, stored_end_offset=200), OffloadState.COPYING, "", False),
+        (260, replace(PROGRESS, blocked="copy_lag"), OffloadState.COPYING, "", False),
+        (
+            250,
+            replace(PROGRESS, stored_end_offset=200, requested_end_offset=None),
+            OffloadState.COPYING,
+            "",
+            False,
+        ),
+        (250, None, OffloadState.UNKNOWN, "silent", False),
+        (None, None, OffloadState.NOT_REQUESTED, "silent", True),
+    ],
+)
+def test_status_when_a_manager_reports_then_state_of_the_newest_request(
+    requested: int | None,
+    progress: CopyProgress | None,
+    state: OffloadState,
+    reason: str,
+    is_complete: bool,
+) -> None:
+    status = _status(requested, progress)
+
+    assert (status.state, status.reason, status.is_complete) == (state, reason, is_complete)
+
+
+def test_lines_when_partitions_differ_then_as_reviewed() -> None:
+    found = [
+        _status(250, replace(PROGRESS, stored_end_offset=200, lag_segments=0, lag_bytes=0)),
+        _status(250, replace(PROGRESS, blocked="store_unreachable")),
+        _status(250, None),
+    ]
+
+    assert list(status_lines(found)) == golden_lines("offload_status.txt")
+
+
+def test_json_when_blocked_then_reason_and_lag() -> None:
+    document = status_as_json(_status(250, replace(PROGRESS, blocked="failing")))
+
+    assert document["state"] == "blocked"
+    assert document["reason"] == "failing"
+    assert (document["requested_offset"], document["stored_end_offset"]) == (250, 100)
+    assert (document["lag_segments"], document["lag_bytes"]) == (2, 4096)
+
+
+def test_request_when_printed_then_has_the_position() -> None:
+    requested = OffloadRequest(partition=ORDERS, offset=300, stored_end_offset=100)
+
+    assert request_line(requested) == "orders:0 requested to 300, stored to 100"
+    assert request_as_json(requested)["requested_offset"] == 300
