@@ -196,7 +196,11 @@ class RemoteLogMetadataManager(ABC):
 
     @abstractmethod
     def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
-        """End this process's own lease before it expires; do nothing if the lease is unknown."""
+        """End a lease before it expires; do nothing if the lease is unknown.
+
+        Call this for this process's own lease, or by an operator's order: a holder that still runs
+        may take the lease again, or find its data deleted.
+        """
 
     @abstractmethod
     def clear_anomaly(self, topic_id_partition: TopicIdPartition, anomaly_id: UUID) -> None:

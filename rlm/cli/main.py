@@ -30,6 +30,7 @@ COMMAND_MODULES: Mapping[str, str] = MappingProxyType(
         "pause": "topics.pause",
         "resume": "topics.pause",
         "retention": "topics.retention",
+        "leases": "topics.leases",
         "dlq": "events.dlq",
         "metadata": "events.metadata",
         "blocks": "stores.blocks",

@@ -1,0 +1,165 @@
+"""`rlm leases`: lists the read leases of tiered topics, and releases those of a holder."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated
+
+import typer
+
+from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.policy_of import find_tiered
+from rlm.cli.invocation.session import CommandSession, open_session
+from rlm.cli.invocation.times import iso_time
+from rlmm.spi import RemoteLogMetadataManager
+from rlmm.state.partition_state import ReadLease
+from rsm.segment.errors import InvalidConfigError, NotFoundError
+from rsm.segment.ids import TopicIdPartition, id_to_text
+
+_RELEASE_EXAMPLES = """Examples:
+
+\b
+  rlm leases release orders:0 --holder 'spark app-20300131-0001' --dry-run
+  rlm leases release orders --holder 'spark app-20300131-0001' --yes
+"""
+
+_AnyName = Annotated[
+    str | None,
+    typer.Argument(metavar="TOPIC[:PARTITION]", help="All tiered topics by default."),
+]
+_Name = Annotated[
+    str, typer.Argument(metavar="TOPIC[:PARTITION]", help="The topic, or one partition of it.")
+]
+_Holder = Annotated[
+    str,
+    typer.Option("--holder", metavar="H", help="The holder, as `rlm leases list` shows it."),
+]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the leases; release none.")]
+_Yes = Annotated[bool, typer.Option("--yes", help="Release without a prompt.")]
+
+PartitionLease = tuple[TopicIdPartition, ReadLease]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    leases = typer.Typer(help="List or release read leases.", no_args_is_help=True)
+    leases.callback()(_leases)
+    leases.command("list", epilog="Example: rlm leases list orders --json")(_list)
+    leases.command("release", epilog=_RELEASE_EXAMPLES)(_release)
+    app.add_typer(leases, name="leases")
+
+
+def _leases() -> None:
+    """List or release read leases."""
+
+
+@with_cluster_options
+def _list(name: _AnyName = None, *, cluster: ClusterOptions, as_json: JsonOption = False) -> None:
+    """List the read leases that block expiry.
+
+    A job that reads stored objects by itself, such as Spark, takes leases. Data below a lease's end
+    does not expire until the lease ends.
+    """
+    named = None if name is None else PartitionName.parse(name)
+    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
+        found = active_leases(session.metadata, _partitions(session, named))
+    _print(found, as_json=as_json)
+
+
+@with_cluster_options
+def _release(
+    name: _Name,
+    *,
+    holder: _Holder,
+    dry_run: _DryRun = False,
+    yes: _Yes = False,
+    cluster: ClusterOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """Release the read leases of a holder.
+
+    Its data can then expire. **Danger:** a job that still runs fails when the data that it reads is
+    deleted, or renews its lease. Stop the job first. Leases end by themselves, within 24 hours.
+    """
+    named = PartitionName.parse(name)
+    is_terminal = sys.stdin.isatty()
+    if not (yes or dry_run or is_terminal):
+        raise InvalidConfigError(
+            "cannot ask for a confirmation without a terminal: give --yes, or --dry-run to see the "
+            "leases"
+        )
+    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
+        leases = active_leases(session.metadata, _partitions(session, named))
+        found = [each for each in leases if each[1].holder == holder]
+        if not found:
+            raise NotFoundError("no active lease of this holder", topic=name, holder=holder)
+        if not (yes or dry_run):
+            for line in lease_lines(found):
+                typer.echo(line, err=True)
+            typer.confirm("Release these leases?", abort=True, err=True)
+        if not dry_run:
+            release_leases(session.metadata, found)
+    _print(found, as_json=as_json)
+
+
+def active_leases(
+    metadata: RemoteLogMetadataManager, partitions: Iterable[TopicIdPartition]
+) -> list[PartitionLease]:
+    """Return the leases that have not expired by the brokers' clock."""
+    now_ms = metadata.broker_time_ms()
+    return [
+        (tip, lease)
+        for tip in partitions
+        for lease in metadata.partition_state(tip).active_leases(now_ms)
+    ]
+
+
+def release_leases(metadata: RemoteLogMetadataManager, leases: Iterable[PartitionLease]) -> None:
+    """End leases before they expire. RetriableError if one cannot be written."""
+    for tip, lease in leases:
+        metadata.release_read_lease(tip, lease.lease_id)
+
+
+def lease_lines(leases: Sequence[PartitionLease]) -> Iterator[str]:
+    """Yield two lines for each lease."""
+    for tip, lease in leases:
+        yield f"{tip.topic}:{tip.partition} {lease.offsets} until {iso_time(lease.expires_ms)}"
+        yield f"  holder: {lease.holder}"
+    if not leases:
+        yield "no read leases"
+
+
+def lease_as_json(tip: TopicIdPartition, lease: ReadLease) -> Mapping[str, object]:
+    """Return a lease for programs."""
+    return {
+        "topic": tip.topic,
+        "topic_id": id_to_text(tip.topic_id),
+        "partition": tip.partition,
+        "lease_id": id_to_text(lease.lease_id),
+        "holder": lease.holder,
+        "start_offset": lease.offsets.start_offset,
+        "end_offset": lease.offsets.end_offset,
+        "expires_ms": lease.expires_ms,
+    }
+
+
+def _partitions(session: CommandSession, named: PartitionName | None) -> Iterator[TopicIdPartition]:
+    if named is not None:
+        yield from find_tiered(session, named)[1]
+        return
+    for policy in sorted(session.metadata.topic_policies(), key=lambda each: each.topic):
+        yield from session.metadata.partitions_of(policy.topic_id, policy.topic)
+
+
+def _print(leases: Sequence[PartitionLease], *, as_json: bool) -> None:
+    with printing():
+        if as_json:
+            document = {"leases": [lease_as_json(*each) for each in leases]}
+            typer.echo(json.dumps(document, indent=2))
+        else:
+            for line in lease_lines(leases):
+                typer.echo(line)
