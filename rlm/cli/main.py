@@ -38,6 +38,7 @@ COMMAND_MODULES: Mapping[str, str] = MappingProxyType(
         "plugins": "stores.plugins",
         "check": "host.check",
         "config": "host.config",
+        "debug": "host.debug",
         "secret": "events.secret",
         "uninstall": "topics.uninstall",
     }

@@ -65,6 +65,14 @@ class HttpExchange:
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError, ExceptionGroup) as error:
             raise RetriableError(reason_of(error)) from error
 
+    def read(self, address: str, path: str) -> bytes:
+        """Fetch the body of any status from a process, unsigned; raises as `send`."""
+        try:
+            url = httpx.URL(f"http://{address}{path}")
+        except (httpx.InvalidURL, ValueError) as error:
+            raise RetriableError("the address is not valid", address=address) from error
+        return self.send("GET", url, {}).body
+
     def close(self) -> None:
         """Release connections and the thread."""
         asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop).result()

@@ -83,6 +83,10 @@ class ManagerClient:
         params = {"topic": topic, "partition": str(partition), "offset": str(offset)}
         return self._read(manager, "explanation", params, OffsetExplanation.from_json)
 
+    def metrics(self, manager: ProcessRegistered) -> bytes:
+        """Fetch the manager's metrics as Prometheus text."""
+        return self._ask(manager, "GET", "/metrics", {}).body
+
     def run_cycle(self, manager: ProcessRegistered) -> None:
         """Make the manager run a cycle now."""
         self._ask(manager, "POST", "cycle", {})
@@ -122,7 +126,7 @@ class ManagerClient:
                 "the manager refused the request",
                 broker_id=manager.broker_id,
                 address=manager.http_address,
-                request=f"{method} /v1/{what}",
+                request=f"{method} {_path(what)}",
                 http_status=answer.status,
                 check=_LOG,
             )
@@ -213,7 +217,7 @@ def _url(manager: ProcessRegistered, what: str, params: Mapping[str, str]) -> ht
     """Build the URL; RetriableError if the registered address is invalid."""
     scheme = "https" if manager.serves_https else "http"
     try:
-        return httpx.URL(f"{scheme}://{manager.http_address}/v1/{what}", params=dict(params))
+        return httpx.URL(f"{scheme}://{manager.http_address}{_path(what)}", params=dict(params))
     except (httpx.InvalidURL, ValueError) as error:
         raise RetriableError(
             "the manager has registered no valid address",
@@ -222,6 +226,11 @@ def _url(manager: ProcessRegistered, what: str, params: Mapping[str, str]) -> ht
             reason=error,
             check=_SETTINGS,
         ) from error
+
+
+def _path(what: str) -> str:
+    """Return the path of a request; those of every worker are not below /v1."""
+    return what if what.startswith("/") else f"/v1/{what}"
 
 
 def _require_identity(

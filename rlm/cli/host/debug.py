@@ -1,0 +1,195 @@
+"""`rlm debug`: collects what a bug report needs in one archive."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlm.broker.client_check import check_client
+from rlm.cli.host.bundle_archive import PART_MAX_BYTES, BundleArchive
+from rlm.cli.invocation.manager_access import manager_client
+from rlm.cli.invocation.managers import ask_each, live_managers, registered_live
+from rlm.cli.invocation.options import ConfigOption
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.session import open_session
+from rlm.config.effective import effective_settings, secret_values
+from rlm.config.load import load_command_config, load_gateway_config
+from rlm.config.values import HostPort
+from rlm.rest.http_exchange import HttpExchange
+from rlm.rest.manager_client import ManagerClient
+from rlmm.events.registration import ProcessRegistered, ProcessRole
+from rsm.segment.errors import RetriableError, TieredStorageError
+
+_CLUSTER_TIMEOUT_S = 15
+_PART_TIMEOUT_S = 60.0
+_DISTRIBUTIONS = ("kafka-rlm", "confluent-kafka", "rocksdict", "boto3", "httpx", "pydantic")
+_README = """A bundle of `rlm debug bundle`, of {time}.
+
+versions.json     versions of rlm, Python, its libraries and the system
+config.json       every setting, as `rlm config show --json`; secrets are masked
+config-check.json problems of the file, as `rlm config check --json`
+status.json       all tiered partitions, as `rlm status --json`
+processes.json    all processes and their readiness, as `rlm processes --all --json`
+host/             metrics and readiness at metrics.listener of this host
+managers/, gateways/   metrics of the live processes that answer, by broker id and process id
+NAME.error.txt    why a part could not be obtained
+
+Logs are not included: rlm logs to standard error. Add the log of your service manager, for example
+of `journalctl --unit UNIT --since -1h`.
+"""
+
+_Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE.tar.gz",
+        help="The file to create; by default rlm-debug-TIME.tar.gz in the current directory.",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    debug = typer.Typer(help="Collect what a bug report needs.", no_args_is_help=True)
+    debug.callback()(_debug)
+    debug.command(
+        "bundle", epilog="Example: rlm debug bundle --config rlm.properties --out rlm.tar.gz"
+    )(_bundle)
+    app.add_typer(debug, name="debug")
+
+
+def _debug() -> None:
+    """Collect what a bug report needs."""
+
+
+def _bundle(*, config: ConfigOption, out: _Out = None) -> None:
+    """Write versions, settings, status and metrics to an archive.
+
+    Masks the secrets of the configuration. Topics, hosts and users are visible: look at the archive
+    before you send it. A part that cannot be obtained becomes an entry with its error.
+    """
+    now = datetime.now(UTC)
+    path = out or Path(f"rlm-debug-{now:%Y%m%dT%H%M%SZ}.tar.gz")
+    secrets = secret_values(config)
+    with closing(BundleArchive(path, secrets)) as archive:
+        collect(archive, config, now)
+    with printing():
+        for line in archive.contents:
+            typer.echo(line)
+        typer.echo(path)
+
+
+def collect(archive: BundleArchive, config: Path, now: datetime) -> None:
+    """Add all parts."""
+    archive.add("README.txt", _README.format(time=now.isoformat(timespec="seconds")).encode)
+    archive.add("versions.json", _versions)
+    archive.add("config.json", partial(_settings, config))
+    commands = {
+        "config-check": ("config", "check"),
+        "status": ("status", "--timeout", str(_CLUSTER_TIMEOUT_S)),
+        "processes": ("processes", "--all", "--timeout", str(_CLUSTER_TIMEOUT_S)),
+    }
+    for name, arguments in commands.items():
+        typer.echo(f"collecting {name}", err=True)
+        archive.add(f"{name}.json", partial(_output_of, *arguments, config=config))
+    typer.echo("collecting metrics", err=True)
+    for path in ("metrics", "readyz"):
+        archive.add(f"host/{path}.txt", partial(_of_this_host, config, path))
+    try:
+        for name, content in _metrics(config):
+            archive.add(name, partial(_content, content))
+    except TieredStorageError as error:
+        archive.add("managers", partial(_content, error))
+
+
+def _content(content: bytes | TieredStorageError) -> bytes:
+    if isinstance(content, TieredStorageError):
+        raise content
+    return content
+
+
+def _versions() -> bytes:
+    installed = {each.name: each.version for each in importlib.metadata.distributions()}
+    document = {
+        "python": sys.version,
+        "system": platform.platform(),
+        "openssl": ssl.OPENSSL_VERSION,
+        "distributions": {name: installed.get(name) for name in _DISTRIBUTIONS},
+    }
+    return json.dumps(document, indent=2).encode()
+
+
+def _settings(config: Path) -> bytes:
+    settings = [each.to_json() for each in effective_settings(config)]
+    return json.dumps({"file": str(config), "settings": settings}, indent=2).encode()
+
+
+def _output_of(*arguments: str, config: Path) -> bytes:
+    """Return the JSON of a command, run as its own process, because that can be ended in time."""
+    command = [sys.executable, "-m", "rlm", *arguments, "--json", "--config", str(config)]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_PART_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RetriableError("the command did not end in time", timeout_s=error.timeout) from error
+    if not done.stdout:
+        reason = done.stderr[-PART_MAX_BYTES:].decode(errors="replace").strip()
+        raise RetriableError("the command failed", exit_code=done.returncode, reason=reason)
+    return done.stdout
+
+
+def _of_this_host(config: Path, path: str) -> bytes:
+    listener = load_gateway_config(config).process.metrics_listener
+    if listener is None:
+        raise RetriableError("metrics.listener is not set")
+    host = "127.0.0.1" if listener.is_unspecified else listener.host
+    address = HostPort(host=host, port=listener.port)
+    with closing(HttpExchange(ssl.create_default_context())) as exchange:
+        return exchange.read(str(address), f"/{path}")
+
+
+def _metrics(config: Path) -> Iterator[tuple[str, bytes | TieredStorageError]]:
+    """Yield the metrics of the live managers and gateways, or why there are none."""
+    settings = load_command_config(config, check_client)
+    with (
+        open_session(settings, timeout_ms=_CLUSTER_TIMEOUT_S * 1000) as session,
+        closing(manager_client(session)) as client,
+        closing(HttpExchange(ssl.create_default_context())) as exchange,
+    ):
+        managers = live_managers(session.metadata, session.clock)
+        gateways = registered_live(session.metadata, session.clock, ProcessRole.GATEWAY)
+        yield from _asked("managers", managers, client, exchange)
+        yield from _asked("gateways", gateways, client, exchange)
+
+
+def _asked(
+    folder: str,
+    processes: tuple[ProcessRegistered, ...],
+    client: ManagerClient,
+    exchange: HttpExchange,
+) -> Iterator[tuple[str, bytes | TieredStorageError]]:
+    def ask(process: ProcessRegistered) -> bytes:
+        if process.role is ProcessRole.MANAGER:
+            return client.metrics(process)
+        return exchange.read(process.http_address, "/metrics")
+
+    for process, answer in ask_each(processes, ask):
+        name = f"{process.broker_id}-{process.process_id.hex[:8]}"
+        yield f"{folder}/{name}.metrics.txt", answer

@@ -1,0 +1,109 @@
+"""What a debug bundle contains, and that no secret is in it."""
+
+from __future__ import annotations
+
+import json
+import stat
+import tarfile
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from rlm.cli.host.bundle_archive import PART_MAX_BYTES, BundleArchive
+from rlm.cli.host.debug import collect
+from rlm.config.effective import MASK, secret_values
+from rlm.config.sections import known_keys
+from rsm.secret_keys import is_secret
+from rsm.segment.errors import InvalidConfigError, RetriableError
+from tests.services.ports import free_ports
+
+NOW = datetime(2030, 1, 31, tzinfo=UTC)
+SECRETS = {
+    key: f's3cr3t-{number}-"\\é'
+    for number, key in enumerate([*filter(is_secret, known_keys()), "client.sasl.password"])
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "bundle.tar.gz"
+
+
+def _members(path: Path) -> dict[str, bytes]:
+    def read() -> Iterator[tuple[str, bytes]]:
+        with tarfile.open(path) as tar:
+            for member in tar.getmembers():
+                content = tar.extractfile(member)
+                assert content is not None
+                yield member.name, content.read()
+
+    return dict(read())
+
+
+def test_bundle_when_the_cluster_is_away_then_errors_are_entries_and_no_secret_is_in_any(
+    tmp_path: Path, path: Path
+) -> None:
+    """Also with a file that is not valid."""
+    (port,) = free_ports(1)
+    config = tmp_path / "rlm.properties"
+    settings = {
+        "bootstrap.servers": f"127.0.0.1:{port}",
+        "state.dir": str(tmp_path / "state"),
+        **{key: value.replace("\\", "\\\\") for key, value in SECRETS.items()},
+    }
+    config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()), "utf-8")
+    secrets = secret_values(config)
+
+    with closing(BundleArchive(path, secrets)) as archive:
+        collect(archive, config, NOW)
+
+    members = _members(path)
+    assert secrets == set(SECRETS.values())
+    assert {"README.txt", "versions.json", "config-check.json"} <= members.keys()
+    assert {"status.json.error.txt", "processes.json.error.txt"} <= members.keys()
+    assert "the log of your service manager" in members["README.txt"].decode()
+    assert json.loads(members["config-check.json"])["ok"] is False
+    for content in members.values():
+        assert b"s3cr3t" not in content
+
+
+def test_archive_when_a_part_shows_a_secret_then_masked_also_as_json(path: Path) -> None:
+    secret = 'a"b\\cé'  # noqa: S105 - looked for in the archive
+    with closing(BundleArchive(path, [secret])) as archive:
+        archive.add("text", f"password {secret}".encode)
+        archive.add("json", json.dumps({"password": secret}).encode)
+
+    members = _members(path)
+    assert members["text"].decode() == f"password {MASK}"
+    assert json.loads(members["json"]) == {"password": MASK}
+
+
+def test_archive_when_a_part_is_too_large_then_cut(path: Path) -> None:
+    with closing(BundleArchive(path, [])) as archive:
+        archive.add("large", lambda: bytes(PART_MAX_BYTES + 1))
+
+    assert _members(path)["large"].endswith(b"\0\n(truncated)\n")
+
+
+def test_archive_when_a_part_fails_then_its_error_is_an_entry(path: Path) -> None:
+    def fail() -> bytes:
+        raise RetriableError("the manager cannot be reached", broker_id=1)
+
+    with closing(BundleArchive(path, [])) as archive:
+        archive.add("managers/1", fail)
+
+    assert b"cannot be reached (broker_id=1)" in _members(path)["managers/1.error.txt"]
+    assert archive.contents == ["managers/1.error.txt  44 bytes"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_archive_when_the_file_exists_then_it_is_not_replaced(path: Path) -> None:
+    path.write_text("mine")
+
+    with pytest.raises(InvalidConfigError, match="is not replaced"):
+        BundleArchive(path, [])
+
+    assert path.read_text() == "mine"
