@@ -60,11 +60,11 @@ def _render_row(name: str, field: FieldInfo) -> str:
 
 def default_text(field: FieldInfo) -> str:
     """Return a field's default for people, without its unit."""
-    return _default_word(field) or _value_text(field.default)
+    return _default_name(field) or _value_text(field.default)
 
 
 def _default_cell(name: str, field: FieldInfo) -> str:
-    if word := _default_word(field):
+    if word := _default_name(field):
         return word
     default: object = field.default
     has_amount = isinstance(default, int) and not isinstance(default, bool)
@@ -73,8 +73,8 @@ def _default_cell(name: str, field: FieldInfo) -> str:
     return f"{text} ({amount})" if amount else text
 
 
-def _default_word(field: FieldInfo) -> str:
-    """Return what stands for a default that has no spelling in the file; empty if it has one."""
+def _default_name(field: FieldInfo) -> str:
+    """Return the name of a default that has no spelling in the file; empty if it has one."""
     if field.is_required():
         return "required"
     default: object = field.default
