@@ -19,6 +19,7 @@ from rlm.config.sections import known_keys
 from rsm.secret_keys import is_secret
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from tests.services.ports import free_ports
+from tests.unit.rlm.cli.stated_managers import Cluster
 
 NOW = datetime(2030, 1, 31, tzinfo=UTC)
 SECRETS = {
@@ -107,3 +108,10 @@ def test_archive_when_the_file_exists_then_it_is_not_replaced(path: Path) -> Non
         BundleArchive(path, [])
 
     assert path.read_text() == "mine"
+
+
+def test_metrics_when_a_manager_answers_then_its_prometheus_text(address: str) -> None:
+    cluster = Cluster()
+
+    with closing(cluster.client()) as client:
+        assert client.metrics(cluster.manager(1, address)) is not None
