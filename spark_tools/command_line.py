@@ -27,9 +27,16 @@ from enum import Enum
 from pathlib import Path
 from types import FrameType
 
+from rsm.config.config_file import CONFIG_HELP, require_config_file
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from spark_tools.cluster_topics import MAX_TIMEOUT_MS
-from spark_tools.connection import CLIENT_PREFIX, CONFIG, KEYS, plugin_key_prefixes
+from spark_tools.connection import (
+    CLIENT_PREFIX,
+    CONFIG,
+    KEYS,
+    names_brokers,
+    plugin_key_prefixes,
+)
 from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
 
 _DEFAULT_TIMEOUT_S = 60
@@ -92,7 +99,9 @@ def _timeout_s(text: str) -> int:
 def shared_arguments(name: str, description: str) -> argparse.ArgumentParser:
     """Return a parser with the arguments of all jobs."""
     parser = argparse.ArgumentParser(prog=name, description=description)
-    parser.add_argument("--config", metavar="FILE", help="configuration file of `rlm run`")
+    parser.add_argument(
+        "--config", metavar="FILE", help=CONFIG_HELP[0].lower() + CONFIG_HELP[1:].rstrip(".")
+    )
     parser.add_argument(
         "--option",
         metavar="KEY=VALUE",
@@ -184,8 +193,12 @@ def _begin_summary(path: Path) -> None:
         ) from error
 
 
-def given_options(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the given keys. Raises InvalidConfigError for an `--option` without a value."""
+def given_options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the given keys, with the configuration file of the option or of the host.
+
+    An option that names the brokers replaces the host's file, as `--bootstrap-server` does for
+    `rlm`. InvalidConfigError for an `--option` without a value, and without file and brokers.
+    """
     values: dict[str, str] = {}
     for text in arguments.option:
         key, equals, value = text.partition("=")
@@ -194,6 +207,9 @@ def given_options(arguments: argparse.Namespace) -> dict[str, str]:
         values[key.strip()] = value.strip()
     if arguments.config is not None:
         values[CONFIG] = arguments.config
+    if CONFIG not in values and not names_brokers(values):
+        found = require_config_file(environment, alternative="--option bootstrap.servers=…")
+        values[CONFIG] = str(found)
     return values
 
 

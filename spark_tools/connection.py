@@ -184,6 +184,11 @@ class ClusterConnection:
         )
 
 
+def names_brokers(options: Mapping[str, str]) -> bool:
+    """Return whether the options, without a file, name the brokers."""
+    return bool(_servers(options))
+
+
 def plugin_key_prefixes(options: Mapping[str, str]) -> tuple[str, ...]:
     """Return the prefixes of keys that plug-ins read, which options or their file name."""
     return plugin_prefixes({**_file_values(options.get(CONFIG)), **options})

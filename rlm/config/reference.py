@@ -16,8 +16,9 @@ from rsm.config.section import Section
 
 _HEAD = """# Configuration
 
-A Java `.properties` file in UTF-8, given to every command as `--config FILE`. A key that is not
-listed here is an error. If a key occurs twice, the last value applies. `make docs` writes it.
+A Java `.properties` file in UTF-8. Every command reads the file of `--config FILE`, else the file
+that `RLM_CONFIG` names, else `/etc/rlm/rlm.properties`. A key that is not listed here is an error.
+If a key occurs twice, the last value applies. `make docs` writes this page.
 
 A change needs a restart: `rlm run` and `rlm gateway` read the file only when they start. The PEM
 files that it names are read again whenever they change. To add or remove such a key needs a

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 from collections import Counter
 from functools import partial
@@ -36,7 +37,7 @@ from spark_tools.command_line import (
     run_job,
     shared_arguments,
 )
-from spark_tools.connection import ClusterConnection
+from spark_tools.connection import CONFIG, ClusterConnection
 from spark_tools.record_writer import OutgoingRecord, write_records
 from spark_tools.spark.job_session import job_session, require_reachable, require_writable
 from spark_tools.store_url import without_secrets
@@ -55,7 +56,7 @@ def main() -> None:
 def audit(arguments: argparse.Namespace) -> int:
     """Run the audit, print its findings, and return the exit code."""
     _require_that_none_is_idle(arguments)
-    options = given_options(arguments)
+    options = given_options(arguments, os.environ)
     require_known(options)
     connection = ClusterConnection.of(options)
     grace_ms = arguments.grace_ms
@@ -188,7 +189,7 @@ def _page(
         price=None
         if price is None
         else Price(per_gib_month=price, currency=arguments.currency or _CURRENCY),
-        config=arguments.config,
+        config=connection.values.get(CONFIG),
         output=output and (without_secrets(output) or output),
     )
     return report_page(facts, result.settled.totals, result.settled.findings)

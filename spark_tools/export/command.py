@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections import Counter
 from dataclasses import asdict
@@ -45,7 +46,7 @@ def main() -> None:
 
 def export(arguments: argparse.Namespace) -> int:
     """Run the export, print what it exports, and return the exit code."""
-    options = {**given_options(arguments), "subscribe": arguments.topics}
+    options = {**given_options(arguments, os.environ), "subscribe": arguments.topics}
     if "timeoutms" not in map(str.lower, options):
         options["timeoutMs"] = str(arguments.timeout * 1000)
     ours = {name: value for name, value in options.items() if name.startswith(OPTION_PREFIXES)}

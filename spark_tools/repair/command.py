@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping
 
@@ -51,7 +52,7 @@ def main() -> None:
 
 def repair(arguments: argparse.Namespace) -> int:
     """Run the job, print the outcomes of the dead letters, and return the exit code."""
-    options = given_options(arguments)
+    options = given_options(arguments, os.environ)
     require_known(options, passed_on=(PREFIX,))
     connection = ClusterConnection.of(options)
     _require_arguments(arguments)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
@@ -14,12 +15,20 @@ import typer
 from rlm.broker.client_check import check_client
 from rlm.cli.invocation.command_start import LONGEST_S, less_start_up
 from rlm.config.load import CommandConfig, client_command_config, load_command_config
+from rsm.config.config_file import CONFIG_HELP, require_config_file
 from rsm.segment.errors import InvalidConfigError, RetriableError
 
 _DEFAULT_TIMEOUT_S = 30.0
 
 ConfigOption = Annotated[
-    Path, typer.Option("--config", metavar="FILE", help="The configuration file.")
+    Path,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help=CONFIG_HELP,
+        default_factory=lambda: require_config_file(os.environ),
+        show_default=False,
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -36,11 +45,13 @@ def _cluster_options(
     *,
     config: Annotated[
         Path | None,
-        typer.Option("--config", metavar="FILE", help="The configuration file of `rlm run`."),
+        typer.Option("--config", metavar="FILE", help=CONFIG_HELP),
     ] = None,
     bootstrap_server: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="A broker of the cluster, instead of --config."),
+        typer.Option(
+            metavar="HOST:PORT", help="A broker of the cluster, instead of a configuration file."
+        ),
     ] = None,
     command_config_file: Annotated[
         Path | None,
@@ -62,7 +73,7 @@ def _cluster_options(
     ] = _DEFAULT_TIMEOUT_S,
 ) -> ClusterOptions:
     return ClusterOptions(
-        config=command_config(config, bootstrap_server, command_config_file),
+        config=command_config(config, bootstrap_server, command_config_file, os.environ),
         timeout_ms=round(timeout * 1000),
     )
 
@@ -89,20 +100,26 @@ def with_cluster_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def command_config(
-    config: Path | None, bootstrap_server: str | None, command_config_file: Path | None
+    config: Path | None,
+    bootstrap_server: str | None,
+    command_config_file: Path | None,
+    environment: Mapping[str, str],
 ) -> CommandConfig:
     """Return the configuration that these options give. InvalidConfigError.
 
     `--bootstrap-server` and `--config` exclude each other, so that no command can act on another
-    cluster than the one in its file.
+    cluster than the one in its file. With `--bootstrap-server`, the command does not look for the
+    file that it reads without both.
     """
-    if (config is None) == (bootstrap_server is None):
-        raise InvalidConfigError("give either --config or --bootstrap-server")
-    if config is not None:
-        if command_config_file is not None:
-            raise InvalidConfigError("--command-config requires --bootstrap-server")
-        return load_command_config(config, check_client)
-    return client_command_config(str(bootstrap_server), command_config_file, check_client)
+    if bootstrap_server is not None:
+        if config is not None:
+            raise InvalidConfigError("--config and --bootstrap-server exclude each other: give one")
+        return client_command_config(bootstrap_server, command_config_file, check_client)
+    if command_config_file is not None:
+        raise InvalidConfigError("--command-config requires --bootstrap-server")
+    if config is None:
+        config = require_config_file(environment, alternative="--bootstrap-server")
+    return load_command_config(config, check_client)
 
 
 @contextmanager

@@ -16,7 +16,14 @@ from pyspark.errors import PySparkException
 
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from spark_tools.audit.command import command_parser as audit_parser
-from spark_tools.command_line import JobOutcome, ended, require_known, run_job, shared_arguments
+from spark_tools.command_line import (
+    JobOutcome,
+    ended,
+    given_options,
+    require_known,
+    run_job,
+    shared_arguments,
+)
 from spark_tools.repair.command import command_parser as repair_parser
 
 LOST = (
@@ -235,6 +242,27 @@ def test_arguments_when_a_number_makes_no_sense_then_reported_and_exit_code_2(
 
 def test_arguments_when_no_grace_is_wanted_then_none() -> None:
     assert audit_parser().parse_args(["--grace-ms", "0"]).grace_ms == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "config"),
+    [
+        (["--config", "own"], "own"),
+        (["--option", "config=own"], "own"),
+        ([], "named"),
+        (["--option", "bootstrap.servers=a:1"], None),
+    ],
+)
+def test_options_when_the_host_has_a_file_then_it_is_read_unless_another_is_given(
+    given: list[str], config: str | None, tmp_path: Path
+) -> None:
+    named = tmp_path / "named"
+    named.touch()
+    arguments = shared_arguments("rlm-x", "").parse_args(given)
+
+    values = given_options(arguments, {"RLM_CONFIG": str(named)})
+
+    assert values.get("config") == (str(named) if config == "named" else config)
 
 
 @pytest.mark.parametrize(
