@@ -24,9 +24,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
+from rsm.config.amounts import parse_duration, parse_size
 from rsm.config.config_file import CONFIG_HELP, require_config_file
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from spark_tools.cluster_topics import MAX_TIMEOUT_MS
@@ -40,7 +42,6 @@ from spark_tools.connection import (
 from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
 
 _DEFAULT_TIMEOUT_S = 60
-_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _FAILED, _WRONG, _BY_SIGNAL = 1, 2, 128
 _LEAST_LIKENESS = 0.6  # of difflib: a less similar key is no misspelling
 
@@ -72,25 +73,37 @@ def count_above_zero(text: str) -> int:
     return int(text)
 
 
-def count_or_zero(text: str) -> int:
-    """Parse a whole number, 0 included."""
-    return 0 if text == "0" else count_above_zero(text)
-
-
 def size_in_bytes(text: str) -> int:
-    """Parse a number of bytes, with one of the units KiB, MiB and GiB or without a unit."""
-    number, unit = text, 1
-    for name, factor in _UNITS.items():
-        if text.lower().endswith(name.lower()):
-            number, unit = text[: -len(name)].strip(), factor
-    if not number.isdecimal() or not int(number):
-        raise argparse.ArgumentTypeError(f"not a size like 128MiB: {text!r}")
-    return int(number) * unit
+    """Parse a size above 0, with a unit or in bytes."""
+    return _amount(text, parse_size, least=1)
+
+
+def duration_in_ms(text: str) -> int:
+    """Parse a duration, with a unit or in ms."""
+    return _amount(text, parse_duration, least=0)
+
+
+def duration_in_s(text: str) -> int:
+    """Parse a duration of whole seconds above 0, with a unit or in seconds."""
+    found_ms = _amount(text, partial(parse_duration, unit_ms=1000), least=1)
+    if found_ms % 1000:
+        raise argparse.ArgumentTypeError(f"not a whole number of seconds: {text!r}")
+    return found_ms // 1000
+
+
+def _amount(text: str, parse: Callable[[str], int], *, least: int) -> int:
+    try:
+        found = parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if found < least:
+        raise argparse.ArgumentTypeError(f"must be above 0: {text!r}")
+    return found
 
 
 def _timeout_s(text: str) -> int:
-    """Parse a number of seconds up to the Kafka client's maximum."""
-    seconds, most = count_above_zero(text), MAX_TIMEOUT_MS // 1000
+    """Parse a duration up to the Kafka client's maximum."""
+    seconds, most = duration_in_s(text), MAX_TIMEOUT_MS // 1000
     if seconds > most:
         raise argparse.ArgumentTypeError(f"more than {most}: {text!r}")
     return seconds
@@ -112,10 +125,11 @@ def shared_arguments(name: str, description: str) -> argparse.ArgumentParser:
     parser.add_argument("--jars", metavar="DIR", help="directory of jars that Spark loads")
     parser.add_argument(
         "--timeout",
-        metavar="SECONDS",
+        metavar="DURATION",
         type=_timeout_s,
         default=_DEFAULT_TIMEOUT_S,
-        help="how long to wait for each answer of the cluster, in seconds (default %(default)s)",
+        help="how long to wait for each answer of the cluster; without a unit in seconds"
+        " (default %(default)s)",
     )
     parser.add_argument(
         "--fail-on",

@@ -30,7 +30,7 @@ from spark_tools.cluster_topics import ensure_dead_letter_topic, find_partitions
 from spark_tools.command_line import (
     JobOutcome,
     count_above_zero,
-    count_or_zero,
+    duration_in_ms,
     ended,
     given_options,
     require_known,
@@ -217,9 +217,11 @@ def command_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--grace-ms",
-        metavar="MS",
-        type=count_or_zero,
-        help="do not judge objects younger than this, in ms (default: remote.orphan.grace.ms)",
+        "--grace",
+        metavar="DURATION",
+        type=duration_in_ms,
+        help="do not judge objects younger than this; without a unit in ms"
+        " (default: remote.orphan.grace.ms)",
     )
     parser.add_argument(
         "--verify-checksums",

@@ -13,6 +13,7 @@ from spark_tools.cluster_topics import MissingTopicError, ensure_dead_letter_top
 from spark_tools.command_line import (
     JobOutcome,
     count_above_zero,
+    duration_in_s,
     ended,
     given_options,
     require_known,
@@ -169,9 +170,9 @@ def command_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--interval",
-        metavar="SECONDS",
-        type=count_above_zero,
-        help="keep running, and look for dead letters at this interval, in seconds",
+        metavar="DURATION",
+        type=duration_in_s,
+        help="keep running, and look for dead letters at this interval; without a unit in seconds",
     )
     parser.add_argument(
         "--parking-topic", metavar="TOPIC", help="topic for dead letters that need a person"

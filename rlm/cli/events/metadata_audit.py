@@ -16,6 +16,7 @@ from rlm.cli.events.metadata_reading import (
     polled_until,
     say_skipped,
 )
+from rlm.cli.invocation.amount_options import durations
 from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
 from rlm.cli.invocation.output import printing
 from rlmm.native.audit import NativeAudit, NativePosition
@@ -26,7 +27,15 @@ from rsm.system_clock import SystemClock
 _DAY_MS = 86_400_000
 
 _GraceOption = Annotated[
-    int, typer.Option("--grace-ms", min=0, metavar="MS", help="Ignore records younger than this.")
+    int,
+    typer.Option(
+        "--grace-ms",
+        "--grace",
+        parser=durations(),
+        metavar="DURATION",
+        help="Ignore records younger than this; without a unit in ms.",
+        show_default="1d",
+    ),
 ]
 
 

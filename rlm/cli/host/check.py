@@ -17,7 +17,7 @@ from rich.table import Table
 from rlm.broker.client_check import check_client
 from rlm.broker.topics.kafka_canary_topics import KafkaCanaryTopics
 from rlm.cli.host.store_rules import store_rule_rows
-from rlm.cli.invocation.command_start import LONGEST_S, finite
+from rlm.cli.invocation.amount_options import seconds
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.managers import ask_each, live_managers, registered_live
 from rlm.cli.invocation.options import (
@@ -51,11 +51,11 @@ _Wait = Annotated[
     float,
     typer.Option(
         "--wait",
-        min=1.0,
-        max=LONGEST_S,
-        metavar="SECONDS",
-        help="How long the check may take; the cleanup takes up to 3 minutes more.",
-        callback=finite,
+        parser=seconds(least_s=1.0),
+        metavar="DURATION",
+        help="How long the check may take; without a unit in seconds. The cleanup takes up to 3 "
+        "minutes more.",
+        show_default="5m",
     ),
 ]
 _Keep = Annotated[bool, typer.Option("--keep", help="Keep the topic for inspection.")]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 
 import typer
 
-LONGEST_S = 30 * 86_400.0
-_LEAST_S = 0.1
+from rlm.cli.invocation.amount_options import SHORTEST_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,15 +21,7 @@ class CommandStart:
         return time.monotonic() - self.monotonic_s
 
 
-def finite(seconds: float) -> float:
-    """Return `seconds`; reject NaN and infinity, which typer's ranges allow."""
-    if not math.isfinite(seconds):
-        raise typer.BadParameter("not a number of seconds")
-    return seconds
-
-
 def less_start_up(context: typer.Context, timeout_s: float) -> float:
     """Return the rest of a timeout that the user gave; at least 0.1 s."""
-    timeout_s = finite(timeout_s)
     start = context.find_object(CommandStart)
-    return timeout_s if start is None else max(_LEAST_S, timeout_s - start.elapsed_s())
+    return timeout_s if start is None else max(SHORTEST_S, timeout_s - start.elapsed_s())

@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from rlm.broker.client_check import check_client
-from rlm.cli.invocation.command_start import LONGEST_S, less_start_up
+from rlm.cli.invocation.amount_options import seconds
+from rlm.cli.invocation.command_start import less_start_up
 from rlm.config.load import CommandConfig, client_command_config, load_command_config
 from rsm.config.config_file import CONFIG_HELP, require_config_file
 from rsm.segment.errors import InvalidConfigError, RetriableError
@@ -64,10 +65,10 @@ def _cluster_options(
     timeout: Annotated[
         float,
         typer.Option(
-            min=0.1,
-            max=LONGEST_S,
-            metavar="SECONDS",
-            help="How long to wait for the cluster.",
+            parser=seconds(),
+            metavar="DURATION",
+            help="How long to wait for the cluster; without a unit in seconds.",
+            show_default="30s",
             callback=less_start_up,
         ),
     ] = _DEFAULT_TIMEOUT_S,

@@ -14,8 +14,10 @@ from uuid import UUID
 
 import typer
 
+from rlm.cli.invocation.amount_options import sizes
 from rlm.cli.invocation.output import printing
 from rlm.cli.stores.block_files import LedgerFiles, open_ledger_files, read_index_file
+from rsm.config.amounts import format_size
 from rsm.layout.block_v1.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
 from rsm.layout.block_v1.ledger_attributes import ledger_attributes
 from rsm.pulsar.ledger import Ledger
@@ -96,10 +98,10 @@ def _write(
     block_size: Annotated[
         int,
         typer.Option(
-            metavar="BYTES",
-            min=MIN_BLOCK_BYTES,
-            max=MAX_BLOCK_BYTES,
-            help="Length of a block in bytes; Pulsar accepts none below 5 MiB.",
+            metavar="SIZE",
+            parser=sizes(least_bytes=MIN_BLOCK_BYTES, most_bytes=MAX_BLOCK_BYTES),
+            help="Length of a block, such as 64MiB; Pulsar accepts none below 5MiB.",
+            show_default=format_size(DEFAULT_BLOCK_BYTES),
         ),
     ] = DEFAULT_BLOCK_BYTES,
     like: Annotated[

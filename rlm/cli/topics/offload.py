@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import typer
 
-from rlm.cli.invocation.command_start import LONGEST_S, finite
+from rlm.cli.invocation.amount_options import seconds
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.managers import LeadingManagers, ManagerCopyProgress
@@ -38,11 +38,10 @@ _Wait = Annotated[
     float,
     typer.Option(
         "--wait",
-        min=0.1,
-        max=LONGEST_S,
-        metavar="SECONDS",
-        help="How long to wait until they are stored.",
-        callback=finite,
+        parser=seconds(),
+        metavar="DURATION",
+        help="How long to wait until they are stored; without a unit in seconds.",
+        show_default="1h",
     ),
 ]
 _NoWait = Annotated[

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from rlm.cli.invocation.command_start import LONGEST_S, finite
+from rlm.cli.invocation.amount_options import seconds
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.managers import live_managers
@@ -36,11 +36,10 @@ _Wait = Annotated[
     float,
     typer.Option(
         "--wait",
-        min=0.1,
-        max=LONGEST_S,
-        metavar="SECONDS",
-        help="How long to wait for the end.",
-        callback=finite,
+        parser=seconds(),
+        metavar="DURATION",
+        help="How long to wait for the end; without a unit in seconds.",
+        show_default="10m",
     ),
 ]
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from rlm.cli.invocation.amount_options import durations, sizes
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.named_topic import await_topic, find_topic
 from rlm.cli.invocation.options import (
@@ -47,63 +48,100 @@ _MINUTE_MS = 60_000
 _MIB = 1 << 20
 _WIDE = 200  # columns of a table in a file or a pipe
 
-_SET_EXAMPLE = "Example: rlm topic set orders --local-retention-ms 3600000 --config rlm.properties"
-_ENABLE_EXAMPLE = "Example: rlm topic enable orders --retention-ms -1 --config rlm.properties"
-_ALTER_EXAMPLE = "Example: rlm topic alter orders --local-retention-ms 0 --config rlm.properties"
+_SET_EXAMPLE = "Example: rlm topic set orders --local-retention 1h --config rlm.properties"
+_ENABLE_EXAMPLE = "Example: rlm topic enable orders --retention 30d --config rlm.properties"
+_ALTER_EXAMPLE = "Example: rlm topic alter orders --local-retention 0 --config rlm.properties"
 _LIST_EXAMPLE = "Example: rlm topic list --json --config rlm.properties"
 _DISABLE_EXAMPLE = "Example: rlm topic disable orders --dry-run --config rlm.properties"
 
 _TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE})
 
 _TopicArgument = Annotated[str, typer.Argument(metavar="NAME", help="The topic.")]
-_TotalMs = Annotated[int | None, typer.Option(help="Total retention in ms; -1 is unlimited.")]
+_TotalMs = Annotated[
+    int | None,
+    typer.Option(
+        "--retention-ms",
+        "--retention",
+        parser=durations(special=[-1]),
+        metavar="DURATION",
+        help="Total retention, such as 30d; without a unit in ms. -1 is unlimited.",
+    ),
+]
 _TotalBytes = Annotated[
-    int | None, typer.Option(help="Total retention of each partition in bytes; -1 is unlimited.")
+    int | None,
+    typer.Option(
+        parser=sizes(special=[-1]),
+        metavar="SIZE",
+        help="Total retention of each partition, such as 50GiB; without a unit in bytes. -1 is "
+        "unlimited.",
+    ),
 ]
 _LocalMs = Annotated[
     int | None,
     typer.Option(
-        help="Retention on the broker's disk in ms; -2 is the total retention, -1 unlimited."
+        "--local-retention-ms",
+        "--local-retention",
+        parser=durations(special=[-1, -2]),
+        metavar="DURATION",
+        help="Retention on the broker's disk, such as 1h; without a unit in ms. -2 is the total "
+        "retention, -1 unlimited.",
     ),
 ]
 _LocalBytes = Annotated[
     int | None,
     typer.Option(
-        help="Retention on the broker's disk in bytes of each partition; -2 is the total "
-        "retention, -1 unlimited."
+        parser=sizes(special=[-1, -2]),
+        metavar="SIZE",
+        help="Retention on the broker's disk of each partition; without a unit in bytes. -2 is "
+        "the total retention, -1 unlimited.",
     ),
 ]
-
-
 _LagMs = Annotated[
     int | None,
     typer.Option(
-        help="Copy a rolled segment once its newest record is this old, in ms; 0 is at once, -1 "
-        "the local retention. With both copy lags, the first that is over decides."
+        "--copy-lag-ms",
+        "--copy-lag",
+        parser=durations(special=[-1]),
+        metavar="DURATION",
+        help="Copy a rolled segment once its newest record is this old; without a unit in ms. 0 is "
+        "at once, -1 the local retention. With both copy lags, the first that is over decides.",
     ),
 ]
 _LagBytes = Annotated[
     int | None,
     typer.Option(
-        help="Copy a rolled segment once newer segments have this size in bytes; 0 is at once, -1 "
-        "the local retention."
+        parser=sizes(special=[-1]),
+        metavar="SIZE",
+        help="Copy a rolled segment once newer segments have this size; without a unit in bytes. 0 "
+        "is at once, -1 the local retention.",
     ),
 ]
 _OffloadMinutes = Annotated[
     int | None,
     typer.Option(
-        min=0,
-        help="--copy-lag-ms in minutes, counted from when the broker rolled the segment (PIP-17).",
+        parser=durations(unit_ms=_MINUTE_MS),
+        metavar="DURATION",
+        help="--copy-lag-ms counted from when the broker rolled the segment (PIP-17); without a "
+        "unit in minutes.",
     ),
 ]
-_OffloadMib = Annotated[int | None, typer.Option(min=0, help="--copy-lag-bytes in MiB (PIP-17).")]
-
-
+_OffloadMib = Annotated[
+    int | None,
+    typer.Option(
+        parser=sizes(unit_bytes=_MIB),
+        metavar="SIZE",
+        help="--copy-lag-bytes (PIP-17); without a unit in MiB.",
+    ),
+]
 _DeletionLagMs = Annotated[
     int | None,
     typer.Option(
-        help="How long a stored segment stays on the broker's disk, in ms (PIP-17's deletion lag). "
-        "-1 is the managers' remote.local.trim.deletion.lag.ms."
+        "--local-deletion-lag-ms",
+        "--deletion-lag",
+        parser=durations(special=[-1]),
+        metavar="DURATION",
+        help="How long a stored segment stays on the broker's disk (PIP-17's deletion lag); "
+        "without a unit in ms. -1 is the managers' remote.local.trim.deletion.lag.ms.",
     ),
 ]
 

@@ -218,6 +218,7 @@ def test_run_job_when_it_ends_then_its_exit_code() -> None:
         (repair_parser, "--batch", "0"),
         (repair_parser, "--max-attempts", "many"),
         (repair_parser, "--interval", "-5"),
+        (repair_parser, "--interval", "500ms"),
         (repair_parser, "--timeout", "0"),
         (audit_parser, "--timeout", "3601"),
         (audit_parser, "--price", "nan"),
@@ -242,6 +243,13 @@ def test_arguments_when_a_number_makes_no_sense_then_reported_and_exit_code_2(
 
 def test_arguments_when_no_grace_is_wanted_then_none() -> None:
     assert audit_parser().parse_args(["--grace-ms", "0"]).grace_ms == 0
+
+
+def test_arguments_when_durations_have_units_then_they_count() -> None:
+    audit = audit_parser().parse_args(["--grace", "2d", "--timeout", "5m"])
+    repair = repair_parser().parse_args(["--interval", "1h"])
+
+    assert (audit.grace_ms, audit.timeout, repair.interval) == (172_800_000, 300, 3_600)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import time
 import pytest
 import typer
 
-from rlm.cli.invocation.command_start import CommandStart, finite, less_start_up
+from rlm.cli.invocation.command_start import CommandStart, less_start_up
 
 
 def _context(started: object) -> typer.Context:
@@ -32,11 +32,3 @@ def test_timeout_when_start_up_took_all_of_it_then_is_a_moment() -> None:
 
 def test_timeout_when_start_is_not_known_then_is_all_of_it() -> None:
     assert less_start_up(_context(None), 3.0) == 3.0
-
-
-@pytest.mark.parametrize("seconds", [float("inf"), float("nan")])
-def test_timeout_when_not_a_number_of_seconds_then_refused(seconds: float) -> None:
-    with pytest.raises(typer.BadParameter):
-        finite(seconds)
-    with pytest.raises(typer.BadParameter):
-        less_start_up(_context(None), seconds)
