@@ -158,6 +158,23 @@ def _outcomes(text: str) -> tuple[JobOutcome, ...]:
     return tuple(known[name] for name in names)
 
 
+def is_confirmed(question: str) -> bool:
+    """Ask on a terminal, on standard error, and return the answer; true without a terminal.
+
+    A job that a scheduler starts has no terminal, and acts.
+    """
+    if not has_terminal():
+        return True
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def has_terminal() -> bool:
+    """Return whether a person can see a question and answer it."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def ended(
     arguments: argparse.Namespace,
     name: str,

@@ -33,6 +33,8 @@ from spark_tools.command_line import (
     duration_in_ms,
     ended,
     given_options,
+    has_terminal,
+    is_confirmed,
     require_known,
     run_job,
     shared_arguments,
@@ -145,7 +147,7 @@ def _require_file_may_be(path: Path) -> None:
 def _treat(
     result: AuditResult, connection: ClusterConnection, arguments: argparse.Namespace
 ) -> None:
-    """Write the dead letters for repair; without `--yes` only print their number."""
+    """Write the dead letters for repair if the user agrees; else only print their number."""
     treatment = OrphanTreatment(arguments.treatment)
     dead_letters = orphan_dead_letters(result.settled.orphans, treatment, result.seen)
     kept_count = sum(bool(each.why_kept) for each in result.settled.orphans)
@@ -153,9 +155,13 @@ def _treat(
     about = (
         f"{treatment.value} {len(dead_letters)} objects, {size_bytes} bytes; kept {kept_count}\n"
     )
-    if not arguments.yes:
+    if arguments.dry_run or not arguments.yes:
         sys.stdout.write(f"would {about}")
-        return
+        sys.stdout.flush()
+        if arguments.dry_run or not (
+            has_terminal() and is_confirmed(f"Have rlm-repair {about.strip()}?")
+        ):
+            return
     topic, timeout_ms = connection.dead_letter_topic, arguments.timeout * 1000
     ensure_dead_letter_topic(
         connection.client,
@@ -245,11 +251,18 @@ def command_parser() -> argparse.ArgumentParser:
             action="store_const",
             const=treatment.value,
             dest="treatment",
-            help=f"have rlm-repair {what}; without --yes only print their number",
+            help=f"have rlm-repair {what}; without --yes print their number, and ask on a terminal",
         )
     parser.add_argument(
         "--yes",
+        "-y",
         action="store_true",
-        help="with --delete or --quarantine: write the dead letters that rlm-repair acts on",
+        help="with --delete or --quarantine: write the dead letters that rlm-repair acts on,"
+        " without a question",
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="with --delete or --quarantine: only print the number of objects, ask nothing",
     )
     return parser

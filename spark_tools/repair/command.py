@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from rsm.segment.errors import InvalidConfigError
+from rsm.segment.errors import InvalidConfigError, StoppedError
 from rsm.segment.ids import TopicIdPartition
 from spark_tools.cluster_topics import MissingTopicError, ensure_dead_letter_topic, find_partitions
 from spark_tools.command_line import (
@@ -16,6 +16,7 @@ from spark_tools.command_line import (
     duration_in_s,
     ended,
     given_options,
+    is_confirmed,
     require_known,
     run_job,
     shared_arguments,
@@ -65,6 +66,9 @@ def repair(arguments: argparse.Namespace) -> int:
     if not partitions:
         sys.stdout.write(f"nothing to repair: there is no topic {dead_letter_topic} yet\n")
         return ended(arguments, _NAME, JobOutcome.NOTHING_TO_DO, {})
+    question = f"Delete the objects that the dead letters of {dead_letter_topic} name?"
+    if not (arguments.dry_run or arguments.yes or is_confirmed(question)):
+        raise StoppedError("not confirmed: nothing was changed")
     require_connector_jar(arguments.jars)
     connection.store.require_own_manager()
     settings = RepairSettings(
@@ -167,6 +171,9 @@ def command_parser() -> argparse.ArgumentParser:
         "--dry-run",
         action="store_true",
         help="print the action for every dead letter; change nothing",
+    )
+    parser.add_argument(
+        "--yes", "-y", action="store_true", help="do not ask for confirmation on a terminal"
     )
     parser.add_argument(
         "--interval",

@@ -168,7 +168,7 @@ def _flip_a_bit(path: Path) -> bytes:
 
 def _resolve(log: TieredLog, segment: RemoteLogSegmentMetadata) -> tuple[str, ...]:
     segment_id = id_to_text(segment.segment_id.id)
-    return ("topic", "resolve", f"{log.topic}:0", "--lost-segment", segment_id)
+    return ("topic", "resolve", f"{log.topic}:0", "--lost-segment", segment_id, "--yes")
 
 
 def _wait_copied_again(

@@ -74,7 +74,7 @@ def test_deletion_when_it_fails_too_often_then_becomes_a_letter_and_others_go_on
     assert would == listed
     assert set(dead_letter.object_keys) <= log.object_keys()
 
-    (retried,) = _rows(host, "retry", topic_name)
+    (retried,) = _rows(host, "retry", topic_name, "--yes")
 
     assert retried["state"] == "DONE"
     assert not set(dead_letter.object_keys) & log.object_keys()

@@ -280,7 +280,7 @@ def test_read_when_above_the_end_then_one_line_and_exit_code_1(tiered: Tiered) -
         ("read", "no-such-topic:0"),
         ("status", "no-such-topic:0"),
         ("dlq", "list", "no-such-topic"),
-        ("dlq", "retry", "no-such-topic"),
+        ("dlq", "retry", "no-such-topic", "--yes"),
     ],
 )
 def test_command_when_topic_is_unknown_then_one_line_and_exit_code_1(

@@ -54,6 +54,6 @@ def _explained(host: BrokerHost, topic: str, offset: int) -> dict[str, Any]:
 
 
 def _rows(host: BrokerHost, topic: str, *arguments: str) -> list[dict[str, Any]]:
-    output = host.rlm("retention", "run", topic, *arguments, "--json")
+    output = host.rlm("retention", "run", topic, *arguments, "--yes", "--json")
     rows: list[dict[str, Any]] = json.loads(output)["partitions"]
     return rows

@@ -61,7 +61,7 @@ def test_retention_when_run_on_one_host_then_every_leader_expires(
     assert _stored_logs(operated, topic_name)
     operated.hosts[1].rlm("topic", "set", topic_name, "--retention-bytes", "1")
 
-    found = json.loads(operated.hosts[2].rlm("retention", "run", topic_name, "--json"))
+    found = json.loads(operated.hosts[2].rlm("retention", "run", topic_name, "--yes", "--json"))
 
     active = [operated.base_offsets(topic_name, n, node_id=n + 1)[-1] for n in range(3)]
     assert [row["log_start_offset"] for row in found["partitions"]] == active

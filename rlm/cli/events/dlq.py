@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rlm.broker.dead_letters.dead_letter_log import read_dead_letters
+from rlm.cli.invocation.confirmation import YesOption, confirm, require_consent
 from rlm.cli.invocation.named_topic import find_topic
 from rlm.cli.invocation.options import (
     ClusterOptions,
@@ -92,6 +93,7 @@ def _retry(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be deleted; delete nothing.")
     ] = False,
+    yes: YesOption = False,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
@@ -99,10 +101,13 @@ def _retry(
 
     A dead letter whose objects still cannot be deleted stays open.
     """
+    require_consent(yes=yes, dry_run=dry_run)
     cluster.config.required_storage()
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         rows = [row for row in _rows(session, topic) if row.state is DeadLetterState.OPEN]
-        if not dry_run:
+        if rows and not dry_run:
+            objects_count = sum(len(row.dead_letter.object_keys) for row in rows)
+            confirm(f"Delete {objects_count} objects of {len(rows)} segments?", yes=yes)
             rows = list(_retried(session, rows))
     _print(rows, as_json=as_json)
     failed_count = sum(row.state is DeadLetterState.OPEN for row in rows)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from rlm.broker.bootstrap import Bootstrap
@@ -55,6 +55,10 @@ class CommandSession:
     def remaining_ms(self) -> int:
         """Return the rest of the command's timeout, at least 1."""
         return max(1, self.deadline_ms - self.clock.monotonic_ms())
+
+    def with_remaining(self, remaining_ms: int) -> CommandSession:
+        """Return the session with this rest of the timeout, for example after a question."""
+        return replace(self, deadline_ms=self.clock.monotonic_ms() + remaining_ms)
 
 
 @contextmanager

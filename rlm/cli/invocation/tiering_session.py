@@ -10,7 +10,10 @@ from uuid import UUID, uuid4
 
 import typer
 
+from rlm.cli.invocation.confirmation import confirm, confirm_on_terminal
+from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.managers import LeadingManagers, ManagerLags
+from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import CommandSession, leaders_of
 from rlm.policy.topic.disable_gate import RecordsAtRisk
 from rlm.rest.manager_client import ManagerClient
@@ -66,6 +69,23 @@ def tiering_end_of(session: CommandSession, client: ManagerClient) -> TieringEnd
         clock=session.clock,
         progress=show_progress,
     )
+
+
+def confirm_end(
+    session: CommandSession, topic: str, *, delete_remote: bool, force: bool, yes: bool
+) -> CommandSession:
+    """Ask before data of a topic is lost; return the session to go on with. As `confirm`."""
+    remaining_ms = session.remaining_ms()
+    if delete_remote:
+        _, partitions = find_tiered(session, PartitionName(topic=topic))
+        records = [r for tip in partitions for r in session.metadata.list_remote_log_segments(tip)]
+        objects_count = sum(len(record.metadata.objects) for record in records)
+        also = ", and give up records that are not stored in time" if force else ""
+        confirm(f"Delete {objects_count} objects of {topic}{also}?", yes=yes)
+    elif force:
+        question = f"Give up records of {topic} that are not stored in time?"
+        confirm_on_terminal(question, yes=yes)
+    return session.with_remaining(remaining_ms)
 
 
 def end_tiering(

@@ -11,6 +11,7 @@ from uuid import uuid4
 import typer
 
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
+from rlm.cli.invocation.confirmation import confirm
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.options import ClusterOptions, reaching_cluster
 from rlm.cli.invocation.output import printing
@@ -30,6 +31,7 @@ def resolve_lost_segments(
     *,
     dry_run: bool,
     as_json: bool,
+    yes: bool,
 ) -> None:
     """Accept the losses, or with `dry_run` only show them.
 
@@ -61,10 +63,18 @@ def resolve_lost_segments(
             for each in ids
         ]
         if not dry_run:
+            confirm(_question(losses), yes=yes)
             for loss in losses:
                 acceptance.accept(loss)
     with printing():
         typer.echo(losses_text(losses, accepted=not dry_run, as_json=as_json))
+
+
+def _question(losses: Sequence[AcceptableLoss]) -> str:
+    tip = losses[0].segment_id.topic_id_partition
+    count = sum(len(offsets) for loss in losses for offsets in loss.lost)
+    where = f"{len(losses)} damaged segments of {tip.topic}:{tip.partition}"
+    return f"Give up {count} offsets of {where}?"
 
 
 def losses_text(losses: Sequence[AcceptableLoss], *, accepted: bool, as_json: bool) -> str:

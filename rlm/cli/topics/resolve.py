@@ -12,6 +12,7 @@ from uuid import uuid4
 import typer
 
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
+from rlm.cli.invocation.confirmation import YesOption, confirm, require_consent
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.options import (
     ClusterOptions,
@@ -76,6 +77,7 @@ def _resolve(
         ),
     ] = None,
     as_json: JsonOption = False,
+    yes: YesOption = False,
     cluster: ClusterOptions,
 ) -> None:
     """Accept the losses of partitions, so that managers continue.
@@ -85,20 +87,27 @@ def _resolve(
     remote.unreferenced.grace.ms. The command only lists damaged segments, each with the command
     that gives it up. With --lost-segment, it gives up only that segment.
     """
+    require_consent(yes=yes, dry_run=dry_run)
     if lost_segment:
         if move_log_start:
             raise InvalidConfigError("--lost-segment and --move-log-start exclude each other")
         resolve_lost_segments(
-            PartitionName.parse(name), lost_segment, cluster, dry_run=dry_run, as_json=as_json
+            PartitionName.parse(name),
+            lost_segment,
+            cluster,
+            dry_run=dry_run,
+            as_json=as_json,
+            yes=yes,
         )
         return
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         _, partitions = find_tiered(session, PartitionName.parse(name))
         found = tuple(_found(session, partitions, with_accepted_start=move_log_start))
-        if not dry_run:
-            for each in found:
-                if each.lost.any_left:
-                    _accept(session.metadata, each, move_log_start=move_log_start)
+        left = [] if dry_run else [each for each in found if each.lost.any_left]
+        if left:
+            confirm(_question(left, move_log_start=move_log_start), yes=yes)
+        for each in left:
+            _accept(session.metadata, each, move_log_start=move_log_start)
     with printing():
         typer.echo(resolved_text(found, accepted=not dry_run, as_json=as_json))
 
@@ -113,6 +122,12 @@ class PartitionLosses(NamedTuple):
     lost: Losses
     leader_epoch: int
     damaged: tuple[DamagedSegment, ...] = ()
+
+
+def _question(left: Sequence[PartitionLosses], *, move_log_start: bool) -> str:
+    lines = [line for each in left for line in _lines(each._replace(damaged=()))]
+    also = ", and delete stored data below the moved log start" if move_log_start else ""
+    return "\n".join([*lines, f"Accept these losses of {len(left)} partitions{also}?"])
 
 
 def resolved_text(found: Sequence[PartitionLosses], *, accepted: bool, as_json: bool) -> str:

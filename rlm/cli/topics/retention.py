@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from rlm.cli.invocation.amount_options import seconds
+from rlm.cli.invocation.confirmation import YesOption, confirm, require_consent
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.managers import live_managers
@@ -66,6 +67,7 @@ def _run(
         bool,
         typer.Option("--dry-run", help="Show what the next cycle would delete; change nothing."),
     ] = False,
+    yes: YesOption = False,
     wait: _Wait = _DEFAULT_WAIT_S,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
@@ -75,6 +77,7 @@ def _run(
     The managers run cycle after cycle without a pause. They decide and delete as always, a share in
     each cycle. Shows the log starts at the end, and what blocks the rest.
     """
+    require_consent(yes=yes, dry_run=dry_run)
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
         closing(manager_client(session)) as client,
@@ -89,6 +92,8 @@ def _run(
         if dry_run:
             rows = managers.due()
         else:
+            if not yes:
+                confirm(_question(topic, managers.due()), yes=yes)
             rows = run_retention(managers, session.clock, timeout_ms=round(wait * 1000))
     with printing():
         if as_json:
@@ -96,6 +101,13 @@ def _run(
         else:
             for row in rows:
                 typer.echo(_line(row))
+
+
+def _question(topic: str, rows: Sequence[RetentionPreview]) -> str:
+    expiring_count = sum(row.expiring_segments for row in rows)
+    deletions_count = sum(len(row.deletions) for row in rows)
+    due = f"{expiring_count} segments expire, {deletions_count} are deleted in the next cycle"
+    return f"Delete what is past the retention of {topic} now ({due})?"
 
 
 class LeadersRetention:

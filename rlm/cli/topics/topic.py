@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from rlm.cli.invocation.amount_options import durations, sizes
+from rlm.cli.invocation.confirmation import YesOption, require_consent
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.named_topic import await_topic, find_topic
 from rlm.cli.invocation.options import (
@@ -26,6 +27,7 @@ from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.invocation.tiering_session import (
     ForceOption,
+    confirm_end,
     end_tiering,
     preview_lines,
     tiering_end_of,
@@ -321,6 +323,7 @@ def _disable(
         bool,
         typer.Option("--dry-run", help="Show what would be restored and lost; change nothing."),
     ] = False,
+    yes: YesOption = False,
     cluster: ClusterOptions,
 ) -> None:
     """End a topic's tiering, and restore its own retention.
@@ -328,6 +331,8 @@ def _disable(
     The managers store all rolled segments before. Stored data stays readable without
     --delete-remote. Without --force, the command fails if records would be lost.
     """
+    if delete_remote:
+        require_consent(yes=yes, dry_run=dry_run)
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
         closing(manager_client(session)) as client,
@@ -337,7 +342,8 @@ def _disable(
         if dry_run:
             _show_preview(ending, topic, session.remaining_ms())
             return
-        policy = end_tiering(session, ending, topic, delete_remote=delete_remote, force=force)
+        asked = confirm_end(session, topic, delete_remote=delete_remote, force=force, yes=yes)
+        policy = end_tiering(asked, ending, topic, delete_remote=delete_remote, force=force)
     with printing():
         typer.echo(policy_line(policy))
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from rlm.cli.invocation.confirmation import YesOption, confirm_on_terminal
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.options import ClusterOptions, reaching_cluster, with_cluster_options
 from rlm.cli.invocation.output import printing
@@ -42,6 +43,7 @@ def _uninstall(
         bool,
         typer.Option("--dry-run", help="Show what would be restored and lost; change nothing."),
     ] = False,
+    yes: YesOption = False,
     cluster: ClusterOptions,
 ) -> None:
     """End all topics' tiering, and restore their own retention.
@@ -51,21 +53,35 @@ def _uninstall(
     stored yet. You can run the command again.
 
     **Data loss:** with --force, the command gives up records that are not stored. --force also
-    restores topics from the store whose policies were lost with the metadata topic.
+    restores topics from the store whose policies were lost with the metadata topic. Without a
+    terminal, the command asks nothing: it deletes nothing stored.
     """
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
         closing(manager_client(session)) as client,
     ):
         ending = tiering_end_of(session, client)
+        policies = _in_force(session)
+        asked = session if dry_run else _confirmed(session, policies, force=force, yes=yes)
         failed = [
             policy.topic
-            for policy in _in_force(session)
-            if not _ended(session, ending, policy, force=force, dry_run=dry_run)
+            for policy in policies
+            if not _ended(asked, ending, policy, force=force, dry_run=dry_run)
         ]
-        failed += _not_restored(session, force=force, dry_run=dry_run)
+        failed += _not_restored(asked, force=force, dry_run=dry_run)
     if failed:
         raise RetriableError("not all topics have their retention back", topics=",".join(failed))
+
+
+def _confirmed(
+    session: CommandSession, policies: list[TopicPolicy], *, force: bool, yes: bool
+) -> CommandSession:
+    """Ask on a terminal; return the session to go on with."""
+    remaining_ms = session.remaining_ms()
+    topics = ", ".join(policy.topic for policy in policies) or "no topic"
+    also = ", and give up records that are not stored in time" if force else ""
+    confirm_on_terminal(f"End the tiering of {topics}{also}?", yes=yes)
+    return session.with_remaining(remaining_ms)
 
 
 def _in_force(session: CommandSession) -> list[TopicPolicy]:

@@ -115,7 +115,7 @@ def test_log_when_an_unclean_election_cut_it_off_then_held_until_it_is_resolved(
         )
         held = _status(hosts, topic_name)
 
-        shown = hosts.any_host.rlm("topic", "resolve", topic_name)
+        shown = hosts.any_host.rlm("topic", "resolve", topic_name, "--yes")
 
         wait_until(
             lambda: int(_status(hosts, topic_name).get("local_start_offset") or 0) > 0,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import signal
+import subprocess
+import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from errno import ENOSPC
@@ -250,6 +253,41 @@ def test_arguments_when_durations_have_units_then_they_count() -> None:
     repair = repair_parser().parse_args(["--interval", "1h"])
 
     assert (audit.grace_ms, audit.timeout, repair.interval) == (172_800_000, 300, 3_600)
+
+
+_ASKING = "from spark_tools.command_line import is_confirmed; print(is_confirmed('Delete?'))"
+
+
+@pytest.mark.parametrize(("answer", "printed"), [(b"y\n", "True\n"), (b"\n", "False\n")])
+def test_job_when_on_a_terminal_then_asks(answer: bytes, printed: str) -> None:
+    ours, terminal = os.openpty()
+    os.write(ours, answer)
+
+    done = subprocess.run(
+        [sys.executable, "-c", _ASKING],
+        stdin=terminal,
+        stderr=terminal,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout == printed
+    assert b"Delete? [y/N] " in os.read(ours, 4096)
+    os.close(terminal)
+    os.close(ours)
+
+
+def test_job_when_a_scheduler_started_it_then_acts_without_a_question() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _ASKING],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 @pytest.mark.parametrize(

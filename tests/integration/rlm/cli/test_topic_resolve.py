@@ -50,10 +50,10 @@ def test_resolve_when_somebody_moved_the_brokers_start_then_accepted_or_made_the
         admin.delete_records([deletion])[deletion].result(10.0)
 
         shown = host.rlm("topic", "resolve", topic_name, "--dry-run")
-        host.rlm("topic", "resolve", f"{topic_name}:0")
+        host.rlm("topic", "resolve", f"{topic_name}:0", "--yes")
         assert metadata.caught_up(log.partition)
         accepted = metadata.partition_state(log.partition)
-        again = host.rlm("topic", "resolve", topic_name)
+        again = host.rlm("topic", "resolve", topic_name, "--yes")
 
     assert "begins at 5, rlm moved it to 0" in shown
     assert (accepted.accepted_start_offset, accepted.log_start_requested_offset) == (5, None)
