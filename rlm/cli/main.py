@@ -46,8 +46,24 @@ COMMAND_MODULES: Mapping[str, str] = MappingProxyType(
 """The module of rlm.cli that registers each command, in the order of the help."""
 
 
+_COMPLETION_HELP: Mapping[str, str] = MappingProxyType(
+    {
+        "install_completion": "Install completion for this shell.",
+        "show_completion": "Print the completion script of this shell.",
+    }
+)
+
+
 class _Commands(TyperGroup):
     """Imports a command's module only when it is used: importing all takes a second."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - typer's is private
+        """Return the options; those of the completion get a short help."""
+        params: list[Any] = [*super().get_params(ctx)]
+        for param in params:
+            if param.name in _COMPLETION_HELP:
+                param.help = _COMPLETION_HELP[param.name]
+        return params
 
     def list_commands(self, ctx: object) -> list[str]:
         return list(COMMAND_MODULES)
@@ -84,7 +100,6 @@ def build_app() -> typer.Typer:
         name="rlm",
         cls=_Commands,
         context_settings={"help_option_names": ["-h", "--help"]},
-        add_completion=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
