@@ -25,7 +25,7 @@ from rlm.process.child import ChildSpec
 from rlm.process.open_access import warn_of_open_access
 from rlm.process.os_child import OsSpawner
 from rlm.process.restart_backoff import BackoffSettings, RestartBackoff
-from rlm.process.signals import STOP_SIGNALS, SignalInbox, signal_inbox
+from rlm.process.signals import RELOAD_SIGNAL, STOP_SIGNALS, SignalInbox, signal_inbox
 from rlm.process.state_dir import has_lock, locked_state_dir
 from rlm.process.supervisor import ChildStatus, ProcessEvent, Supervisor
 from rlm.process.umask import restricted_umask
@@ -33,6 +33,7 @@ from rlm.rest.child_probe import ChildProbe
 from rlm.rest.http_server import HttpServer, bind_listener, local_address
 from rlm.rest.supervisor_api import supervisor_api
 from rlm.worker.client_listener import bind_closed, refuse_unserved
+from rlm.worker.log_level import reload_log_level
 from rlm.worker.log_lines import configure_logging
 from rsm.segment.clock import Clock
 from rsm.segment.log_line import LogLine
@@ -89,11 +90,12 @@ def supervise_host(config_path: Path) -> int:
         supervisor = _supervisor(config, (_manager_spec(config_path, manager), *gateways))
         if metrics is not None:
             _serve_metrics(supervisor, metrics, stack)
-        inbox = stack.enter_context(signal_inbox((*STOP_SIGNALS, signal.SIGCHLD)))
+        inbox = stack.enter_context(signal_inbox((*STOP_SIGNALS, RELOAD_SIGNAL, signal.SIGCHLD)))
+        reload = partial(reload_log_level, lambda: load_config(config_path, check_client))
         if gateway is None:
-            return supervise(supervisor, inbox, SystemClock())
+            return supervise(supervisor, inbox, SystemClock(), reload=reload)
         refuse = partial(refuse_unserved, gateway.clients, gateways)
-        return supervise(supervisor, inbox, SystemClock(), stepped=refuse)
+        return supervise(supervisor, inbox, SystemClock(), stepped=refuse, reload=reload)
 
 
 def supervise(
@@ -102,8 +104,11 @@ def supervise(
     clock: Clock,
     *,
     stepped: Callable[[Sequence[ChildStatus]], None] = lambda _statuses: None,
+    reload: Callable[[], bool] = lambda: False,
 ) -> int:
     """Call `step` until the supervisor has ended; a stop signal stops it, a second one kills.
+
+    On SIGHUP it calls `reload`, and passes the signal on if that returns true.
 
     `stepped` receives all processes after each `step`. A `step` that finds a process ended does not
     restart it.
@@ -118,6 +123,8 @@ def supervise(
             if number in STOP_SIGNALS:
                 _log.info(LogLine("stopping", signal=signal.Signals(number).name))
                 supervisor.stop(clock.monotonic_ms())
+            elif number == RELOAD_SIGNAL and reload():
+                supervisor.reload()
 
 
 def _supervisor(config: Config, specs: tuple[ChildSpec, ...]) -> Supervisor:

@@ -20,7 +20,8 @@ A Java `.properties` file in UTF-8. Every command reads the file of `--config FI
 that `RLM_CONFIG` names, else `/etc/rlm/rlm.properties`. A key that is not listed here is an error.
 If a key occurs twice, the last value applies. `make docs` writes this page.
 
-A change needs a restart: `rlm run` and `rlm gateway` read the file only when they start. The PEM
+A change needs a restart: `rlm run` and `rlm gateway` read the file only when they start. Only
+`logging.level` is read again on SIGHUP, by all processes of `rlm run` or `rlm gateway`. The PEM
 files that it names are read again whenever they change. To add or remove such a key needs a
 restart, too.
 """

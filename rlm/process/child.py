@@ -30,6 +30,9 @@ class Child(Protocol):
     def exit_code(self) -> int | None:
         """Return None while it runs, negative for the signal that ended it; never blocks."""
 
+    def reload(self) -> None:
+        """Send SIGHUP."""
+
     def terminate(self) -> None:
         """Send SIGTERM."""
 

@@ -3,13 +3,16 @@
 A child's standard input is a pipe whose other end only the supervisor has. The child reads end of
 file once the supervisor is gone, however it ended (rlm.process.parent_watch reads the pipe). Each
 child has its own process group: Ctrl-C reaches only the supervisor, which stops children in order.
+A child starts with SIGHUP blocked, so that a SIGHUP before its handler is set does not end it.
 """
 
 from __future__ import annotations
 
+import signal
 import subprocess
 
 from rlm.process.child import Child, ChildSpec
+from rlm.process.signals import RELOAD_SIGNAL
 from rsm.segment.errors import RetriableError
 
 
@@ -29,6 +32,9 @@ class OsChild:
             self._process.stdin.close()
         return code
 
+    def reload(self) -> None:
+        self._process.send_signal(RELOAD_SIGNAL)
+
     def terminate(self) -> None:
         self._process.terminate()
 
@@ -40,6 +46,7 @@ class OsSpawner:
     """Starts children with the supervisor's standard output and error."""
 
     def spawn(self, spec: ChildSpec) -> Child:
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {RELOAD_SIGNAL})
         try:
             process = subprocess.Popen(
                 spec.command,
@@ -51,4 +58,6 @@ class OsSpawner:
             raise RetriableError(
                 "process cannot be started", process=spec.name, reason=error.strerror
             ) from error
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return OsChild(process)

@@ -9,22 +9,34 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+RELOAD_SIGNAL = signal.SIGHUP
+_STDIN_FD = 0
 _READ_BYTES = 64
 
 
 class SignalInbox:
-    """Represents signals not taken yet. One thread calls `wait`; any thread calls `wake`."""
+    """Represents signals not taken yet. One thread calls `wait`; any thread calls `wake`.
+
+    SIGHUP is SIGTERM if the process was started on a terminal that is closed now.
+    """
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self._read_fd = read_fd
         self._write_fd = write_fd
+        self._on_terminal = os.isatty(_STDIN_FD)
 
     def wait(self, timeout_ms: int) -> tuple[int, ...]:
         """Return new signals in order; empty after `timeout_ms` or a `wake`."""
         readable, _, _ = select.select([self._read_fd], [], [], timeout_ms / 1000)
         if not readable:
             return ()
-        return tuple(number for number in os.read(self._read_fd, _READ_BYTES) if number)
+        received = os.read(self._read_fd, _READ_BYTES)
+        is_closed = self._on_terminal and not os.isatty(_STDIN_FD)
+        return tuple(
+            signal.SIGTERM if is_closed and number == signal.SIGHUP else number
+            for number in received
+            if number
+        )
 
     def wake(self) -> None:
         """Make a running `wait` return."""
@@ -33,11 +45,15 @@ class SignalInbox:
 
 @contextmanager
 def signal_inbox(signals: Sequence[signal.Signals]) -> Iterator[SignalInbox]:
-    """Collect `signals` within the context, then restore the handlers. Main thread only."""
+    """Collect `signals` within the context, then restore the handlers. Main thread only.
+
+    A signal that the parent has blocked until now arrives here, too (rlm.process.os_child).
+    """
     read_fd, write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     # Without a handler the default action would run; the byte arrives through the wakeup fd.
     previous = {number: signal.signal(number, lambda *_: None) for number in signals}
     previous_fd = signal.set_wakeup_fd(write_fd, warn_on_full_buffer=False)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
     try:
         yield SignalInbox(read_fd, write_fd)
     finally:

@@ -58,7 +58,7 @@ class _Slot:
 
 
 class Supervisor:
-    """See the module. One thread calls `step` and `stop`; `statuses` is thread-safe."""
+    """See the module. One thread calls `step`, `stop` and `reload`; `statuses` is thread-safe."""
 
     def __init__(
         self,
@@ -112,6 +112,12 @@ class Supervisor:
             self._kill_at_ms = now_ms
         self._stop_asked = True
         self._begin_stop(now_ms)
+
+    def reload(self) -> None:
+        """Send SIGHUP to the running children; one that starts later reads the new file anyway."""
+        for slot in self._slots:
+            if slot.child is not None:
+                slot.child.reload()
 
     def _begin_stop(self, now_ms: int) -> None:
         if self.is_stopping:

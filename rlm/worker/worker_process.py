@@ -21,9 +21,10 @@ from rlm.config.load import Config
 from rlm.config.values import HostPort
 from rlm.metrics.metrics import Metrics
 from rlm.process.parent_watch import watch_parent
-from rlm.process.signals import STOP_SIGNALS, SignalInbox, signal_inbox
+from rlm.process.signals import RELOAD_SIGNAL, STOP_SIGNALS, SignalInbox, signal_inbox
 from rlm.process.umask import restricted_umask
 from rlm.rest.http_server import bind_listener, bound_address
+from rlm.worker.log_level import reload_log_level
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from rsm.segment.log_line import LogLine
 
@@ -86,12 +87,13 @@ def run_worker(
 ) -> None:
     """Run a worker until a stop signal or the parent's end.
 
-    `rest_fd` is an inherited listening socket; without it, this binds one. Raises what `load`,
-    `open` and `start` raise, and the worker's failure. Main thread only.
+    `rest_fd` is an inherited listening socket; without it, this binds one. SIGHUP calls `load`
+    again and takes the log level from it. Raises what `load`, `open` and `start` raise, and the
+    worker's failure. Main thread only.
     """
     with ExitStack() as stack:
         stack.enter_context(restricted_umask())
-        inbox = stack.enter_context(signal_inbox(STOP_SIGNALS))
+        inbox = stack.enter_context(signal_inbox((*STOP_SIGNALS, RELOAD_SIGNAL)))
         parent_gone = threading.Event()
         if supervised:
             watch_parent(_STDIN_FD, lambda: _note_parent_gone(parent_gone, inbox))
@@ -108,7 +110,7 @@ def run_worker(
         server.start()
         name, address = program.name, str(bound_address(bound))
         _log.info(LogLine("worker started", process=name, http_address=address))
-        _wait_for_end(name, worker, inbox, parent_gone)
+        _wait_for_end(name, worker, inbox, parent_gone, load)
 
 
 def listening_socket(fd: int | None, listener: HostPort, *, option: str, key: str) -> socket.socket:
@@ -128,9 +130,18 @@ def inherited_socket(fd: int, *, option: str) -> socket.socket:
 
 
 def _wait_for_end(
-    name: str, worker: Worker, inbox: SignalInbox, parent_gone: threading.Event
+    name: str,
+    worker: Worker,
+    inbox: SignalInbox,
+    parent_gone: threading.Event,
+    load: Callable[[], Config],
 ) -> None:
-    while not parent_gone.is_set() and not inbox.wait(_TICK_MS):
+    while not parent_gone.is_set():
+        received = inbox.wait(_TICK_MS)
+        if any(number in STOP_SIGNALS for number in received):
+            break
+        if received:
+            reload_log_level(load)
         failure = worker.failure()
         if failure is not None:
             raise failure

@@ -21,6 +21,9 @@ class FakeChild:
     def exit_code(self) -> int | None:
         return self.code
 
+    def reload(self) -> None:
+        self.signals.append("HUP")
+
     def terminate(self) -> None:
         self.signals.append("TERM")
 
