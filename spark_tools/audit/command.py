@@ -241,6 +241,11 @@ def command_parser() -> argparse.ArgumentParser:
         default=20_000,
         help="objects that one task lists (default %(default)s)",
     )
+    _add_treatment(parser)
+    return parser
+
+
+def _add_treatment(parser: argparse.ArgumentParser) -> None:
     treatments = parser.add_mutually_exclusive_group()
     for treatment, what in (
         (OrphanTreatment.QUARANTINE, "move orphans to quarantine"),
@@ -265,4 +270,3 @@ def command_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="with --delete or --quarantine: only print the number of objects, ask nothing",
     )
-    return parser
