@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from rlm.config.load import Config
 from rsm.segment.errors import TieredStorageError
+from rsm.segment.log_line import LogLine
 
 _log = logging.getLogger(__name__)
 
@@ -22,11 +23,11 @@ def reload_log_level(load: Callable[[], Config]) -> bool:
     try:
         level = load().process.logging_level
     except TieredStorageError as error:
-        _log.error("cannot reload the log level, it stays as it is", extra={"reason": error})
+        _log.error(LogLine("cannot reload the log level, it stays as it is", reason=error))
         return False
     root.setLevel(logging.INFO)
     _log.info(
-        "reloaded the log level", extra={"before": logging.getLevelName(before), "now": level}
+        LogLine("reloaded the log level", before=logging.getLevelName(before), now=level)
     )
     root.setLevel(level)
     return True

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
 
 import typer
 
+from rlm.cli.invocation.confirmation import YesOption, confirm, require_consent
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
 from rlm.cli.invocation.output import printing
@@ -17,7 +17,7 @@ from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.invocation.times import iso_time
 from rlmm.spi import RemoteLogMetadataManager
 from rlmm.state.partition_state import ReadLease
-from rsm.segment.errors import InvalidConfigError, NotFoundError
+from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 
 _RELEASE_EXAMPLES = """Examples:
@@ -39,7 +39,6 @@ _Holder = Annotated[
     typer.Option("--holder", metavar="H", help="The holder, as `rlm leases list` shows it."),
 ]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the leases; release none.")]
-_Yes = Annotated[bool, typer.Option("--yes", help="Release without a prompt.")]
 
 PartitionLease = tuple[TopicIdPartition, ReadLease]
 
@@ -76,7 +75,7 @@ def _release(
     *,
     holder: _Holder,
     dry_run: _DryRun = False,
-    yes: _Yes = False,
+    yes: YesOption = False,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
@@ -86,22 +85,17 @@ def _release(
     deleted, or renews its lease. Stop the job first. Leases end by themselves, within 24 hours.
     """
     named = PartitionName.parse(name)
-    is_terminal = sys.stdin.isatty()
-    if not (yes or dry_run or is_terminal):
-        raise InvalidConfigError(
-            "cannot ask for a confirmation without a terminal: give --yes, or --dry-run to see the "
-            "leases"
-        )
+    require_consent(yes=yes, dry_run=dry_run)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         leases = active_leases(session.metadata, _partitions(session, named))
         found = [each for each in leases if each[1].holder == holder]
         if not found:
             raise NotFoundError("no active lease of this holder", topic=name, holder=holder)
-        if not (yes or dry_run):
-            for line in lease_lines(found):
-                typer.echo(line, err=True)
-            typer.confirm("Release these leases?", abort=True, err=True)
         if not dry_run:
+            if not yes:
+                for line in lease_lines(found):
+                    typer.echo(line, err=True)
+            confirm("Release these leases?", yes=yes)
             release_leases(session.metadata, found)
     _print(found, as_json=as_json)
 
