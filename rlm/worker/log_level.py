@@ -26,8 +26,6 @@ def reload_log_level(load: Callable[[], Config]) -> bool:
         _log.error(LogLine("cannot reload the log level, it stays as it is", reason=error))
         return False
     root.setLevel(logging.INFO)
-    _log.info(
-        LogLine("reloaded the log level", before=logging.getLevelName(before), now=level)
-    )
+    _log.info(LogLine("reloaded the log level", before=logging.getLevelName(before), now=level))
     root.setLevel(level)
     return True

@@ -18,7 +18,7 @@ from tests.unit.rlm.status.status_rows import reporting, row, tip_of, unreported
 
 TIP = tip_of()
 MANAGER = ProcessStatus(role="manager", broker_id=1, address="", is_live=True, is_ready=True)
-FAILURE = CopyFailure(error="e", cause="no space left on device", corrupt=False, attempts=3)
+FAILURE = CopyFailure(error="e", cause="no space left on device", is_corrupt=False, attempts=3)
 FAILING = Blocked(reason="failing", values={"cause": "no space left on device", "attempts": 2})
 
 

@@ -23,7 +23,7 @@ GOLDEN = Path(__file__).parent / "golden_status"
 OPTIONS = CommandOptions(rlm="--config rlm.properties", kafka="--bootstrap-server broker1:9092")
 COLUMNS = 80
 LONG_NAME = "emea.payments.settlement-reconciliation.ledger-entries.by-account-and-currency.v2"
-FAILURE = CopyFailure(error="e", cause="no space left on device", corrupt=False, attempts=3)
+FAILURE = CopyFailure(error="e", cause="no space left on device", is_corrupt=False, attempts=3)
 READY = ProcessStatus(role="manager", broker_id=1, address="", is_live=True, is_ready=True)
 UNREADY = replace(READY, broker_id=4, is_ready=False, reasons=("metadata is being read",))
 SILENT = "the manager of broker 2 does not answer: cannot be reached (reason=Connection refused)"
