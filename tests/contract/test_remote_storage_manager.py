@@ -227,9 +227,9 @@ def test_fetch_log_segment_when_object_is_shorter_than_recorded_then_corrupt(
     storage.delete(log)
     storage.create_with_content(log, source_of(content[:-1]))
 
-    with pytest.raises(CorruptError, match="shorter than its record"):
+    with pytest.raises(CorruptError, match="shorter than recorded"):
         manager.fetch_log_segment(metadata, WHOLE)
-    with pytest.raises(CorruptError, match="shorter than its record"):
+    with pytest.raises(CorruptError, match="shorter than recorded"):
         manager.fetch_log_segment_into(metadata, WHOLE, memoryview(bytearray(len(LOG))))
 
 

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rlm.broker.dead_letters.dead_letter_log import read_dead_letters
+from rlm.cli.invocation.amounts import iso_time
 from rlm.cli.invocation.confirmation import YesOption, confirm, require_consent
 from rlm.cli.invocation.named_topic import find_topic
 from rlm.cli.invocation.options import (
@@ -25,7 +26,6 @@ from rlm.cli.invocation.options import (
 )
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
-from rlm.cli.invocation.times import iso_time
 from rlm.operator.dead_letter_retry import DeadLetterRetry
 from rlm.policy.request.dead_letters import DeadLetterState, dead_letter_state
 from rlm.worker.external import client_properties, open_chunk_storage, storage_manager

@@ -13,7 +13,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from uuid import UUID
 
-from rlm.cli.invocation.times import iso_time
+from rlm.cli.invocation.amounts import iso_time
 from rlmm.consumer import ConsumedRecord
 from rlmm.events.event import Event
 from rlmm.events.segment import SegmentEvent

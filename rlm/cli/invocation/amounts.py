@@ -1,6 +1,10 @@
-"""Formats sizes and durations for people; `--json` has the exact numbers. Pure."""
+"""Formats times, durations and sizes for people; `--json` has the exact numbers. Pure."""
 
 from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def age_text(age_ms: int) -> str:
@@ -20,3 +24,14 @@ def size_text(size_bytes: int) -> str:
             break
         size, unit = size / 1024, larger
     return f"{size_bytes} B" if unit == "B" else f"{size:.1f} {unit}"
+
+
+def iso_time(timestamp_ms: int) -> str:
+    """Format milliseconds since 1970 as ISO 8601 in UTC; "-" if negative, @ms beyond calendars."""
+    if timestamp_ms < 0:
+        return "-"
+    try:
+        time = _EPOCH + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:  # producers may set any timestamp
+        return f"@{timestamp_ms}"
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
+from rlm.cli.invocation.amounts import iso_time
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.managers import live_managers, silence_of
@@ -23,7 +24,6 @@ from rlm.cli.invocation.options import (
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import CommandSession, open_session
-from rlm.cli.invocation.times import iso_time
 from rlm.cli.reading.stored_objects import StoredObjects, stored_objects
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.explanation import LocalCopy, OffsetExplanation, offset_location

@@ -11,7 +11,7 @@ from binascii import b2a_base64
 from collections.abc import Iterable
 from json.encoder import encode_basestring as _quoted
 
-from rlm.cli.invocation.times import iso_time
+from rlm.cli.invocation.amounts import iso_time
 from rlm.remote_read.tiered_log import Tier
 from rsm.segment.batches.batch import TimestampType
 from rsm.segment.batches.records import Headers, Record

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from rlm.cli.invocation.times import iso_time
+from rlm.cli.invocation.amounts import iso_time
 from rlm.status.document import Json
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from rlm.broker.cluster import ClusterView
+from rlm.cli.invocation.amounts import iso_time
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.named_topic import find_partition
 from rlm.cli.invocation.options import (
@@ -22,7 +23,6 @@ from rlm.cli.invocation.options import (
 )
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
-from rlm.cli.invocation.times import iso_time
 from rlm.cli.reading.cluster_reading import ClusterStatus, read_cluster, shown_topics
 from rlm.cli.reading.status_text import MAX_PARTITION_ROWS, CommandOptions, status_text
 from rlm.cli.reading.wide_table import wide_table

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from rlm.cli.invocation.times import iso_time
+from rlm.cli.invocation.amounts import iso_time
 from rlm.policy.anomalies import anomalies_text
 from rlm.policy.blocked import Blocked
 from rlm.status.cluster_status import PartitionStatus

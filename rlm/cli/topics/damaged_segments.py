@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from rlm.cli.invocation.times import iso_time
+from rlm.cli.invocation.amounts import iso_time
 from rlm.policy.anomalies import open_anomalies
 from rlm.status.document import anomaly_to_json
 from rlmm.state.anomalies import Anomaly, AnomalyKind

@@ -41,7 +41,7 @@ _Topic = Annotated[str, typer.Argument(metavar="NAME", help="The topic.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EffectiveSetting:
+class PolicyValue:
     """Represents a setting of a topic: its effective value, and where the value comes from.
 
     `origin` is `topic`, another setting of the topic, or `managers`. The command reads the settings
@@ -92,7 +92,7 @@ def _describe(topic: _Topic, *, cluster: ClusterOptions, as_json: JsonOption = F
 
 def effective_settings(
     policy: TopicPolicy, *, managers_trim_lag_ms: int, managers_trim_min_age_ms: int
-) -> Sequence[EffectiveSetting]:
+) -> Sequence[PolicyValue]:
     """Return each setting of a tiered topic as managers with these settings apply it."""
     local_ms, local_bytes = f"local.{RETENTION_MS}", f"local.{RETENTION_BYTES}"
     is_managers_lag = policy.local_deletion_lag_ms == AS_MANAGERS_SETTING
@@ -128,11 +128,11 @@ def effective_settings(
         ),
         (TRIM_MIN_AGE_MS, managers_trim_min_age_ms, _MANAGERS),
     )
-    return tuple(EffectiveSetting(name=n, value=value, origin=o) for n, value, o in values)
+    return tuple(PolicyValue(name=n, value=value, origin=o) for n, value, o in values)
 
 
 def describe_json(
-    policy: TopicPolicy, settings: Sequence[EffectiveSetting], stored: StoredPartitions
+    policy: TopicPolicy, settings: Sequence[PolicyValue], stored: StoredPartitions
 ) -> Mapping[str, object]:
     """Return the document of --json."""
     return {
@@ -146,7 +146,7 @@ def describe_json(
 
 
 def describe_lines(
-    policy: TopicPolicy, settings: Sequence[EffectiveSetting], stored: StoredPartitions
+    policy: TopicPolicy, settings: Sequence[PolicyValue], stored: StoredPartitions
 ) -> Iterator[str]:
     """Yield the lines for people."""
     yield f"topic  {policy.topic}"
@@ -169,7 +169,7 @@ def describe_lines(
     )
 
 
-def _value_text(setting: EffectiveSetting) -> str:
+def _value_text(setting: PolicyValue) -> str:
     value = setting.value
     if isinstance(value, str):
         return value

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
+from rlm.cli.invocation.amounts import iso_time
 from rlm.cli.invocation.confirmation import YesOption, confirm, require_consent
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import CommandSession, open_session
-from rlm.cli.invocation.times import iso_time
 from rlmm.spi import RemoteLogMetadataManager
 from rlmm.state.partition_state import ReadLease
 from rsm.segment.errors import NotFoundError
