@@ -108,7 +108,7 @@ _EXPLANATIONS: Mapping[BlockedWork, Mapping[str, tuple[str, str]]] = MappingProx
             "paused": _PAUSED,
             "read_lease": (
                 "a job reads data past its retention: {holder}",
-                "rlm status {topic}:{partition} --wide",
+                "rlm leases list {topic}:{partition}",
             ),
             "share_per_cycle": (
                 "more than {max_percent_per_cycle} percent of the partition is past its retention",

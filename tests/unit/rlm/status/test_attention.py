@@ -83,7 +83,7 @@ def only(found: tuple[Problem, ...]) -> tuple[ProblemKind, str, str]:
             {"expiry_blocked": Blocked(reason="read_lease", values={"holder": "spark:host"})},
             ProblemKind.EXPIRY_BLOCKED,
             "expiry blocked: a job reads data past its retention: spark:host",
-            "rlm status orders:0 --wide",
+            "rlm leases list orders:0",
         ),
     ],
     ids=lambda value: value.value if isinstance(value, ProblemKind) else None,
