@@ -48,4 +48,5 @@ def confirm_on_terminal(question: str, *, yes: bool) -> None:
 
 
 def _has_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    # A stream is None in a process that was started with it closed.
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))

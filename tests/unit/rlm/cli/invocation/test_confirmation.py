@@ -76,6 +76,20 @@ def test_confirm_when_there_is_no_terminal_then_refused_with_exit_code_2(call: s
     assert "--yes" in done.stderr
 
 
+def test_confirm_when_standard_input_is_closed_then_refused_with_exit_code_2() -> None:
+    program = _PROGRAM.format(call=_CONFIRM.format(yes=False))
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$0" -c "$1" <&-', sys.executable, program],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--yes" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
     "call",
     [
