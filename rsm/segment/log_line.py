@@ -3,6 +3,9 @@
     _log.info(LogLine("copied segment", topic_partition=tip, size_bytes=size))
     copied segment topic_partition=orders-0 size_bytes=1048576
 
+A value that is not plain text is quoted as in JSON, and its control characters are escaped: they
+may come from a client, and must not control the terminal of the one who reads the log.
+
 The line renders itself, so no field is lost in a process whose formatters are not `rlm`'s: a Spark
 driver, an executor, a notebook. Source: "Using custom message objects" of Python's logging
 documentation.
@@ -15,6 +18,7 @@ import re
 from collections.abc import Mapping
 
 _PLAIN = re.compile(r"[^\s\"=\\]+")
+_CONTROL = re.compile(r"[\x7f-\x9f\u2028\u2029]")  # json.dumps escapes those below U+0020
 
 
 class LogLine:
@@ -37,4 +41,7 @@ class LogLine:
 
 def _quoted(value: object) -> str:
     text = str(value)
-    return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+    if _PLAIN.fullmatch(text) and text.isprintable():
+        return text
+    quoted = json.dumps(text, ensure_ascii=False)
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)

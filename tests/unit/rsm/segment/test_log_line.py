@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import logging
 
 import pytest
@@ -21,6 +22,24 @@ def test_line_when_it_has_no_fields_then_is_the_message() -> None:
 
 def test_line_when_a_field_is_named_as_a_parameter_then_it_is_a_field() -> None:
     assert str(LogLine("x", message="m", self="s", name="n")) == "x message=m self=s name=n"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("\x1b[2J", '"\\u001b[2J"'),
+        ("a\x9b2J", '"a\\u009b2J"'),
+        ("a\x7f b", '"a\\u007f b"'),
+        ("a\u2028b", '"a\\u2028b"'),
+        ("Zürich", "Zürich"),
+        ("Zürich West", '"Zürich West"'),
+    ],
+)
+def test_line_when_a_value_has_control_characters_then_escaped(value: str, shown: str) -> None:
+    line = str(LogLine("x", value=value))
+
+    assert line == f"x value={shown}"
+    assert value == shown or json.loads(shown) == value
 
 
 @given(value=st.text())
