@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from threading import Event, Thread
 
+from rsm.segment.log_line import LogLine
 from spark_tools.leases.handover import Message, Signal, Use
 from spark_tools.leases.renewal import LeaseRenewal
 
@@ -49,7 +50,11 @@ class LeaseKeeper:
         self._has_work = has_work
         self._directory = tempfile.mkdtemp(prefix="rlm-leases-")  # accessible to this user only
         self.address = str(Path(self._directory) / "keeper")
-        self._listener = Listener(self.address, family="AF_UNIX")
+        try:
+            self._listener = Listener(self.address, family="AF_UNIX")
+        except OSError:  # such as a directory of temporary files whose path is too long
+            shutil.rmtree(self._directory, ignore_errors=True)
+            raise
         self._active_s = time.monotonic()
         self._is_closed = Event()
         self._served: list[Thread] = []
@@ -68,11 +73,17 @@ class LeaseKeeper:
         self._renewal.close()
 
     def _accept(self) -> None:
+        is_failing = False
         while not self._is_closed.is_set():
             try:
                 process = self._listener.accept()
-            except OSError:
-                return
+                is_failing = False
+            except OSError as error:  # closed, or too many open files: processes wait to be served
+                if not (is_failing or self._is_closed.is_set()):
+                    _log.warning(LogLine("cannot receive read leases, trying again", error=error))
+                is_failing = True
+                self._is_closed.wait(_LOOK_S)
+                continue
             running = [thread for thread in self._served if thread.is_alive()]
             self._served = [*running, _started(self._serve, process)]
 

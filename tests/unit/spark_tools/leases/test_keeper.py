@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import socket
 import stat
 import subprocess
 import sys
@@ -9,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
+
+import pytest
 
 from spark_tools.leases.handover import batch_leases, stream_leases
 from spark_tools.leases.keeper import LeaseKeeper
@@ -72,6 +77,43 @@ def test_leases_when_another_query_is_being_planned_then_none_is_released() -> N
             wait_until(lambda: len(written.leases()) >= 2, describe="two renewals")
             assert None not in written.leases()
         wait_until(lambda: None in written.leases(), describe="the lease's end")
+
+
+def test_leases_when_the_keeper_had_too_many_open_files_then_it_serves_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    written, application = Written(), Application()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with keeper(written, application, idle_s=60) as made:
+        with socket.socket(socket.AF_UNIX) as process:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+            try:
+                process.connect(made.address)
+                wait_until(lambda: "Too many open files" in caplog.text, describe="a warning")
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        with batch_leases(made.address) as leases:
+            assert leases.holder == "spark:a"
+
+
+def test_keeper_when_its_socket_cannot_be_opened_then_leaves_no_directory(tmp_path: Path) -> None:
+    directory = tmp_path / ("a" * 100)  # a path longer than the address of a socket may be
+    directory.mkdir()
+    program = (
+        "from spark_tools.leases.keeper import LeaseKeeper\n"
+        "LeaseKeeper(lambda: None, lambda: False, idle_s=60)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "TMPDIR": str(directory)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "AF_UNIX path too long" in done.stderr
+    assert not list(directory.iterdir())
 
 
 def test_leases_when_the_keeper_is_gone_then_a_plan_continues_without() -> None:
