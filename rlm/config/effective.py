@@ -20,6 +20,7 @@ from rsm.config.storage import PLUGIN_KEYS
 from rsm.secret_keys import is_secret
 
 MASK = "********"
+_PLUGIN_SECRET_MIN_LENGTH = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +55,22 @@ def effective_settings(path: Path) -> tuple[EffectiveSetting, ...]:
 
 
 def secret_values(path: Path) -> frozenset[str]:
-    """Return the values of a file that must not be shown. InvalidConfigError."""
+    """Return the values of a file that must not be shown in any text. InvalidConfigError.
+
+    Omits short values and numbers of a plug-in, such as `true`, unless the key suggests a secret:
+    they are parts of other texts, which would be unreadable without them.
+    """
     entries = read_properties(path).entries
     plugin_keys = _plugin_keys(entries)
     return frozenset(
         entry.value
         for key, entry in entries.items()
-        if entry.value and (is_secret(key) or key in plugin_keys)
+        if entry.value and (is_secret(key) or (key in plugin_keys and _may_be_secret(entry.value)))
     )
+
+
+def _may_be_secret(value: str) -> bool:
+    return len(value) >= _PLUGIN_SECRET_MIN_LENGTH and not value.isdecimal()
 
 
 def _settings(properties: Properties) -> Iterator[EffectiveSetting]:

@@ -100,6 +100,26 @@ def test_settings_when_of_a_plugin_then_masked_for_only_it_knows_its_secrets(
     assert secret_values(path) == {SECRET}
 
 
+@pytest.mark.parametrize("value", ["true", "1", "s3", "268435456"])
+def test_secrets_when_a_plugins_value_is_part_of_other_texts_then_masked_only_at_its_key(
+    tmp_path: Path, value: str
+) -> None:
+    """A debug bundle replaces secrets in all its parts, which are JSON or metrics."""
+    key = "rsm.config.storage.cached"
+    path = _file(tmp_path, **{"rsm.config.storage.backend": "my.store:Store", key: value})
+
+    assert _shown(path)[key].value == MASK
+    assert secret_values(path) == set()
+
+
+def test_secrets_when_the_key_of_a_plugin_suggests_one_then_also_a_short_value(
+    tmp_path: Path,
+) -> None:
+    settings = {"rsm.config.storage.backend": "my.store:Store", "rsm.config.storage.password": "x1"}
+
+    assert secret_values(_file(tmp_path, **settings)) == {"x1"}
+
+
 def test_settings_when_the_file_is_invalid_then_its_error(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfigError, match="unknown setting"):
         effective_settings(_file(tmp_path, unknown="1"))
