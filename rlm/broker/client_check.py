@@ -45,7 +45,11 @@ def check_client(client: Mapping[str, str]) -> None:
 
 
 def _require_readable(key: str, path: str) -> None:
-    if not os.access(path, os.R_OK):
+    try:
+        is_readable = os.access(path, os.R_OK)
+    except ValueError:  # a character that no path has
+        is_readable = False
+    if not is_readable:
         raise InvalidConfigError("file does not exist or cannot be read", key=key, found=path)
 
 

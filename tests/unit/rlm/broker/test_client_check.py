@@ -36,6 +36,8 @@ def test_check_client_when_settings_are_right_then_returns(client: dict[str, str
         ("max.in.flight", "1000"),
         ("session.timeout.ms", "0"),
         ("ssl.ca.location", "/no/such/ca"),
+        ("ssl.ca.location", "/no\0such"),
+        ("ssl.key.location", "/no\ud800such"),
         ("security.protocol", "foo"),
     ],
 )
