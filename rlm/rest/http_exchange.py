@@ -66,7 +66,12 @@ class HttpExchange:
             raise RetriableError(reason_of(error)) from error
 
     def read(self, address: str, path: str) -> bytes:
-        """Fetch the body of any status from a process, unsigned; raises as `send`."""
+        """Fetch the body of any status from a process, unsigned; raises as `send`.
+
+        `address` is the registered one, which is empty if other hosts cannot reach the process.
+        """
+        if not address:
+            raise RetriableError("the process has no address that other hosts reach")
         try:
             url = httpx.URL(f"http://{address}{path}")
         except (httpx.InvalidURL, ValueError) as error:

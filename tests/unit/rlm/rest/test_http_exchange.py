@@ -64,6 +64,11 @@ def test_answer_when_it_is_whole_in_time_then_returned() -> None:
     assert (answer.status, answer.body) == (200, _BODY)
 
 
+def test_answer_when_no_address_is_registered_then_says_so() -> None:
+    with _exchange(60) as exchange, pytest.raises(RetriableError, match="has no address"):
+        exchange.read("", "/metrics")
+
+
 def test_answer_when_none_comes_then_says_so() -> None:
     """It was the name of a class."""
     with (
