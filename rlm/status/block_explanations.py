@@ -7,6 +7,7 @@ version does not know comes from a newer manager; it needs attention, too.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -152,7 +153,9 @@ def explain_block(
         return BlockExplanation(text=f"{name} blocked: {reason}", command=command)
     values = _Values({**blocked.values, "task": work.value})
     values.update({"topic": tip.topic, "partition": tip.partition})
-    text, command = (each.format_map(values) for each in texts)
+    # Clients choose the names of groups: one must not be a command of the operator's shell.
+    quoted = _Values({key: shlex.quote(str(value)) for key, value in values.items()})
+    text, command = texts[0].format_map(values), texts[1].format_map(quoted)
     return BlockExplanation(text=f"{name} blocked: {text}", command=command)
 
 

@@ -70,16 +70,21 @@ def _problem_lines(
         yield ""
         yield _subject(problem, width)
         yield from textwrap.wrap(
-            problem.reason,
+            _printable(problem.reason),
             width,
             initial_indent="  ",
             subsequent_indent="  ",
             break_on_hyphens=False,
         )
-        yield f"  > {options.complete(problem.command)}"
+        yield f"  > {_printable(options.complete(problem.command))}"
     if len(problems) > MAX_PROBLEMS:
         yield ""
         yield f"{len(problems) - MAX_PROBLEMS} more problems: --json lists all"
+
+
+def _printable(text: str) -> str:
+    """Return the text without control characters: clients and stores choose parts of it."""
+    return "".join(each if each.isprintable() else "?" for each in text)
 
 
 def _subject(problem: Problem, width: int) -> str:

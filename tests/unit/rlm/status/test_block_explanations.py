@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 
 import pytest
@@ -95,6 +96,14 @@ def test_block_when_a_person_should_act_then_why_and_what_to_type(
     found = explain_block(work, Blocked(reason=reason, values=values), tip_of())
 
     assert found == BlockExplanation(text=text, command=command)
+
+
+def test_block_when_a_client_chose_a_name_of_shell_syntax_then_the_command_quotes_it() -> None:
+    found = explained(TRIM, "share_group", group="a; rm -rf $HOME")
+
+    assert found is not None
+    assert shlex.split(found.command)[-1] == "a; rm -rf $HOME"
+    assert "share group a; rm -rf $HOME has" in found.text
 
 
 @pytest.mark.parametrize(

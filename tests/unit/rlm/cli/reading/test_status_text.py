@@ -118,6 +118,17 @@ def test_name_when_shortened_then_both_ends_are_shown_and_the_command_has_it_who
     assert ".v2:117" in text
 
 
+def test_status_when_a_client_chose_a_name_with_control_characters_then_none_is_printed() -> None:
+    blocked = Blocked(reason="share_group", values={"group": "a\x1b[2J\rb"})
+    rows = (row(trim_blocked=blocked),)
+    problems = find_problems(rows, silent_managers={}, silent_leaders={})
+
+    text = status_text(rows, problems, options=OPTIONS, width=COLUMNS, by_topic=False)
+
+    assert all(line.isprintable() for line in text.split("\n"))
+    assert "share group a?[2J?b has not" in text
+
+
 @pytest.mark.parametrize(
     ("command", "complete"),
     [
