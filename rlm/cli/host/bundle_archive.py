@@ -1,6 +1,6 @@
 """Writes the parts of a debug bundle into one archive, without secrets.
 
-Memory: one part of at most PART_MAX_BYTES, and its copy without secrets.
+Memory: one part, and its copy without secrets. The archive has at most PART_MAX_BYTES of a part.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class BundleArchive:
             ) from error
         self._file = os.fdopen(descriptor, "wb")
         self._tar = tarfile.open(fileobj=self._file, mode="w:gz")  # noqa: SIM115 - see close
+        self._created_s = int(os.fstat(descriptor).st_mtime)
         self._secrets = _spellings(secrets)
         self.contents: list[str] = []
 
@@ -62,7 +63,7 @@ class BundleArchive:
         if len(content) > PART_MAX_BYTES:
             content = content[:PART_MAX_BYTES] + b"\n(truncated)\n"
         member = tarfile.TarInfo(name)
-        member.size, member.mode = len(content), _MODE
+        member.size, member.mode, member.mtime = len(content), _MODE, self._created_s
         self._tar.addfile(member, io.BytesIO(content))
         self.contents.append(f"{name}  {len(content)} bytes")
 

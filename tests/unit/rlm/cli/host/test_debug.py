@@ -82,6 +82,15 @@ def test_archive_when_a_part_shows_a_secret_then_masked_also_as_json(path: Path)
     assert json.loads(members["json"]) == {"password": MASK}
 
 
+def test_archive_when_written_then_its_parts_have_its_time(path: Path) -> None:
+    """Extracted files were of 1970."""
+    with closing(BundleArchive(path, [])) as archive:
+        archive.add("part", lambda: b"content")
+
+    with tarfile.open(path) as tar:
+        assert abs(tar.getmember("part").mtime - path.stat().st_mtime) < 60
+
+
 def test_archive_when_a_part_is_too_large_then_cut(path: Path) -> None:
     with closing(BundleArchive(path, [])) as archive:
         archive.add("large", lambda: bytes(PART_MAX_BYTES + 1))
