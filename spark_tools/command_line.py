@@ -172,7 +172,8 @@ def is_confirmed(question: str) -> bool:
 
 def has_terminal() -> bool:
     """Return whether a person can see a question and answer it."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    # A stream is None in a process that was started with it closed.
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 def ended(

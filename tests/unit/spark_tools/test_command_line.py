@@ -278,10 +278,10 @@ def test_job_when_on_a_terminal_then_asks(answer: bytes, printed: str) -> None:
     os.close(ours)
 
 
-def test_job_when_a_scheduler_started_it_then_acts_without_a_question() -> None:
+@pytest.mark.parametrize("stdin", ["</dev/null", "<&-"])
+def test_job_when_a_scheduler_started_it_then_acts_without_a_question(stdin: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _ASKING],
-        stdin=subprocess.DEVNULL,
+        ["/bin/sh", "-c", f'exec "$0" -c "$1" {stdin}', sys.executable, _ASKING],
         capture_output=True,
         text=True,
         check=True,
