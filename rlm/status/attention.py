@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rlm.status.block_explanations import BlockedWork, explain_block
-from rlm.status.cluster_processes import BROKER, MANAGER, ProcessStatus
+from rlm.status.cluster_processes import BROKER, GATEWAY, MANAGER, ProcessStatus
 from rlm.status.cluster_status import PartitionStatus
 from rlm.status.document import Json, PartitionReport
 from rlm.status.failing_copies import COPIES_FAIL
@@ -31,6 +31,7 @@ class ProblemKind(Enum):
     NO_LEADER = "no_leader"
     LEADER_SILENT = "leader_silent"
     MANAGER_SILENT = "manager_silent"
+    GATEWAY_SILENT = "gateway_silent"
     NOT_READY = "not_ready"
     NOT_REPORTED = "not_reported"
     NOT_EVALUATED = "not_evaluated"
@@ -47,7 +48,7 @@ class Problem:
     """Represents one reason for attention, of a process or of partitions.
 
     `process` is a role with its broker, like "manager of broker 3". It is empty for a problem of
-    partitions alone; a silent manager's problem has the partitions that its broker leads.
+    partitions alone. The problem of a silent process has the partitions that its broker leads.
     """
 
     kind: ProblemKind
@@ -78,8 +79,10 @@ def find_problems(
     `silent_managers` are brokers whose managers gave no answer, with the reason. `silent_leaders`
     are partitions whose brokers gave no offsets, with the error.
     """
+    processes = tuple(processes)
     found = [
         *_of_managers(rows, silent_managers),
+        *_of_dead_gateways(rows, processes),
         *_of_processes(rows, processes, silent_managers),
         *(
             problem
@@ -120,6 +123,31 @@ def _of_managers(
                 if row.leader_id == broker_id and row.is_managed
             ),
         )
+
+
+def _of_dead_gateways(
+    rows: Sequence[PartitionStatus], processes: Iterable[ProcessStatus]
+) -> Iterator[Problem]:
+    """Yield a problem for each broker that leads partitions and has only dead gateways.
+
+    A broker that never had one is no problem: a gateway is optional.
+    """
+    gateways = [each for each in processes if each.role == GATEWAY]
+    live = {each.broker_id for each in gateways if each.is_live}
+    for broker_id in sorted({each.broker_id for each in gateways} - live):
+        led = tuple(
+            row.topic_id_partition
+            for row in rows
+            if row.leader_id == broker_id and row.policy_state is not None
+        )
+        if led:
+            yield Problem(
+                kind=ProblemKind.GATEWAY_SILENT,
+                process=f"{GATEWAY} of broker {broker_id}",
+                reason="its heartbeats ended: clients cannot read stored data of these partitions",
+                command=_PROCESSES,
+                partitions=led,
+            )
 
 
 def _of_processes(

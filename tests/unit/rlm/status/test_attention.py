@@ -164,6 +164,38 @@ def test_process_when_dead_or_of_an_older_version_then_no_problem_of_readiness(
     assert problems(row(), processes=(process,)) == ()
 
 
+def test_gateway_when_dead_and_its_broker_leads_then_a_problem_with_these_partitions() -> None:
+    dead = replace(MANAGER, role="gateway", is_live=False)
+    other = replace(row(partition=1), leader_id=2)
+
+    found = problems(row(), other, processes=(MANAGER, dead, dead))
+
+    reason = "its heartbeats ended: clients cannot read stored data of these partitions"
+    assert only(found) == (ProblemKind.GATEWAY_SILENT, reason, "rlm processes")
+    assert (found[0].process, found[0].partitions) == ("gateway of broker 1", (TIP,))
+
+
+@pytest.mark.parametrize(
+    "processes",
+    [
+        (replace(MANAGER, role="gateway", is_live=False, broker_id=2),),
+        (replace(MANAGER, role="gateway", is_live=False, broker_id=-1),),
+        (replace(MANAGER, role="gateway", is_live=False), replace(MANAGER, role="gateway")),
+    ],
+    ids=["its broker leads nothing", "of no broker", "replaced"],
+)
+def test_gateway_when_dead_and_no_partition_needs_it_then_no_problem(
+    processes: tuple[ProcessStatus, ...],
+) -> None:
+    assert problems(row(), processes=processes) == ()
+
+
+def test_gateway_when_dead_and_the_named_topic_is_not_tiered_then_no_problem() -> None:
+    dead = replace(MANAGER, role="gateway", is_live=False)
+
+    assert problems(replace(unreported(row()), policy_state=None), processes=(dead,)) == ()
+
+
 def test_copies_when_they_fail_then_the_managers_readiness_does_not_repeat_it() -> None:
     reasons = ("copies fail: no space left on device (1 partition)",)
     unready = replace(MANAGER, is_ready=False, reasons=reasons)
