@@ -15,7 +15,7 @@ from rlm.status.block_explanations import BlockedWork, explain_block
 from rlm.status.cluster_processes import BROKER, GATEWAY, MANAGER, ProcessStatus
 from rlm.status.cluster_status import PartitionStatus
 from rlm.status.document import Json, PartitionReport
-from rlm.status.failing_copies import COPIES_FAIL
+from rlm.status.failing_copies import COPIES_FAIL, FAILING
 from rsm.segment.ids import TopicIdPartition
 
 _PROCESSES = "rlm processes"
@@ -159,11 +159,7 @@ def _of_processes(
 
     Without the reason that copies fail, where the partitions of that broker show it.
     """
-    failing = {
-        row.leader_id
-        for row in rows
-        if row.report is not None and row.report.copy_blocked is not None
-    }
+    failing = {row.leader_id for row in rows if row.report is not None and _is_failing(row.report)}
     for each in processes:
         if each.role == BROKER or not each.is_live or each.is_ready is not False:
             continue
@@ -178,6 +174,10 @@ def _of_processes(
                 reason=f"not ready: {'; '.join(reasons) or 'it reports no reason'}",
                 command=_PROCESSES,
             )
+
+
+def _is_failing(report: PartitionReport) -> bool:
+    return report.copy_blocked is not None and report.copy_blocked.reason == FAILING
 
 
 def _of_partition(

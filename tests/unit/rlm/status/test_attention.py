@@ -209,6 +209,16 @@ def test_copies_when_they_fail_then_the_managers_readiness_does_not_repeat_it() 
     assert [each.kind for each in other] == [ProblemKind.NOT_READY]
 
 
+def test_copies_when_those_of_other_topics_fail_then_the_managers_readiness_says_so() -> None:
+    """The named topic waits for its copy lag: nothing else shows what fails."""
+    reasons = ("copies fail: no space left on device (3 partitions)",)
+    unready = replace(MANAGER, is_ready=False, reasons=reasons)
+
+    found = problems(row(copy_blocked=Blocked(reason="copy_lag")), processes=(unready,))
+
+    assert [each.kind for each in found] == [ProblemKind.NOT_READY]
+
+
 def test_copy_and_trim_when_one_reason_blocks_both_then_shown_once() -> None:
     blocked = Blocked(reason="not_owner")
 
