@@ -7,8 +7,10 @@ deleteRetentionMsBreachedSegments and deleteRetentionSizeBreachedSegments.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from rlm.policy.view import PartitionView
 from rlmm.events.policy import PolicyState
@@ -70,23 +72,16 @@ def log_pieces(view: PartitionView) -> tuple[LogPiece, ...]:
     Counts each byte at most once: omits a stored segment that earlier ones cover. A partly stored
     local segment counts with its age and without bytes.
     """
-    pieces: list[LogPiece] = []
-    overlapped: list[StoredRange] = []
-    end_offset = view.state.log_start_offset or 0
-    for stored in view.stored:
-        if stored.offsets.end_offset <= end_offset:
-            continue
-        start_offset = stored.offsets.start_offset
-        overlapped = [each for each in overlapped if each.offsets.end_offset > start_offset]
-        pieces.append(
-            LogPiece(
-                offsets=stored.offsets,
-                size_bytes=_least_bytes(stored, overlapped),
-                max_timestamp_ms=stored.metadata.max_timestamp_ms,
-            )
+    stored = _ascending_ends(view.stored, from_offset=view.state.log_start_offset or 0)
+    pieces = [
+        LogPiece(
+            offsets=each.offsets,
+            size_bytes=size_bytes,
+            max_timestamp_ms=each.metadata.max_timestamp_ms,
         )
-        overlapped.append(stored)
-        end_offset = stored.offsets.end_offset
+        for each, size_bytes in zip(stored, _least_bytes(stored), strict=True)
+    ]
+    end_offset = stored[-1].offsets.end_offset if stored else view.state.log_start_offset or 0
     pieces.extend(
         LogPiece(
             offsets=local.offsets,
@@ -99,16 +94,43 @@ def log_pieces(view: PartitionView) -> tuple[LogPiece, ...]:
     return tuple(pieces)
 
 
-def _least_bytes(stored: StoredRange, overlapped: Sequence[StoredRange]) -> int:
-    """Return how many bytes a stored segment adds at least to the ones that it overlaps.
+def _ascending_ends(stored: Iterable[StoredRange], *, from_offset: int) -> list[StoredRange]:
+    """Return the stored segments of which each has offsets that no earlier one has."""
+    kept: list[StoredRange] = []
+    end_offset = from_offset
+    for each in stored:
+        if each.offsets.end_offset > end_offset:
+            kept.append(each)
+            end_offset = each.offsets.end_offset
+    return kept
 
-    How many bytes of an overlap or of a cut-off end there are is unknown. If retention counted them
-    twice, it would expire records before the log has the size of the limit.
+
+def _least_bytes(stored: Sequence[StoredRange]) -> list[int]:
+    """Return how many bytes each stored segment adds at least to the earlier ones.
+
+    How many bytes an overlap has, or the rest of a segment that an election cut off, is unknown. If
+    retention counted such bytes twice, records would expire before the log has the limit's size. So
+    the sum of the sizes after any segment is at most what the log has above the segment's end.
     """
-    if stored.offsets.end_offset < stored.metadata.offsets.end_offset:
-        return 0
-    known_bytes = sum(each.metadata.segment_size_bytes for each in overlapped)
-    return max(0, stored.metadata.segment_size_bytes - known_bytes)
+    whole = [_whole_bytes(each) for each in stored]
+    below = [0, *accumulate(each.metadata.segment_size_bytes for each in stored)]
+    starts = [each.offsets.start_offset for each in stored]
+    ends = [each.offsets.end_offset for each in stored]
+    left = [0] * (len(stored) + 1)  # at least so many bytes above the end of the segment before
+    for index in reversed(range(len(stored))):
+        overlapped = bisect_right(ends, starts[index], hi=index)
+        added = max(0, whole[index] - (below[index] - below[overlapped]))
+        left[index] = added + left[index + 1]
+        apart = bisect_left(starts, ends[index - 1], lo=index) if index else 0
+        if apart < len(stored):
+            left[index] = max(left[index], whole[apart] + left[apart + 1])
+    return [left[index] - left[index + 1] for index in range(len(stored))]
+
+
+def _whole_bytes(stored: StoredRange) -> int:
+    """Return the size of a segment; 0 if an election cut off a part of unknown size."""
+    is_whole = stored.offsets.end_offset == stored.metadata.offsets.end_offset
+    return stored.metadata.segment_size_bytes if is_whole else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

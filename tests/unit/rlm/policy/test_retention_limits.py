@@ -79,6 +79,14 @@ def test_pieces_when_one_overlaps_two_that_have_more_bytes_then_counts_without_b
     assert [piece.size_bytes for piece in pieces] == [1000, 100, 0]
 
 
+def test_pieces_when_each_overlaps_the_next_then_every_other_one_counts_whole() -> None:
+    stored = tuple(remote(start, start + 110) for start in range(0, 1000, 100))
+
+    pieces = log_pieces(Given(segments=stored, rolled=()).view())
+
+    assert sum(piece.size_bytes for piece in pieces) == 5 * 1000
+
+
 def test_pieces_when_an_election_cut_one_off_then_its_unknown_rest_counts_without_bytes() -> None:
     stored = (remote(0, 100), remote(50, 200, epochs=CUT_AT_50))
     given = Given(segments=stored, rolled=(), stored_lineage=CUT_AT_50, checkpoint=CUT_AT_50)
