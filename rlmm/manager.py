@@ -175,7 +175,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             raise RetriableError("the segment is not deleted yet", segment=segment_id)
         last_ms = max(entry.changed_ms, entry.copy_deadline_ms)
         if entry.state and self.broker_time_ms() < last_ms + self._settings.tombstone_grace_ms:
-            raise RetriableError("late records of the segment may still come", segment=segment_id)
+            raise RetriableError("late records of the segment may still arrive", segment=segment_id)
         # No list of segments shows those whose tombstones an earlier call wrote only in part.
         purged = dict(self._cache.partly_tombstoned(segment_id.topic_id_partition))
         purged[segment_subject(segment_id)] = entry
@@ -247,7 +247,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         every = frozenset(range(self._partition_count()))
         ends = self._ends_of(every, _WHOLE_WAIT_MS)
         if not self._wait_applied(lambda: self._progress.reached(ends), _WHOLE_WAIT_MS):
-            raise RetriableError("the metadata is behind its topic", topic=topic)
+            raise RetriableError("the metadata has not reached the end of its topic", topic=topic)
         return super().partitions_of(topic_id, topic)
 
     def broker_time_ms(self) -> int:
@@ -280,7 +280,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         return {tip: partition for tip, partition in followed.items() if partition in wanted}
 
     def _ends_of(self, partitions: frozenset[int], timeout_ms: int) -> Mapping[int, int]:
-        """Return the topic's ends, asked for now or later. Without a thread, no callers share."""
+        """Return the topic's ends; with a following thread, concurrent callers share requests."""
         if not partitions:
             return {}
         if self._thread is None:

@@ -27,7 +27,7 @@ _PRODUCER = {"acks": "all", "enable.idempotence": True}
 def check_client(client: Mapping[str, str]) -> None:
     """Return if the settings (librdkafka's keys, without prefix) make working clients.
 
-    Raises InvalidConfigError; its context's `key` is the setting to blame, if one is known.
+    Raises InvalidConfigError; its context's `key` is the invalid setting, if it is known.
     """
     for key in _FILE_KEYS:
         if key in client:
@@ -58,4 +58,4 @@ def _refused(client: Mapping[str, str], text: str) -> InvalidConfigError:
     context = {} if blamed is None else {"key": blamed}
     shows_secret = any(value and value in text for key, value in client.items() if is_secret(key))
     reason = "(not shown)" if shows_secret else _PREAMBLE.sub("", text).strip()
-    return InvalidConfigError("the Kafka client does not take a setting", **context, reason=reason)
+    return InvalidConfigError("the Kafka client rejects a setting", **context, reason=reason)

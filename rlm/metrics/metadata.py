@@ -1,6 +1,6 @@
 """Export the state of a process's metadata cache as metrics, read at each scrape.
 
-So they are correct even while the process is not ready. A manager and a gateway export the same
+The metrics are correct even while the process is not ready. A manager and a gateway export the same
 metrics, each of its own cache.
 """
 
@@ -50,7 +50,7 @@ class MetadataCollector(Collector):
 
 
 def metadata_descriptions() -> Sequence[MetricDescription]:
-    """Return all of them, as the documentation lists them."""
+    """Return the descriptions of all metrics, for the documentation."""
     return tuple(
         MetricDescription(
             name=f"{measure.name}_total" if measure.kind == "counter" else measure.name,

@@ -143,7 +143,7 @@ class PartitionView:
 
     @property
     def conflict_offset(self) -> int | None:
-        """Return where the two contradict each other; None if they do not."""
+        """Return where stored lineage and checkpoint contradict each other; None if they agree."""
         return self._stitched.conflict_offset
 
     @property

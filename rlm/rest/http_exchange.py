@@ -42,7 +42,7 @@ class HttpExchange:
         """`read_s` bounds a connect and each read, `answer_s` the whole request and response."""
         self._read_s = read_s
         self._answer_s = answer_s
-        # Managers run on the brokers' hosts, which a proxy of the environment is not for.
+        # Managers run on the brokers' hosts: no proxy that the environment names may be used.
         self._client = httpx.AsyncClient(timeout=read_s, trust_env=False, verify=tls)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(

@@ -116,7 +116,7 @@ class ManagerClient:
     ) -> Answer:
         if not manager.http_address:
             raise RetriableError(
-                "the manager has no address that other hosts reach",
+                "the manager has no address that other hosts can reach",
                 broker_id=manager.broker_id,
                 check=_SETTINGS,
             )

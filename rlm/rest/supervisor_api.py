@@ -22,10 +22,10 @@ class Probe(Protocol):
     """Probes a process; see rlm.rest.child_probe."""
 
     def metrics(self, address: str) -> tuple[Metric, ...]:
-        """Fetch a child's metrics; a TieredStorageError if that fails."""
+        """Fetch a child's metrics. Raises TieredStorageError."""
 
     def readiness(self, address: str) -> ReadinessReport:
-        """Fetch whether a child is ready; a TieredStorageError if that fails."""
+        """Fetch whether a child is ready. Raises TieredStorageError."""
 
 
 def supervisor_api(statuses: Callable[[], Sequence[ChildStatus]], probe: Probe) -> Starlette:

@@ -197,7 +197,9 @@ def _text(data: Buffer, pos: int, length: int) -> tuple[str, int]:
 def _slice(data: Buffer, pos: int, length: int) -> tuple[bytes, int]:
     end = pos + length
     if length < 0 or end > len(data):
-        raise CorruptError("bytes are longer than their message", length_bytes=length, position=pos)
+        raise CorruptError(
+            "a bytes field is longer than its message", length_bytes=length, position=pos
+        )
     return bytes(data[pos:end]), end
 
 

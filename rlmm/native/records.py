@@ -268,7 +268,7 @@ def _segment_facts(fields: _Fields) -> NativeSegmentFacts:
     state = _segment_state(fields)
     flag = fields.tagged().get(_TXN_INDEX_EMPTY_TAG, b"\0")
     if flag not in (b"\0", b"\1"):
-        raise CorruptError("a tagged field is not a flag", tag=_TXN_INDEX_EMPTY_TAG)
+        raise CorruptError("the value of a tagged field is not a boolean", tag=_TXN_INDEX_EMPTY_TAG)
     return NativeSegmentFacts(
         start_offset=start_offset,
         end_offset=end_offset,

@@ -39,7 +39,7 @@ from rsm.segment.log_line import LogLine
 _log = logging.getLogger(__name__)
 
 _ENDS = "end of the metadata topic"
-_NOT_HEARD_OF = "the metadata topic is not known to all yet"
+_NOT_HEARD_OF = "not all brokers know the metadata topic yet"
 # How long known brokers get to answer before the client looks up others.
 _PATIENCE_S = (1.0, 2.0)
 
@@ -100,8 +100,8 @@ class KafkaTopicAdmin:
     def _patiently(self, ask: Callable[[float], T]) -> T:
         """Ask the known brokers, and look up leaders and controller between the attempts.
 
-        librdkafka's admin client would look them up only after minutes. Until then it waits for
-        brokers that are gone, with a busy processor.
+        librdkafka's admin client would look them up only after minutes. Until then it keeps a CPU
+        busy while it waits for brokers that are gone.
         """
         for patience_s in _PATIENCE_S:
             try:
@@ -194,4 +194,4 @@ class KafkaTopicAdmin:
 
 
 def _cannot_ask(exception: KafkaException, what: str) -> TieredStorageError:
-    return map_error(kafka_error(exception), "the cluster cannot be asked", asked=what)
+    return map_error(kafka_error(exception), "the request to the cluster failed", asked=what)

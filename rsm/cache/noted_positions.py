@@ -1,4 +1,4 @@
-"""Pairs of numbers that earlier reads learned about objects, so that later reads start exactly."""
+"""Remembers positions that earlier reads found in objects, so that later reads skip the search."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from collections import OrderedDict
 
 
 class NotedPositions:
-    """Pairs (at, value) of each object, found by the greatest `at` not above a number. Thread-safe.
+    """Pairs of numbers (`at`, `value`) for each object. Thread-safe.
+
+    A look-up returns the pair with the greatest `at` that is not above the requested one.
 
     Memory: `limit_count` pairs in total, about 150 bytes each. Above the limit, the objects that
     got no pair for the longest time lose all of their pairs.

@@ -44,7 +44,7 @@ _PART_RECORDS = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchTable:
-    """The headers of batches at `positions` of `data`, which has them whole and checked."""
+    """The headers of the batches at `positions` of `data`; each batch is complete and checked."""
 
     data: memoryview
     positions: Ints
@@ -126,7 +126,7 @@ class BatchTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainBatches:
-    """Batches with less than 2 GiB of plain `data`; [starts, ends) are each one's records."""
+    """Batches with less than 2 GiB of plain `data`; [start, end) has the records of each batch."""
 
     table: BatchTable
     data: Bytes

@@ -171,7 +171,7 @@ def _others(kinds: Sequence[object]) -> Sequence[object]:
 
 def _refuse_constant(name: str) -> object:
     """Raise CorruptError for NaN, Infinity and -Infinity, which only Python accepts."""
-    raise CorruptError("not JSON", found=name)
+    raise CorruptError("the record is not valid JSON", found=name)
 
 
 def _as_text(value: object) -> object:

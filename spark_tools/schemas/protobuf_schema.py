@@ -124,7 +124,7 @@ class _Columns:
         self._budget = NestingBudget()
 
     def of_message(self, descriptor: Descriptor) -> tuple[pa.DataType, _Column]:
-        """Return the type of a message, and what builds a column of messages or None."""
+        """Return the type of a message, and the builder of a column from messages and None."""
         if descriptor.full_name in (_TIMESTAMP, _DURATION):
             is_time = descriptor.full_name == _TIMESTAMP
             kind = pa.timestamp("us", tz="UTC") if is_time else pa.duration("us")
@@ -143,7 +143,7 @@ class _Columns:
         return struct, column
 
     def _of_field(self, field: FieldDescriptor) -> tuple[pa.DataType, _Column]:
-        """Return the type of a field, and what builds its column from messages."""
+        """Return the type of a field, and the builder of its column from messages."""
         name = field.name
         if not field.is_repeated:
             kind, column = self._of_values(field)
@@ -183,7 +183,7 @@ class _Columns:
         return listed, list_column
 
     def _of_values(self, field: FieldDescriptor) -> tuple[pa.DataType, _Column]:
-        """Return the type of single values, and what builds a column of values or None."""
+        """Return the type of single values, and the builder of a column from values and None."""
         if field.message_type is not None:
             return self.of_message(field.message_type)
         self._budget.enter("")

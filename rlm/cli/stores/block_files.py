@@ -1,7 +1,7 @@
 """Opens the two objects of an offloaded ledger as files.
 
-User metadata of each, if any, is a JSON object in the file `<file>.meta` next to it, as in a
-directory that is a store. A file without user metadata is read too, but its version is unknown; a
+User metadata of each, if any, is a JSON object in the file `<file>.meta` next to it, as the store
+`filesystem` keeps it. A file without user metadata is read too. Its version is then unknown, and a
 remark reports that.
 """
 
@@ -77,7 +77,7 @@ def _attributes_of(*paths: Path) -> tuple[Mapping[str, str], Sequence[str]]:
             check_attributes(found, name=str(path))
             attributes |= {key: value for key, value in found.items() if key != ROLE_KEY}
         else:
-            remarks.append(f"no user metadata: {sidecar} is not there, the version is not known")
+            remarks.append(f"no user metadata: {sidecar} does not exist, so the version is unknown")
     return attributes, remarks
 
 

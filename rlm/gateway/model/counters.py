@@ -49,7 +49,7 @@ class RemoteCount(Enum):
 
 @dataclass(slots=True)
 class TopicCounts:
-    """Reads of one topic: partitions' parts of fetches, those that failed, bytes sent."""
+    """Counts one topic's reads from the store: fetched partitions, failures, and sent bytes."""
 
     requests: int = 0
     errors: int = 0

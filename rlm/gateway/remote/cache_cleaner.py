@@ -4,8 +4,8 @@ KIP-405 lets followers remove indexes below the earliest offset. A gateway does 
 decoded indexes, chunks in memory, and files on disk. It follows log starts, expired segments and
 deleted topics in the metadata. A fetch that is reading such data keeps its bytes.
 
-A segment that the metadata does not know is deleted, or its record was not read yet. The cleaner
-therefore removes nothing before the metadata was read to its end.
+If the metadata does not know a segment, the segment was deleted or its record was not read yet. The
+cleaner therefore removes nothing before the metadata was read to its end.
 """
 
 from __future__ import annotations

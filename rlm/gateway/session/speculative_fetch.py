@@ -50,7 +50,7 @@ class SpeculativeFetcher:
         return self._following is not None
 
     def is_frame_next(self, frame: memoryview) -> bool:
-        """Whether a request is the expected one in bytes; else `is_next` may still match."""
+        """Whether a request has the expected bytes; if not, `is_next` may still match it."""
         asked = self._asked
         return asked is not None and asked.is_frame(frame) and self._is_valid(asked)
 
@@ -64,7 +64,7 @@ class SpeculativeFetcher:
         )
 
     def take(self) -> SpeculativeFetch:
-        """Return the speculative fetch for the client's request, which has come."""
+        """Return the speculative fetch for the client's request, which has arrived."""
         asked, self._asked = self._asked, None
         assert asked is not None, "only the expected response can arrive"
         self._cycle_ms = self._parts.clock.monotonic_ms() - self._given_ms

@@ -48,7 +48,7 @@ class CopyPace:
         self.judge()
 
     def refused(self) -> None:
-        """Record that the store failed an attempt with an error that can be retried."""
+        """Record that the store failed an attempt with a retriable error."""
         with self._lock:
             self._refused = True
 

@@ -247,7 +247,7 @@ class TopicRemoval:
         )
         _log.info(
             LogLine(
-                "removal of a deleted partition",
+                "recorded removal of a deleted partition",
                 topic_partition=tip,
                 state=state.name,
                 accepted=result.accepted,

@@ -155,7 +155,7 @@ class Trimmer:
             elif plan.offset > offsets.succeeded[tip].high_watermark:
                 _warn(given_up, plan.task, "above the high watermark")
             elif now_ms - plan.planned_at_ms > self._plan_max_age_ms:
-                _warn(given_up, plan.task, "the plan has grown too old")
+                _warn(given_up, plan.task, "the plan is too old")
             elif self._metadata.partition_state(tip).owner != plan.writer:
                 _warn(given_up, plan.task, "another claim is newer")
             elif not self._still_stored(tip, plan, offsets.succeeded[tip].log_start_offset):

@@ -3,7 +3,7 @@
 It reads a part while earlier ones are being sent, as soon as there is room for it.
 
 Memory: `memory_bytes`, at least one part, for all uploads together. An upload whose source waits
-for more content occupies the room of one part meanwhile.
+for more content occupies the memory of one part meanwhile.
 """
 
 from __future__ import annotations
