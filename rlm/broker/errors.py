@@ -17,7 +17,7 @@ from rsm.segment.errors import (
 
 
 class ForeignClusterError(InvalidConfigError):
-    """Another cluster than the log dirs' answered; no retry can succeed."""
+    """A cluster other than that of the log dirs answered; no retry can succeed."""
 
 
 class PartitionGoneError(NotFoundError):
@@ -40,7 +40,7 @@ _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
     ErrorCode.POLICY_VIOLATION: (UnsupportedError, "the topic's policy does not allow it"),
     ErrorCode.UNSUPPORTED_VERSION: (UnsupportedError, "the broker does not support it"),
     ErrorCode.INVALID_TOPIC_EXCEPTION: (InvalidConfigError, "not a valid topic name"),
-    ErrorCode.INVALID_CONFIG: (InvalidConfigError, "the broker does not take the setting"),
+    ErrorCode.INVALID_CONFIG: (InvalidConfigError, "the broker rejects the setting"),
     # An operator may grant rights at any time, so a retry can succeed.
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: (RetriableError, "missing rights on the topic"),
     ErrorCode.GROUP_AUTHORIZATION_FAILED: (RetriableError, "missing rights on the group"),
@@ -50,5 +50,5 @@ _ERRORS: dict[int, tuple[type[TieredStorageError], str]] = {
 
 def error_of(error_code: int, **context: object) -> TieredStorageError:
     """Return the error for a code; an unknown code gives a RetriableError."""
-    kind, message = _ERRORS.get(error_code, (RetriableError, "the broker could not do it"))
+    kind, message = _ERRORS.get(error_code, (RetriableError, "the broker returned an error"))
     return kind(message, error=error_name(error_code), **context)

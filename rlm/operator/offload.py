@@ -186,7 +186,9 @@ class Offload:
         event = OffloadRequested(event_id=self._new_id(), topic_id_partition=tip, offset=offset)
         result = self._metadata.publish(event)
         if not result.accepted:
-            raise FencedError("request refused", partition=tip, reason=result.refusal)
+            raise FencedError(
+                "the request for an offload was refused", partition=tip, reason=result.refusal
+            )
 
     def _show(
         self, states: Mapping[TopicIdPartition, str], shown: dict[TopicIdPartition, str]

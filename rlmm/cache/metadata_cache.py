@@ -61,7 +61,7 @@ _LISTED_STATES = frozenset(SegmentState) - {SegmentState.DELETE_SEGMENT_FINISHED
 
 
 class MetadataCache:
-    """The folded metadata. Reads are thread-safe; only one thread may change it, by overlays too.
+    """The folded metadata. Reads are thread-safe; one thread makes all changes, also by overlays.
 
     Raises CorruptError if the store is damaged, RetriableError if its disk fails.
     """
@@ -121,7 +121,7 @@ class MetadataCache:
             self.changes.all_changed()
 
     def expect(self, *, much_is_written: bool) -> None:
-        """Optimize the store for many writes before the first queries, or end that."""
+        """Optimize the store for many writes before the first queries, or else for queries."""
         self._store.expect(much_is_written=much_is_written)
 
     def overlay(self) -> Overlay:

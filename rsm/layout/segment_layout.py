@@ -3,8 +3,8 @@
 A layout is pure: it names objects, encodes their contents in order, and locates bytes. Its caller
 writes and reads the objects and passes the results back. It must not know where objects are stored.
 
-The first object has the log. A layout encodes it while the log comes, and needs neither the log's
-end nor its length. The other objects close the segment: their contents follow from the whole log.
+The first object has the log. A layout encodes it while the log arrives, without its end or
+length. The other objects close the segment: their contents follow from the whole log.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ObjectContent:
 class LogToWrite:
     """A log before its first byte is read: the names of its segment's objects, and its content.
 
-    `batches` as in LogSegmentData; None if the batches are known only when they come.
+    `batches` as in LogSegmentData; None if the batches are known only as they arrive.
     """
 
     segment_id: RemoteLogSegmentId

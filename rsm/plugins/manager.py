@@ -63,7 +63,7 @@ class PluginStorageManager(RemoteStorageManager):
             planned = self._inner.plan_objects(segment_id, base_offset, size_bytes=size_bytes)
             keys = {each.key for each in require_types(planned.objects, StoredObject)}
             if not keys or len(keys) < len(planned.objects):
-                raise ValueError("the planned objects are none, or one is named twice")
+                raise ValueError("the plan names no object, or one object twice")
             ids = (id_to_text(segment_id.id), str(segment_id.id))
             if not all(any(each in key for each in ids) for key in keys):
                 raise ValueError("a key lacks the segment's id, and could be another segment's")

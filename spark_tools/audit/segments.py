@@ -127,5 +127,5 @@ def _hole(tip: TopicIdPartition, start_offset: int, end_offset: int) -> Finding:
         partition=tip.partition,
         start_offset=start_offset,
         end_offset=end_offset,
-        detail="nothing is stored of these offsets, and that is not on record",
+        detail="no segment has these offsets, and no gap is recorded",
     )

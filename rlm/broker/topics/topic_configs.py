@@ -92,7 +92,9 @@ class TopicConfigs:
         try:
             return int("" if entry is None else entry.value)
         except ValueError as error:
-            raise CorruptError("broker returns no number", topic=self.topic, key=key) from error
+            raise CorruptError(
+                "the broker's value is not a number", topic=self.topic, key=key
+            ) from error
 
 
 def read_topic_configs(

@@ -163,7 +163,7 @@ def _storage_manager(config: Config, metrics: Metrics, worker: int) -> RemoteSto
 
 
 def _remove_of_former_workers(directory: Path, worker_count: int) -> None:
-    """Remove caches of workers above the count: no process drops deleted objects from them."""
+    """Remove caches of workers that no longer run, because no process cleans them."""
     for path in directory.glob(f"{_WORKER}*"):
         number = path.name.removeprefix(_WORKER)
         if number.isdecimal() and int(number) > worker_count:

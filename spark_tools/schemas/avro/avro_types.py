@@ -229,8 +229,8 @@ def smallest_bytes(
 ) -> int:
     """Return the length of the shortest value.
 
-    Raises UnsupportedError for types of unlimited size from few hostile bytes: a type that contains
-    itself, and a list of values without bytes.
+    Raises UnsupportedError for types with which few bytes can decode to values of unlimited size: a
+    type that contains itself, and a list of values without bytes.
     """
     budget = budget or NestingBudget()
     if isinstance(schema, list):
