@@ -109,7 +109,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
 
     def wait_ready(self, timeout_ms: int) -> Readiness:
         """Wait up to `timeout_ms` until ready, and return the readiness."""
-        self._wait(lambda: self._follower.readiness.ready, timeout_ms)
+        self._wait(lambda: self._follower.readiness.is_ready, timeout_ms)
         return self._follower.readiness
 
     def metrics(self) -> MetadataMetrics:
@@ -268,7 +268,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
     def _partition_count(self) -> int:
         """Return the partition count; RetriableError until ready, to prevent writes before that."""
         readiness, identity = self._follower.readiness, self._follower.identity
-        if not readiness.ready or identity is None:
+        if not readiness.is_ready or identity is None:
             raise RetriableError("the metadata is not ready", reason=readiness.reason)
         return identity.partition_count
 
@@ -334,7 +334,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
 
     def _wait_applied(self, predicate: Callable[[], bool], timeout_ms: int) -> bool:
         """Wait for the predicate; False on timeout, or if nothing can be applied at present."""
-        self._wait(lambda: predicate() or not self._follower.readiness.ready, timeout_ms)
+        self._wait(lambda: predicate() or not self._follower.readiness.is_ready, timeout_ms)
         return predicate()
 
     def _wait(self, predicate: Callable[[], bool], timeout_ms: int) -> bool:

@@ -18,7 +18,7 @@ class MetadataMetrics:
     `rows_count` of the cache are estimates.
     """
 
-    ready: bool
+    is_ready: bool
     not_ready: str = ""
     applied_events_count: int = 0
     refused_events_count: Mapping[str, int] = field(default_factory=dict)

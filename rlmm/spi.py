@@ -109,7 +109,7 @@ class UnreadyReason(Enum):
 class Readiness:
     """Whether the records from before the start are applied; `reason` is empty if they are."""
 
-    ready: bool
+    is_ready: bool
     reason: str = ""
     kind: UnreadyReason | None = None
 

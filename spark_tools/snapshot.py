@@ -207,7 +207,7 @@ def open_snapshot(
     try:
         snapshot = MetadataSnapshot(manager, cache, partial(admin.ensure, create=False))
         readiness = wait_while_reading(manager, timeout_ms)
-        if not readiness.ready:
+        if not readiness.is_ready:
             raise InvalidConfigError(
                 "the metadata topic cannot be read in time",
                 topic=connection.metadata_topic,
@@ -238,7 +238,7 @@ def wait_while_reading(manager: TopicBasedRemoteLogMetadataManager, timeout_ms: 
     while True:
         readiness = manager.wait_ready(timeout_ms)
         now = manager.metrics().missing_events_count
-        if readiness.ready or not now or (missing is not None and now >= missing):
+        if readiness.is_ready or not now or (missing is not None and now >= missing):
             return readiness
         missing = now
 

@@ -114,7 +114,7 @@ class World:
 
     @property
     def ready(self) -> bool:
-        return self.follower.readiness.ready
+        return self.follower.readiness.is_ready
 
     @property
     def counts(self) -> Mapping[str, int]:

@@ -98,7 +98,7 @@ class RemoteWorld:
         manager = TopicBasedRemoteLogMetadataManager(
             MemoryTopic(self.log), MetadataCache(MemoryStore()), self.clock, settings
         )
-        assert manager.wait_ready(10_000).ready
+        assert manager.wait_ready(10_000).is_ready
         return manager
 
     def reader(self, *, fetch_bytes: int = 1 << 16, ahead_count: int = 1) -> RemoteLogReader:

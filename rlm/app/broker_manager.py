@@ -132,7 +132,7 @@ class BrokerManager:
         reasons = self._contact.with_problems(
             self._reasons(),
             self._heartbeat_loop.problem(),
-            is_metadata_ready=self._metadata.readiness().ready,
+            is_metadata_ready=self._metadata.readiness().is_ready,
         )
         return not reasons, reasons
 
@@ -206,7 +206,7 @@ class BrokerManager:
             reasons.extend(sorted({each.problem for each in self._reports if each.problem}))
             reasons.extend(failing_reasons(self._reports))
         metadata = self._metadata.readiness()
-        if not reasons and not metadata.ready:
+        if not reasons and not metadata.is_ready:
             reasons = [metadata.reason]
         if (problem := self._access.address.problem) is not None:
             reasons.append(problem)
@@ -270,7 +270,7 @@ class BrokerManager:
         if not self._metadata_started.wait(_READY_WAIT_MS / 1000):
             raise RetriableError("the cluster has not been reached yet")
         metadata = self._metadata.wait_ready(_READY_WAIT_MS)
-        if not metadata.ready:
+        if not metadata.is_ready:
             raise RetriableError(metadata.reason or "metadata is not ready")
 
     def _loop(self, name: str, step: Callable[[], None], interval_ms: int) -> Periodic:

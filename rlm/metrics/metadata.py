@@ -116,7 +116,7 @@ _MEASURES = (
         "each time.",
         lambda m: m.failures_count,
     ),
-    _gauge("rlm_metadata_ready", "1 while the metadata is ready, else 0.", lambda m: m.ready),
+    _gauge("rlm_metadata_ready", "1 while the metadata is ready, else 0.", lambda m: m.is_ready),
     _Measure(
         "rlm_metadata_not_ready",
         "gauge",

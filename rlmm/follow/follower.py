@@ -105,7 +105,7 @@ class Follower:
         self._skipped: Counter[str] = Counter()
         self.identity: TopicIdentity | None = None
         self.readiness = Readiness(
-            ready=False,
+            is_ready=False,
             reason="not connected to the metadata topic yet",
             kind=UnreadyReason.UNREACHABLE,
         )
@@ -146,7 +146,7 @@ class Follower:
                 self._set_readiness(str(error), UnreadyReason.UNREACHABLE)
             return self._failed(error)
         # A connection alone proves little: a full disk opens a cache, but then rejects writes.
-        if self.readiness.ready:
+        if self.readiness.is_ready:
             self._failures_in_row = 0
         return 0
 
@@ -154,7 +154,7 @@ class Follower:
         """Return the current counters."""
         positions, readiness = self._progress.positions, self.readiness
         return MetadataMetrics(
-            ready=readiness.ready,
+            is_ready=readiness.is_ready,
             not_ready="" if readiness.kind is None else readiness.kind.value,
             applied_events_count=self._applied_count,
             refused_events_count=dict(self._refused),
@@ -193,7 +193,7 @@ class Follower:
         if identity != self.identity:
             raise NotFoundError("the metadata topic was replaced", was=self.identity, now=identity)
         self._known_ends = self._topic.end_offsets(sorted(self._followed.numbers))
-        if self.readiness.ready and not self._progress.behind_count(self._known_ends):
+        if self.readiness.is_ready and not self._progress.behind_count(self._known_ends):
             self._confirmed_ms = self._clock.wall_ms()
 
     def _is_in_doubt(self) -> bool:
@@ -256,7 +256,7 @@ class Follower:
         self._skipped.update(counts.skipped)
         # The topic's times may show that much time passed even if this host's clock does not.
         too_old = self._continuation.is_too_old(self._fed_ms, counts.newest_append_time_ms)
-        if not self.readiness.ready and too_old:
+        if not self.readiness.is_ready and too_old:
             self._followed.forget()
             self._continuation.rebuild(self.identity, "records are too far from the checkpoint")
             self._counts["rebuilds"] += 1
@@ -271,7 +271,7 @@ class Follower:
             self._progress.notify()
         if not self._followed.catching_up_count:
             self._expect(much_is_written=False)
-        if not self.readiness.ready:
+        if not self.readiness.is_ready:
             ends = self._followed.awaited_ends()
             missing = self._progress.behind_count(ends)
             reason = f"{missing} metadata events are not applied yet" if missing else _UNCONFIRMED
@@ -308,10 +308,12 @@ class Follower:
     def _set_readiness(self, reason: str, kind: UnreadyReason) -> None:
         """Set not ready for a reason, or ready if it is empty."""
         before = self.readiness
-        self.readiness = Readiness(ready=not reason, reason=reason, kind=kind if reason else None)
-        if before.ready != self.readiness.ready:
+        self.readiness = Readiness(
+            is_ready=not reason, reason=reason, kind=kind if reason else None
+        )
+        if before.is_ready != self.readiness.is_ready:
             _log.info(
-                LogLine("metadata readiness changed", ready=self.readiness.ready, reason=reason)
+                LogLine("metadata readiness changed", ready=self.readiness.is_ready, reason=reason)
             )
         self._progress.notify()
 

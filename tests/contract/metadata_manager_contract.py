@@ -258,7 +258,7 @@ class MetadataManagerContract:
 
         metrics = manager.metrics()
 
-        assert metrics.ready
+        assert metrics.is_ready
         assert metrics.applied_events_count == 1
         assert metrics.refused_events_count == {"step_back": 1}
         assert sum(metrics.positions.values()) == 2

@@ -52,7 +52,7 @@ def open_manager(following: tuple[str, str], tmp_path: Path) -> Iterator[OpenMan
         opened.append(manager)
         if driver == "thread":
             manager.start()
-        assert manager.wait_ready(20_000).ready
+        assert manager.wait_ready(20_000).is_ready
         return manager
 
     yield open_manager

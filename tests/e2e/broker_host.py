@@ -162,7 +162,7 @@ class BrokerHost:
         try:
             manager.start()
             readiness = manager.wait_ready(30_000)
-            assert readiness.ready, readiness.reason
+            assert readiness.is_ready, readiness.reason
             yield manager
         finally:
             manager.close()

@@ -152,7 +152,7 @@ class RecordedCluster:
             MemoryTopic(self.topic), cache, self.clock, NO_POLLING
         )
         readiness = metadata.wait_ready(60_000)
-        assert readiness.ready, readiness.reason
+        assert readiness.is_ready, readiness.reason
         return metadata
 
 

@@ -53,7 +53,7 @@ def following(
     )
     try:
         readiness = metadata.wait_ready(60_000)
-        assert readiness.ready, readiness.reason
+        assert readiness.is_ready, readiness.reason
         yield metadata
     finally:
         metadata.close()

@@ -131,7 +131,7 @@ def leaders_of(session: CommandSession, topic: str) -> Mapping[int, int | None]:
 def _read_to_end(metadata: TopicBasedRemoteLogMetadataManager, timeout_ms: int) -> None:
     metadata.start()
     readiness = metadata.wait_ready(max(1, timeout_ms))
-    if not readiness.ready:
+    if not readiness.is_ready:
         raise RetriableError("the metadata topic cannot be read in time", reason=readiness.reason)
 
 

@@ -106,7 +106,7 @@ class GatewayWorker:
         reasons = self._contact.with_problems(
             self._reasons(),
             self._heartbeat_loop.problem(),
-            is_metadata_ready=self._metadata.readiness().ready,
+            is_metadata_ready=self._metadata.readiness().is_ready,
         )
         return not reasons, reasons
 
@@ -181,5 +181,5 @@ class GatewayWorker:
 
     def _require_ready(self) -> None:
         metadata = self._metadata.readiness()
-        if not metadata.ready:
+        if not metadata.is_ready:
             raise RetriableError(metadata.reason or "metadata is not ready")

@@ -95,7 +95,7 @@ class CacheCleaner:
         Raises RetriableError, and removes nothing, until the metadata was read to its end.
         """
         readiness = self._metadata.readiness()
-        if not readiness.ready:
+        if not readiness.is_ready:
             raise RetriableError(readiness.reason or "metadata is not ready")
         # Requested before any look-up, so that the next pass gets the changes made meanwhile.
         changed = self._metadata.changed_partitions(self._seen_count)

@@ -50,7 +50,7 @@ def open_manager(open_topic: OpenTopic, tmp_path: Path) -> Iterator[OpenManager]
         opened.append(manager)
         manager.start()
         readiness = manager.wait_ready(30_000)
-        assert readiness.ready, readiness.reason
+        assert readiness.is_ready, readiness.reason
         return manager
 
     yield open_manager
@@ -135,7 +135,7 @@ def test_cache_when_the_topic_is_recreated_under_it_then_is_rebuilt(
     create_topic(kafka, topic_settings)
 
     wait_until(
-        lambda: manager.metrics().rebuilds_count and manager.readiness().ready,
+        lambda: manager.metrics().rebuilds_count and manager.readiness().is_ready,
         60.0,
         lambda: f"a rebuilt cache: {manager.readiness()}, {manager.metrics()}",
     )
@@ -177,7 +177,7 @@ def test_topic_when_its_shape_is_changed_under_a_manager_then_nothing_is_written
 
     set_topic_configs(admin, topic_settings.name, {"cleanup.policy": "compact,delete"})
 
-    wait_until(lambda: not manager.readiness().ready, 30.0, "the end of readiness")
+    wait_until(lambda: not manager.readiness().is_ready, 30.0, "the end of readiness")
     readiness = manager.readiness()
     assert readiness.kind is UnreadyReason.WRONG_SHAPE
     assert "expected=compact, found=compact,delete" in readiness.reason
@@ -185,7 +185,7 @@ def test_topic_when_its_shape_is_changed_under_a_manager_then_nothing_is_written
         manager.publish(step(segment_metadata(2), FINISHED))
     assert len(list(manager.list_remote_log_segments(ORDERS))) == 1
     set_topic_configs(admin, topic_settings.name, {"cleanup.policy": "compact"})
-    assert manager.wait_ready(30_000).ready
+    assert manager.wait_ready(30_000).is_ready
     assert manager.metrics().positions == before
 
 
@@ -206,10 +206,10 @@ def test_manager_when_the_broker_comes_late_then_becomes_ready_by_itself(tmp_pat
         ManagerSettings(follower=FOLLOWER),
     )
     manager.start()
-    assert not manager.wait_ready(3_000).ready
+    assert not manager.wait_ready(3_000).is_ready
     with cluster:
         readiness = manager.wait_ready(60_000)
-        assert readiness.ready, readiness.reason
+        assert readiness.is_ready, readiness.reason
         manager.publish(step(segment_metadata(1), FINISHED))
 
     with pytest.raises(RetriableError):
@@ -235,7 +235,7 @@ def test_cache_when_the_topic_was_cut_and_grew_again_then_is_rebuilt(tmp_path: P
         )
         manager.start()
         readiness = manager.wait_ready(30_000)
-        assert readiness.ready, readiness.reason
+        assert readiness.is_ready, readiness.reason
         return manager
 
     lost, other = segment_metadata(1), segment_metadata(2)

@@ -42,7 +42,7 @@ def test_publish_when_the_broker_hangs_then_nothing_is_written_twice_and_all_is_
             SystemClock(),
         )
         manager.start()
-        assert manager.wait_ready(60_000).ready
+        assert manager.wait_ready(60_000).is_ready
         assert manager.publish(claim()).accepted
         with hanging(cluster.broker.pid):
             with pytest.raises(UnknownResultError, match="it may still come in"):

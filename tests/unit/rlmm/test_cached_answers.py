@@ -45,7 +45,7 @@ def test_answer_when_the_partition_is_dropped_meanwhile_then_error() -> None:
     """What the cache had in between may have been nothing."""
     cache = InterruptedCache()
     manager = manager_of(cache)
-    assert manager.wait_ready(10_000).ready
+    assert manager.wait_ready(10_000).is_ready
     (hosted,) = user_partitions(1, _PARTITIONS, 1)
     manager.on_partition_leadership_changes([hosted], [])
     assert manager.caught_up(hosted)

@@ -66,7 +66,7 @@ class Unanswered:
             clock,
             ManagerSettings(consume_wait_ms=1_000, tombstone_grace_ms=0),
         )
-        assert self.manager.wait_ready(1_000).ready
+        assert self.manager.wait_ready(1_000).is_ready
         assert self.manager.publish(claim()).accepted
         self.topic.fates.extend(fates)
 

@@ -28,10 +28,12 @@ class ReadingManager:
         self.waits += 1
         self._now = next(self._missing)
         ready = self._now is None
-        return Readiness(ready=ready, reason="", kind=None if ready else UnreadyReason.CATCHING_UP)
+        return Readiness(
+            is_ready=ready, reason="", kind=None if ready else UnreadyReason.CATCHING_UP
+        )
 
     def metrics(self) -> MetadataMetrics:
-        return MetadataMetrics(ready=False, missing_events_count=self._now or 0)
+        return MetadataMetrics(is_ready=False, missing_events_count=self._now or 0)
 
 
 @pytest.mark.parametrize(
@@ -52,4 +54,4 @@ def test_wait_when_what_is_waited_for_comes_then_continues_else_ends(
 
     found = wait_while_reading(cast("TopicBasedRemoteLogMetadataManager", manager), 10)
 
-    assert (found.ready, manager.waits) == (ready, len(missing))
+    assert (found.is_ready, manager.waits) == (ready, len(missing))

@@ -58,7 +58,7 @@ def test_snapshot_when_the_topic_holds_secrets_then_no_answer_and_no_log_line_ha
     settings = ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0))
     manager = TopicBasedRemoteLogMetadataManager(topic, cache, ManualClock(), settings)
     snapshot = MetadataSnapshot(manager, cache, partial(topic.ensure, create=False))
-    assert manager.wait_ready(1000).ready
+    assert manager.wait_ready(1000).is_ready
     snapshot.catch_up_all()
     whole = OffsetRange(start_offset=0, end_offset=10)
     terms = LeaseTerms(holder="job", duration_ms=1000)

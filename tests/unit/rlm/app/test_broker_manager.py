@@ -55,7 +55,7 @@ class Manager:
     def __init__(self, *reports: PartitionReport, beat_ms: int = BEAT_MS) -> None:
         """Its address is decided while `is_address_known` is set; a cycle has these reports."""
         self.clock = FakeClock()
-        self.metadata = Readiness(ready=True)
+        self.metadata = Readiness(is_ready=True)
         self.is_address_known = Event()
         self.is_address_known.set()
         self.refresh_count = self.beat_count = 0
@@ -133,7 +133,7 @@ def test_readiness_when_the_metadata_cannot_be_used_here_then_that_is_the_reason
     host.answers.set()
     host.manager.start()
     assert host.beats.wait(30)
-    host.metadata = replace(host.metadata, ready=False, reason="no space left on device")
+    host.metadata = replace(host.metadata, is_ready=False, reason="no space left on device")
     wait_until(
         lambda: not host.manager.readiness()[0], describe="the heartbeat finds the full disk"
     )

@@ -55,7 +55,7 @@ class Cluster:
         self.metadata = TopicBasedRemoteLogMetadataManager(
             MemoryTopic(MemoryLog(self.clock)), MetadataCache(MemoryStore()), self.clock
         )
-        assert self.metadata.wait_ready(1000).ready
+        assert self.metadata.wait_ready(1000).is_ready
 
     def register(self, broker_id: int, address: str) -> None:
         assert self.metadata.publish(self.manager(broker_id, address)).accepted

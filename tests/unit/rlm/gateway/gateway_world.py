@@ -60,7 +60,7 @@ class GatewayWorld:
         self.metadata = TopicBasedRemoteLogMetadataManager(
             self.topic, MetadataCache(MemoryStore()), self.remote.clock, settings
         )
-        assert self.metadata.wait_ready(10_000).ready
+        assert self.metadata.wait_ready(10_000).is_ready
 
     def context(self) -> GatewayContext:
         remote = self.remote

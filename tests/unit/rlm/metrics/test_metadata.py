@@ -8,7 +8,7 @@ from rlm.metrics.metrics import MetricDescription
 from rlmm.metrics import MetadataMetrics
 
 COUNTED = MetadataMetrics(
-    ready=False,
+    is_ready=False,
     not_ready="cache",
     applied_events_count=3,
     refused_events_count={"step_back": 2},

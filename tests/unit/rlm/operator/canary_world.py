@@ -105,7 +105,7 @@ class CanaryWorld(TopicAdmin, CanaryTopics):
             self.clock,
             ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0)),
         )
-        assert self.metadata.wait_ready(1000).ready
+        assert self.metadata.wait_ready(1000).is_ready
 
     def check(self, *, wait_ms: int = WAIT_MS, keep: bool = False) -> EndToEndCheck:
         """A check of this cluster; its rows are kept in `rows`."""

@@ -36,7 +36,7 @@ class _World:
             self.clock,
             ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0)),
         )
-        assert self.metadata.wait_ready(1000).ready
+        assert self.metadata.wait_ready(1000).is_ready
         self.metadata.publish(claim(writer()))
         others = [
             segment_metadata(2 + number, 2 * number, 2 * number + 1)

@@ -211,7 +211,7 @@ class Process:
             world.clock,
             ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0)),
         )
-        assert self.metadata.wait_ready(1000).ready
+        assert self.metadata.wait_ready(1000).is_ready
         self.when_shown: Callable[[str], None] | None = None
         self.alarms: list[str] = []
         self.policies = PolicyWriter(self.metadata, world.new_id)

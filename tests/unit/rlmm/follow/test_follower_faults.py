@@ -272,6 +272,6 @@ def test_cache_when_the_disk_is_full_at_the_start_then_is_ready_once_there_is_sp
 
     world.step(3)
 
-    assert (readiness.ready, readiness.kind) == (False, UnreadyReason.CACHE)
+    assert (readiness.is_ready, readiness.kind) == (False, UnreadyReason.CACHE)
     assert world.ready
     assert len(world.cache.segments(ORDERS)) == 1

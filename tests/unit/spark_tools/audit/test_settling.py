@@ -61,7 +61,7 @@ def metadata() -> Iterator[MetadataSnapshot]:
     clock = FakeClock()
     topic, cache = MemoryTopic(MemoryLog(clock, partition_count=3)), MetadataCache(MemoryStore())
     manager = TopicBasedRemoteLogMetadataManager(topic, cache, clock)
-    assert manager.wait_ready(10_000).ready
+    assert manager.wait_ready(10_000).is_ready
     events: list[Event] = [
         *(claim(partition=tip) for tip in (ORDERS, SECOND)),
         *(step(each, state) for each in FINISHED_ONES for state in (STARTED, FINISHED)),

@@ -49,7 +49,7 @@ def snapshot(log: MemoryLog | None = None) -> MetadataSnapshot:
     cache = MetadataCache(MemoryStore())
     settings = ManagerSettings(follower=FollowerSettings(poll_timeout_ms=0))
     manager = TopicBasedRemoteLogMetadataManager(MemoryTopic(log), cache, clock, settings)
-    assert manager.wait_ready(10_000).ready
+    assert manager.wait_ready(10_000).is_ready
 
     def identity() -> TopicIdentity:
         assert manager.identity is not None

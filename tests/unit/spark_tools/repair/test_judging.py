@@ -66,7 +66,7 @@ def metadata(log: MemoryLog) -> Iterator[MetadataSnapshot]:
     clock = FakeClock()
     topic, cache = MemoryTopic(log), MetadataCache(MemoryStore())
     manager = TopicBasedRemoteLogMetadataManager(topic, cache, clock)
-    assert manager.wait_ready(10_000).ready
+    assert manager.wait_ready(10_000).is_ready
     events: list[Event] = [
         claim(),
         *(step(each, state) for each in (ALIVE, DYING, DYING_TOO) for state in (STARTED, FINISHED)),

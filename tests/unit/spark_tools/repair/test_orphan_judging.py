@@ -49,7 +49,7 @@ class World:
         self.log = MemoryLog(clock, partition_count=PARTITIONS)
         topic, cache = MemoryTopic(self.log), MetadataCache(MemoryStore())
         self.manager = TopicBasedRemoteLogMetadataManager(topic, cache, clock)
-        assert self.manager.wait_ready(10_000).ready
+        assert self.manager.wait_ready(10_000).is_ready
         stored = segment_metadata(1)
         for event in (claim(), step(stored, STARTED), step(stored, FINISHED)):
             assert self.manager.publish(event).accepted

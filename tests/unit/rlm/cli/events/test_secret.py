@@ -33,7 +33,7 @@ def test_rotate_when_the_cluster_has_no_metadata_topic_then_refused_and_says_wha
     clock = ManualClock()
     topic = metadata_topic(config, WITHOUT_TOPICS, create=False, clock=clock)
     metadata = TopicBasedRemoteLogMetadataManager(topic, MetadataCache(MemoryStore()), clock)
-    assert metadata.wait_ready(1000).ready
+    assert metadata.wait_ready(1000).is_ready
 
     with pytest.raises(InvalidConfigError, match="no metadata topic") as raised:
         SecretWriter(metadata, uuid4, secrets.token_bytes).rotate()

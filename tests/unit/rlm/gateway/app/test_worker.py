@@ -35,7 +35,7 @@ class Gateway:
         self.answers = Event()
         self.answers.set()
         self.done: list[str] = []
-        self.metadata = Readiness(ready=False, reason="reading the metadata topic")
+        self.metadata = Readiness(is_ready=False, reason="reading the metadata topic")
         self.is_foreign = False
         self.route = SimpleNamespace(
             problem=None,
@@ -102,7 +102,7 @@ def test_gateway_when_the_metadata_is_behind_then_accepts_nobody_and_registers_n
 
 def test_gateway_when_the_metadata_is_read_then_serves_and_then_registers() -> None:
     gateway = Gateway()
-    gateway.metadata = Readiness(ready=True)
+    gateway.metadata = Readiness(is_ready=True)
     gateway.worker.start()
     wait_until(lambda: gateway.worker.readiness() == (True, ()), describe="ready")
     wait_until(lambda: "heartbeat" in gateway.done, describe="registered")
@@ -135,7 +135,7 @@ def test_gateway_when_its_loop_has_ended_then_fails_so_that_it_is_started_again(
 def test_gateway_when_its_address_must_not_be_given_out_then_serves_nobody() -> None:
     """It registers without the address: others lead nobody to it, and commands show why."""
     gateway = Gateway()
-    gateway.metadata = Readiness(ready=True)
+    gateway.metadata = Readiness(is_ready=True)
     gateway.route.problem = "a loopback address"
     gateway.worker.start()
     wait_until(lambda: bool(gateway.beats), describe="registered")
@@ -153,7 +153,7 @@ def test_gateway_when_its_address_must_not_be_given_out_then_serves_nobody() -> 
 
 def test_gateway_when_its_address_is_right_again_then_serves_and_registers_with_it() -> None:
     gateway = Gateway()
-    gateway.metadata = Readiness(ready=True)
+    gateway.metadata = Readiness(is_ready=True)
     gateway.route.problem = "a loopback address"
     gateway.worker.start()
     wait_until(lambda: bool(gateway.beats), describe="registered")
@@ -175,7 +175,7 @@ def test_gateway_when_its_address_is_right_again_then_serves_and_registers_with_
 
 def test_gateway_when_its_address_gets_wrong_while_it_serves_then_is_not_ready() -> None:
     gateway = Gateway()
-    gateway.metadata = Readiness(ready=True)
+    gateway.metadata = Readiness(is_ready=True)
     gateway.worker.start()
     wait_until(lambda: bool(gateway.beats), describe="registered")
 
@@ -194,7 +194,7 @@ def test_gateway_when_heartbeats_do_not_come_back_then_the_cluster_cannot_be_rea
     """Scenario 119: after two missed round trips, while the write is still waited for."""
     clock = FakeClock()
     gateway = Gateway(clock)
-    gateway.metadata = Readiness(ready=True)
+    gateway.metadata = Readiness(is_ready=True)
     gateway.answers.clear()
     gateway.worker.start()
     wait_until(lambda: bool(gateway.beats), describe="the first heartbeat")

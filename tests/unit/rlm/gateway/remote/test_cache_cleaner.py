@@ -82,7 +82,7 @@ class Restarted:
             topic, MetadataCache(MemoryStore()), world.clock, settings
         )
         if is_caught_up:
-            assert self.metadata.wait_ready(10_000).ready
+            assert self.metadata.wait_ready(10_000).is_ready
         storage = SegmentStorageManager(
             storage=DiskCachedChunkStorage(world.watched, opened(world.directory)),
             keys=ObjectKeys(),
@@ -163,7 +163,7 @@ def test_step_before_the_metadata_was_read_then_an_unknown_segment_stays(
         again.cleaner.step()
     assert again.on_disk() == {0, 1, 2}
 
-    assert again.metadata.wait_ready(10_000).ready
+    assert again.metadata.wait_ready(10_000).is_ready
     again.cleaner.step()
     assert again.on_disk() == {0, 1, 2}
 
