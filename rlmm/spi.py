@@ -53,14 +53,14 @@ class SegmentRecord:
 
     `copy_deadline_ms` is the end of its copy attempt by the broker's clock, or 0 if unknown. A
     COPY_SEGMENT_STARTED past its deadline is dangling. `changed_ms` is the LogAppendTime of the
-    current state. If `dead_lettered`, only a repair job still deletes it. `changed_at` is the
+    current state. If `is_dead_lettered`, only a repair job still deletes it. `changed_at` is the
     position of the current state's record; it is None only in tests.
     """
 
     metadata: RemoteLogSegmentMetadata
     copy_deadline_ms: int
     changed_ms: int
-    dead_lettered: bool = False
+    is_dead_lettered: bool = False
     changed_at: MetadataPosition | None = None
 
 

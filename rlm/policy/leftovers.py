@@ -31,7 +31,8 @@ def started_deletions(view: PartitionView) -> tuple[SegmentRecord, ...]:
     return tuple(
         record
         for record in view.segments
-        if record.metadata.state is SegmentState.DELETE_SEGMENT_STARTED and not record.dead_lettered
+        if record.metadata.state is SegmentState.DELETE_SEGMENT_STARTED
+        and not record.is_dead_lettered
     )
 
 

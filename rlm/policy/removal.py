@@ -107,7 +107,7 @@ def _deletions(
     return tuple(
         DeleteSegment(record=record, reason="topic deleted")
         for record in left
-        if not record.dead_lettered
+        if not record.is_dead_lettered
         and lease_on(leases, record.metadata.offsets) is None
         and not _is_news(remains, record)
     )

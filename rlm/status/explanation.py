@@ -36,7 +36,7 @@ class ContainingSegment:
     size_bytes: int
     max_timestamp_ms: int
     state_since_ms: int
-    dead_lettered: bool
+    is_dead_lettered: bool
     object_keys: tuple[str, ...]
 
     def to_json(self) -> Json:
@@ -51,7 +51,7 @@ class ContainingSegment:
             "size_bytes": self.size_bytes,
             "max_timestamp_ms": self.max_timestamp_ms,
             "state_since_ms": self.state_since_ms,
-            "dead_lettered": self.dead_lettered,
+            "dead_lettered": self.is_dead_lettered,
             "objects": list(self.object_keys),
         }
 
@@ -65,7 +65,7 @@ class ContainingSegment:
             size_bytes=found.integer("size_bytes"),
             max_timestamp_ms=found.integer("max_timestamp_ms"),
             state_since_ms=found.integer("state_since_ms"),
-            dead_lettered=found.flag("dead_lettered"),
+            is_dead_lettered=found.flag("dead_lettered"),
             object_keys=found.texts("objects"),
         )
 
@@ -247,6 +247,6 @@ def _containing(record: SegmentRecord, readable: OffsetRange | None) -> Containi
         size_bytes=metadata.segment_size_bytes,
         max_timestamp_ms=metadata.max_timestamp_ms,
         state_since_ms=record.changed_ms,
-        dead_lettered=record.dead_lettered,
+        is_dead_lettered=record.is_dead_lettered,
         object_keys=tuple(each.key for each in metadata.objects),
     )

@@ -277,7 +277,7 @@ def segment_record(entry: SegmentEntry) -> SegmentRecord:
         metadata=segment_metadata(entry),
         copy_deadline_ms=entry.copy_deadline_ms,
         changed_ms=entry.changed_ms,
-        dead_lettered=entry.dead_lettered,
+        is_dead_lettered=entry.is_dead_lettered,
         changed_at=MetadataPosition(
             partition=entry.metadata_partition, offset=entry.metadata_offset
         ),

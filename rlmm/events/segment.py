@@ -148,7 +148,7 @@ class SegmentFamily(_SegmentKeyFamily[SegmentEvent, pb.SegmentEvent, ParsedSegme
             (
                 with_record(before, ACCEPTED, event_id),
                 wanted,
-                before.dead_lettered if before else False,
+                before.is_dead_lettered if before else False,
                 base_offset,
                 end_offset,
                 size_bytes,
@@ -210,7 +210,7 @@ class DeadLetteredFamily(
             unknown = before is None or before.state is None
             return Refusal.UNKNOWN_SEGMENT if unknown else Refusal.UNEXPECTED_STATE
         records = with_record(before, ACCEPTED, event_id)
-        state.put_segment(subject, before._replace(records=records, dead_lettered=True))
+        state.put_segment(subject, before._replace(records=records, is_dead_lettered=True))
         return None
 
 

@@ -47,7 +47,7 @@ class SegmentEntry(NamedTuple):
 
     records: bytes
     state: SegmentState | None = None
-    dead_lettered: bool = False
+    is_dead_lettered: bool = False
     base_offset: int = 0
     end_offset: int = 0
     size_bytes: int = 0
@@ -63,7 +63,7 @@ class SegmentEntry(NamedTuple):
         (
             records,
             state,
-            dead_lettered,
+            is_dead_lettered,
             base_offset,
             end_offset,
             size_bytes,
@@ -77,7 +77,7 @@ class SegmentEntry(NamedTuple):
         ) = self
         header = _HEADER.pack(
             _STATE_NUMBERS[state],
-            dead_lettered,
+            is_dead_lettered,
             has_transaction_index,
             base_offset,
             end_offset,
@@ -96,7 +96,7 @@ class SegmentEntry(NamedTuple):
         """Decode the bytes of `to_bytes`."""
         (
             state,
-            dead_lettered,
+            is_dead_lettered,
             has_transaction_index,
             base_offset,
             end_offset,
@@ -113,7 +113,7 @@ class SegmentEntry(NamedTuple):
         return cls(
             records=data[epochs_end:records_end],
             state=_STATES.get(state),
-            dead_lettered=bool(dead_lettered),
+            is_dead_lettered=bool(is_dead_lettered),
             base_offset=base_offset,
             end_offset=end_offset,
             size_bytes=size_bytes,

@@ -49,7 +49,7 @@ def examine(partition: PartitionRecords, *, cut_off_ms: int) -> Iterator[Finding
                 detail = "begun, and past its deadline neither finished nor deleted"
                 yield of_segment(FindingKind.DANGLING_COPY, metadata, detail)
             case SegmentState.DELETE_SEGMENT_STARTED if is_old:
-                where = "a dead letter" if record.dead_lettered else "no dead letter"
+                where = "a dead letter" if record.is_dead_lettered else "no dead letter"
                 detail = f"its deletion was begun and has not finished; {where}"
                 yield of_segment(FindingKind.DANGLING_DELETE, metadata, detail)
 

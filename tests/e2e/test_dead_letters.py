@@ -48,7 +48,7 @@ def test_deletion_when_it_fails_too_often_then_becomes_a_letter_and_others_go_on
             wait_until(
                 lambda: (
                     [
-                        record.dead_lettered
+                        record.is_dead_lettered
                         for record in metadata.list_remote_log_segments(
                             log.partition, states=(SegmentState.DELETE_SEGMENT_STARTED,)
                         )

@@ -214,7 +214,7 @@ def _segment(record: SegmentRecord) -> Json:
         "copy_deadline_ms": record.copy_deadline_ms,
         "changed_ms": record.changed_ms,
         "changed_at": None if record.changed_at is None else list(record.changed_at),
-        "is_dead_lettered": record.dead_lettered,
+        "is_dead_lettered": record.is_dead_lettered,
     }
 
 

@@ -259,7 +259,7 @@ class Simulation:
                 continue  # at the last moment
             self.world.clock.advance(4 * HOUR_MS)
         records = [record for tip in self.world.tips for record in self.world.records(tip=tip)]
-        if any(record.dead_lettered for record in records):
+        if any(record.is_dead_lettered for record in records):
             return
         left = [*self.world.object_names(), *self.world.metadata.topic_policies()]
         if left:

@@ -49,7 +49,7 @@ def leftovers(world: World) -> list[str]:
         for r in world.records(
             SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED, tip=tip
         )
-        if not r.dead_lettered
+        if not r.is_dead_lettered
     ]
 
 

@@ -261,7 +261,7 @@ class World:
         """Equal to an earlier one if nothing has changed but that time has passed."""
         return (
             self.object_names(),
-            [(r.metadata, r.dead_lettered) for tip in self.tips for r in self.records(tip=tip)],
+            [(r.metadata, r.is_dead_lettered) for tip in self.tips for r in self.records(tip=tip)],
             [self.state(tip) for tip in self.tips],
             [(r.log_start_offset, r.first_file) for r in self._replicas()],
         )

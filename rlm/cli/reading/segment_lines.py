@@ -146,7 +146,7 @@ def _segment_as_json(tip: TopicIdPartition, record: SegmentRecord) -> Json:
             for each in metadata.segment_leader_epochs.entries
         ],
         "layout": metadata.layout,
-        "dead_lettered": record.dead_lettered,
+        "dead_lettered": record.is_dead_lettered,
         "objects": [
             {"key": each.key, "bytes": each.length_bytes, "crc32c": each.crc32c}
             for each in metadata.objects

@@ -94,7 +94,7 @@ def test_copies_when_of_another_broker_then_deleted_after_their_deadline(
 
 
 def test_deletions_when_started_then_carried_on_unless_a_repair_job_has_them() -> None:
-    given_away = remote(800, 900, state=DELETE_STARTED, dead_lettered=True)
+    given_away = remote(800, 900, state=DELETE_STARTED, is_dead_lettered=True)
 
     found = started_deletions(Given(segments=(*STORED, *OTHERS, given_away)).view())
 

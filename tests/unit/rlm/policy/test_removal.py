@@ -142,7 +142,7 @@ def test_removal_when_segments_are_left_then_deletes_those_and_waits() -> None:
 
 
 def test_removal_when_a_repair_job_has_a_segment_then_it_stays_and_holds_the_end() -> None:
-    planned = plan_removal(remains(remote(0, 100, state=DELETE_STARTED, dead_lettered=True)))
+    planned = plan_removal(remains(remote(0, 100, state=DELETE_STARTED, is_dead_lettered=True)))
 
     assert planned == RemovalPlan()
 

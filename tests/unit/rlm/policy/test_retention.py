@@ -211,7 +211,7 @@ def test_plan_when_deletion_was_started_then_it_is_finished() -> None:
 
 def test_plan_when_deletion_is_a_dead_letter_then_it_is_left_to_repair() -> None:
     """Scenario 73."""
-    buried = remote(0, 100, state=SegmentState.DELETE_SEGMENT_STARTED, dead_lettered=True)
+    buried = remote(0, 100, state=SegmentState.DELETE_SEGMENT_STARTED, is_dead_lettered=True)
     assert plan(Given(segments=(buried,)).view()).deletions == ()
 
 

@@ -57,7 +57,7 @@ def remote(
     number: int = 0,
     copy_deadline_ms: int = 0,
     changed_ms: int = 0,
-    dead_lettered: bool = False,
+    is_dead_lettered: bool = False,
     changed_at: MetadataPosition | None = None,
 ) -> SegmentRecord:
     offsets = OffsetRange(start_offset=start, end_offset=end)
@@ -80,7 +80,7 @@ def remote(
         metadata=metadata,
         copy_deadline_ms=copy_deadline_ms,
         changed_ms=changed_ms,
-        dead_lettered=dead_lettered,
+        is_dead_lettered=is_dead_lettered,
         changed_at=changed_at,
     )
 

@@ -116,7 +116,7 @@ def test_segment_when_its_deletion_finishes_at_last_then_is_dead_lettered_still(
     record = folded(log).segment(SEGMENT.segment_id)
 
     assert record is not None
-    assert (record.metadata.state, record.dead_lettered) == (DELETE_FINISHED, True)
+    assert (record.metadata.state, record.is_dead_lettered) == (DELETE_FINISHED, True)
 
 
 @pytest.mark.parametrize("before", [[], [step(SEGMENT, DELETE_FINISHED)]])

@@ -136,7 +136,7 @@ def test_segment_when_it_begins_then_is_not_dead_lettered(state: SegmentState) -
     record = folded(log).segment(SEGMENT.segment_id)
 
     assert record is not None
-    assert not record.dead_lettered
+    assert not record.is_dead_lettered
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ def test_dead_letter_when_its_deletion_is_under_way_then_is_marked() -> None:
     record = folded(log).segment(SEGMENT.segment_id)
 
     assert record is not None
-    assert record.dead_lettered
+    assert record.is_dead_lettered
     assert record.metadata.state is DELETE_STARTED
 
 

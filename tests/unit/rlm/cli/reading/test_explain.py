@@ -31,7 +31,7 @@ EXPLANATION = OffsetExplanation(
             size_bytes=10,
             max_timestamp_ms=8,
             state_since_ms=9,
-            dead_lettered=True,
+            is_dead_lettered=True,
             object_keys=("4.log", "4.meta"),
         ),
     ),

@@ -36,7 +36,7 @@ def test_lines_when_an_object_is_missing_then_say_so_and_since_when() -> None:
         size_bytes=9,
         max_timestamp_ms=0,
         state_since_ms=0,
-        dead_lettered=False,
+        is_dead_lettered=False,
         object_keys=("0.log",),
     )
     found = OffsetExplanation(

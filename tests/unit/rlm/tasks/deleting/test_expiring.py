@@ -258,7 +258,9 @@ def test_letter_when_written_then_no_leader_tries_that_deletion_again() -> None:
 
     assert "delete .log" not in second.effects.performed
     assert len(world.dead_letters.published) == 1
-    assert [r.dead_lettered for r in world.records(SegmentState.DELETE_SEGMENT_STARTED)] == [True]
+    assert [r.is_dead_lettered for r in world.records(SegmentState.DELETE_SEGMENT_STARTED)] == [
+        True
+    ]
 
 
 def test_letter_when_topic_refuses_it_then_written_later() -> None:
