@@ -157,7 +157,7 @@ class ObjectsWriter(SegmentWriter):
         """Write and verify an object; add its key to `_written` if the object may exist."""
         self._written.append(content.key)
         attributes = content.attributes
-        if self._storage.capabilities.inline_attributes:
+        if self._storage.capabilities.has_inline_attributes:
             attributes = {**content.inline_attributes, **attributes}
         try:
             return put_verified(

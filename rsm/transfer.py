@@ -66,7 +66,7 @@ def put_verified(
     checksum = storage.create_with_content(key, attempted, attributes=attributes)
     attempt.check()
     length_bytes = attempted.read_bytes
-    if not storage.capabilities.confirmed_creation:
+    if not storage.capabilities.has_confirmed_creation:
         _confirm(storage, key, length_bytes, checksum)
     if read_back is not None:
         read_bytes, read_checksum = read_all(partial(storage.read_range, key), attempt, read_back)

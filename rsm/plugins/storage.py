@@ -32,7 +32,7 @@ class PluginChunkStorage(ChunkStorage):
         self._inner = inner
         self._calls = calls
         found = self._run("capabilities", lambda: inner.capabilities, Capabilities)
-        self._capabilities = replace(found, confirmed_creation=False)
+        self._capabilities = replace(found, has_confirmed_creation=False)
 
     @property
     def capabilities(self) -> Capabilities:

@@ -32,18 +32,18 @@ class Concat(Enum):
 class Capabilities:
     """The optional features of a store; a method without its feature raises UnsupportedError.
 
-    With `inline_attributes` the creation request carries the attributes; otherwise they need a file
-    or a request of their own. With `confirmed_creation` the store confirmed the length and CRC32C
-    of each created chunk, so that no further check is needed.
+    With `has_inline_attributes` the creation request carries the attributes; otherwise they need a
+    file or a request of their own. With `has_confirmed_creation` the store confirmed the length and
+    CRC32C of each created chunk, so that no further check is needed.
     """
 
-    append: bool
-    truncate: bool
+    can_append: bool
+    can_truncate: bool
     concat: Concat
-    inline_attributes: bool
-    stored_checksum: bool
-    confirmed_creation: bool = False
-    read_only: bool = False
+    has_inline_attributes: bool
+    has_stored_checksum: bool
+    has_confirmed_creation: bool = False
+    is_read_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

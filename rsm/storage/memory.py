@@ -22,7 +22,11 @@ from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, Con
 from rsm.storage.names import check_name, sort_key
 
 _CAPABILITIES = Capabilities(
-    append=True, truncate=True, concat=Concat.NATIVE, inline_attributes=True, stored_checksum=True
+    can_append=True,
+    can_truncate=True,
+    concat=Concat.NATIVE,
+    has_inline_attributes=True,
+    has_stored_checksum=True,
 )
 
 

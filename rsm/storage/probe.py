@@ -79,7 +79,7 @@ class _Probe:
 
     def run(self) -> tuple[ProbeStep, ...]:
         reached = self._try("reach the store", self._storage.check_access)
-        writes = reached and not self._storage.capabilities.read_only
+        writes = reached and not self._storage.capabilities.is_read_only
         small = self._try("create a small object", self._create_small, when=writes)
         self._try("create it again: refused", self._create_again, when=small)
         large = self._try("create a large object", self._create_large, when=writes)

@@ -67,7 +67,7 @@ class ChunkChangeContract:
 
         put(storage, "a")
 
-        if unless_refused(has_power=storage.capabilities.append, act=act):
+        if unless_refused(has_power=storage.capabilities.can_append, act=act):
             assert read_all(storage, "a") == b"abcd"
 
     @pytest.mark.parametrize("offset_bytes", [0, 2])
@@ -88,7 +88,7 @@ class ChunkChangeContract:
 
         put(storage, "abcd")
 
-        if unless_refused(has_power=storage.capabilities.truncate, act=act):
+        if unless_refused(has_power=storage.capabilities.can_truncate, act=act):
             assert read_all(storage, "abcd") == b"ab"
 
     def test_truncate_when_chunk_is_shorter_then_refused(self, storage: ChunkStorage) -> None:

@@ -223,7 +223,7 @@ class ChunkCreationContract:
         assert (info.name, info.length_bytes) == ("a", 3)
         assert info.attributes == {"x": "1", "y": ""}
         assert info.last_modified_ms > 1_500_000_000_000
-        assert info.crc32c == (checksum if storage.capabilities.stored_checksum else None)
+        assert info.crc32c == (checksum if storage.capabilities.has_stored_checksum else None)
 
     @pytest.mark.parametrize(
         ("start", "end", "expected"),

@@ -37,7 +37,11 @@ from rsm.storage.uploads.part_senders import PartSenders
 from rsm.storage.uploads.parts import PartReader
 
 _CAPABILITIES = Capabilities(
-    append=False, truncate=False, concat=Concat.NONE, inline_attributes=True, stored_checksum=False
+    can_append=False,
+    can_truncate=False,
+    concat=Concat.NONE,
+    has_inline_attributes=True,
+    has_stored_checksum=False,
 )
 _MAX_NAME_CHARACTERS = 1024
 _MAX_SINGLE_GET_BYTES = 64 << 20

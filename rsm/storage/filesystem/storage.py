@@ -39,11 +39,11 @@ from rsm.storage.filesystem.sidecar import is_sidecar, read_attributes, sidecar_
 from rsm.storage.filesystem.store_root import StoreRoot
 
 _CAPABILITIES = Capabilities(
-    append=True,
-    truncate=True,
+    can_append=True,
+    can_truncate=True,
     concat=Concat.BY_COPY,
-    inline_attributes=False,
-    stored_checksum=False,
+    has_inline_attributes=False,
+    has_stored_checksum=False,
 )
 
 # The disk writes such pieces while the next one is read and checked. With it, a copy of 64 MiB

@@ -38,12 +38,12 @@ from rsm.storage.object_storage import ObjectChunkStorage
 from rsm.storage.uploads.parts import PartReader
 
 _CAPABILITIES = Capabilities(
-    append=False,
-    truncate=False,
+    can_append=False,
+    can_truncate=False,
     concat=Concat.NATIVE,
-    inline_attributes=True,
-    stored_checksum=True,
-    confirmed_creation=True,
+    has_inline_attributes=True,
+    has_stored_checksum=True,
+    has_confirmed_creation=True,
 )
 _MAX_NAME_BYTES = 1024
 _MAX_COMPOSED = 32  # the most objects that one request joins

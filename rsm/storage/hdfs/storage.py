@@ -36,11 +36,11 @@ from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.hdfs.webhdfs import Body, RemoteError, WebHdfs
 
 _CAPABILITIES = Capabilities(
-    append=True,
-    truncate=True,
+    can_append=True,
+    can_truncate=True,
     concat=Concat.BY_COPY,
-    inline_attributes=False,
-    stored_checksum=False,
+    has_inline_attributes=False,
+    has_stored_checksum=False,
 )
 _MAX_OPENINGS = 3  # requests for one range whose response broke off
 

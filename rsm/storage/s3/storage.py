@@ -41,12 +41,12 @@ from rsm.storage.s3.multipart import multipart_upload
 from rsm.storage.s3.upload import S3Uploads
 
 _CAPABILITIES = Capabilities(
-    append=False,
-    truncate=False,
+    can_append=False,
+    can_truncate=False,
     concat=Concat.NATIVE,
-    inline_attributes=True,
-    stored_checksum=True,
-    confirmed_creation=True,
+    has_inline_attributes=True,
+    has_stored_checksum=True,
+    has_confirmed_creation=True,
 )
 _MAX_NAME_BYTES = 1024
 _DELETE_AT_ONCE = 1000

@@ -19,10 +19,10 @@ class ReadOnlyChunkStorage(ChunkStorageWrapper):
     def capabilities(self) -> Capabilities:
         return replace(
             self._inner.capabilities,
-            append=False,
-            truncate=False,
+            can_append=False,
+            can_truncate=False,
             concat=Concat.NONE,
-            read_only=True,
+            is_read_only=True,
         )
 
     def create_with_content(
@@ -58,7 +58,7 @@ class NoAppendChunkStorage(ChunkStorageWrapper):
 
     @property
     def capabilities(self) -> Capabilities:
-        return replace(self._inner.capabilities, append=False, truncate=False)
+        return replace(self._inner.capabilities, can_append=False, can_truncate=False)
 
     def append(self, name: str, offset_bytes: int, data: bytes | memoryview) -> None:
         raise _unchangeable(name)

@@ -31,11 +31,11 @@ from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, Con
 from rsm.storage.names import check_name
 
 _CAPABILITIES = Capabilities(
-    append=False,
-    truncate=False,
+    can_append=False,
+    can_truncate=False,
     concat=Concat.NONE,
-    inline_attributes=True,
-    stored_checksum=True,
+    has_inline_attributes=True,
+    has_stored_checksum=True,
 )
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS chunk (name TEXT PRIMARY KEY, content BLOB NOT NULL, "

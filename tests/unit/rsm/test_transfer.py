@@ -45,7 +45,7 @@ class ConfirmingStorage(LyingStorage):
 
     @property
     def capabilities(self) -> Capabilities:
-        return replace(super().capabilities, confirmed_creation=True)
+        return replace(super().capabilities, has_confirmed_creation=True)
 
     def info(self, name: str) -> ChunkInfo:
         raise AssertionError("another request would return no more")

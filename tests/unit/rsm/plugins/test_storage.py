@@ -28,7 +28,7 @@ class Lying(MemoryChunkStorage):
 
     @property
     def capabilities(self) -> Capabilities:
-        return replace(super().capabilities, confirmed_creation=True)
+        return replace(super().capabilities, has_confirmed_creation=True)
 
     def exists(self, name: str) -> bool:
         return self.answer  # type: ignore[no-any-return]  # what the test says
@@ -85,7 +85,7 @@ def test_request_when_its_result_is_wrong_then_it_is_retriable_and_counted(
 def test_capabilities_when_creations_are_said_to_be_confirmed_then_they_are_checked() -> None:
     store = PluginChunkStorage(Lying(), Failures().calls())
 
-    assert not store.capabilities.confirmed_creation
+    assert not store.capabilities.has_confirmed_creation
 
 
 class Creating(MemoryChunkStorage):

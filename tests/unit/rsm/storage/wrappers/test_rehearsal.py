@@ -62,5 +62,5 @@ def test_rehearsed_when_read_only_then_reads_and_changes_nothing() -> None:
             change()
     assert [outcome.error is None for outcome in storage.delete_many(["a"])] == [False]
 
-    assert storage.capabilities.read_only
+    assert storage.capabilities.is_read_only
     assert [info.length_bytes for info in storage.list("")] == [1]

@@ -61,5 +61,5 @@ def test_read_only_when_many_are_deleted_then_each_is_refused(
 def test_read_only_when_read_then_as_the_store_inside(storage: ReadOnlyChunkStorage) -> None:
     assert storage.read_range("a", ByteRange(start_position=1, end_position=9)) == b"bc"
     assert storage.info("b").attributes == {"k": "b"}
-    assert storage.capabilities.read_only
+    assert storage.capabilities.is_read_only
     storage.check_access()
