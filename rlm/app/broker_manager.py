@@ -185,7 +185,7 @@ class BrokerManager:
         self._require_ready()
         retention = self._retention.step()
         outlook = CycleOutlook(
-            untierable=retention.untierable, store_reachable=self._store_loop.problem() is None
+            untierable=retention.untierable, is_store_reachable=self._store_loop.problem() is None
         )
         try:
             reports = self._cycle.step(outlook)
@@ -194,7 +194,7 @@ class BrokerManager:
             raise
         with self._lock:
             before, self._reports = self._reports, reports
-        if outlook.store_reachable:
+        if outlook.is_store_reachable:
             self._knows_store.set()
         self._gauges.show(before, reports)
 

@@ -115,7 +115,7 @@ def lag(view: PartitionView) -> Lag:
 
 def copying_forbidden(view: PartitionView) -> Blocked | None:
     """Return what blocks every copy of this partition."""
-    if not view.owned:
+    if not view.is_owned:
         return Blocked(reason="not_owner")
     if view.newer is not None:
         return Blocked(reason="newer_record")
@@ -130,7 +130,7 @@ def copying_forbidden(view: PartitionView) -> Blocked | None:
 
 def _failing(view: PartitionView, segment: LocalSegment) -> Blocked | None:
     failure = view.copy_failure
-    if not view.store_reachable:
+    if not view.is_store_reachable:
         return Blocked(reason="store_unreachable")
     if failure is None:
         return None

@@ -18,7 +18,7 @@ from rsm.segment.ranges import OffsetRange, missing
 
 def gaps_to_record(view: PartitionView) -> tuple[RecordedGap, ...] | None:
     """Return all gaps of the partition if the metadata lacks any of them; else None."""
-    if view.diverged or view.conflict_offset is not None:
+    if view.is_diverged or view.conflict_offset is not None:
         return None
     now_ms = view.moment.wall_ms
     return with_gaps(view.state.gaps, _taken(view), reason=GapReason.EXTERNAL_START, now_ms=now_ms)

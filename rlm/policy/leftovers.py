@@ -89,7 +89,7 @@ def unreferenced(view: PartitionView) -> tuple[SegmentRecord, ...]:
     So a segment outside of that history was cut off before the first segment of that epoch, or of a
     later one, was stored.
     """
-    if view.diverged or view.conflict_offset is not None:
+    if view.is_diverged or view.conflict_offset is not None:
         return ()
     references = _references(view)
     readable = {part.metadata.segment_id for part in view.stored}

@@ -87,7 +87,7 @@ class Plan:
 
 def plan(view: PartitionView) -> Plan:
     """Return the actions for a view; if not owned or with a newer record, only the blocked trim."""
-    if not view.owned or view.newer is not None:
+    if not view.is_owned or view.newer is not None:
         return Plan(trim=decide_trim(view))
     if PausableTask.DELETE in view.paused:
         return _without_deletions(view)
@@ -177,7 +177,7 @@ def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Blocked 
     kinds = (
         (started_deletions(view), "deletion did not finish"),
         (
-            () if view.diverged else below_log_start(view),
+            () if view.is_diverged else below_log_start(view),
             f"below log start {view.state.log_start_offset}",
         ),
         (

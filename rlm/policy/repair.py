@@ -63,7 +63,7 @@ class ReplacedSegment:
 
 def replaced_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
     """Return damaged segments whose readable offsets are all in segments with whole objects."""
-    if not view.damage.damaged or view.diverged or view.conflict_offset is not None:
+    if not view.damage.damaged or view.is_diverged or view.conflict_offset is not None:
         return ()
     return _replaced(view, _damaged_parts(view), ())
 
@@ -104,7 +104,7 @@ def accepted_losses(view: PartitionView) -> tuple[AcceptedLoss, ...]:
     Only offsets that the acceptance names. Empty while the broker has any of them: those are copied
     again first.
     """
-    if view.diverged or view.conflict_offset is not None:
+    if view.is_diverged or view.conflict_offset is not None:
         return ()
     records = {record.metadata.segment_id: record for record in view.segments}
     gaps = tuple(gap.offsets for gap in view.state.gaps)
@@ -124,7 +124,7 @@ def accepted_losses(view: PartitionView) -> tuple[AcceptedLoss, ...]:
 
 def lost_segments(view: PartitionView) -> tuple[ReplacedSegment, ...]:
     """Return lost segments whose readable offsets are in recorded gaps and whole segments."""
-    if view.diverged or view.conflict_offset is not None:
+    if view.is_diverged or view.conflict_offset is not None:
         return ()
     gaps = tuple(gap.offsets for gap in view.state.gaps)
     return _replaced(view, _given_up(view), gaps)

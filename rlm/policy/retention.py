@@ -151,7 +151,7 @@ def expiry_cut(view: PartitionView) -> ExpiryCut | None:
     Never above the high watermark, and never above the local start while the local log must not be
     trimmed.
     """
-    if not view.owned or view.diverged or view.conflict_offset is not None:
+    if not view.is_owned or view.is_diverged or view.conflict_offset is not None:
         return None
     cut = _cut_of_removal(view) or _cut_of_retention(view)
     if cut is None:
@@ -171,7 +171,7 @@ def may_be_past_retention(view: PartitionView) -> bool:
     log_start = view.state.log_start_offset
     if view.policy.retention_ms < 0 or log_start is None or not view.local.active_size_bytes:
         return False
-    if not view.owned or view.policy.state is not PolicyState.ACTIVE:
+    if not view.is_owned or view.policy.state is not PolicyState.ACTIVE:
         return False
     left = max(log_start, view.local_start_offset) < view.copy_end_offset
     return left and all(

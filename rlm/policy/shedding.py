@@ -42,7 +42,7 @@ def sheddable(view: PartitionView) -> SheddableRange | None:
     failure = view.copy_failure
     is_of_segment = failure is not None and (failure.is_corrupt or failure.is_final)
     is_paused = PausableTask.COPY in view.paused
-    if not sheds or not view.store_takes_nothing or is_of_segment or is_paused:
+    if not sheds or not view.has_store_outage or is_of_segment or is_paused:
         return None
     if trim_forbidden(view) is not None:
         return None

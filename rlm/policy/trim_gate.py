@@ -89,7 +89,7 @@ def trim_forbidden(
     """Return what blocks any trim of this partition."""
     if view.policy.state is not PolicyState.ACTIVE:
         return Blocked(reason="policy_not_active", values={"state": view.policy.state.name})
-    if not view.owned:
+    if not view.is_owned:
         return Blocked(reason="not_owner")
     if view.state.log_start_offset is None:
         # The manager has yet to read it from the broker, whose own start must not move before that.
@@ -110,7 +110,7 @@ def trim_forbidden(
 
 def _blocked_by_losses(view: PartitionView) -> Blocked | None:
     """Return records that the broker's log has lost and that are neither accepted nor recorded."""
-    if view.diverged:
+    if view.is_diverged:
         return Blocked(reason="diverged", values=_diverged_values(view))
     if gaps_to_record(view) is not None:
         # After a trim, nothing would show that records were deleted before it.

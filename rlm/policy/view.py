@@ -123,7 +123,7 @@ class PartitionView:
     newer: NewerRecord | None = None
     copy_failure: CopyFailure | None = None
     paused: frozenset[PausableTask] = frozenset()
-    store_reachable: bool = True
+    is_store_reachable: bool = True
     is_past_retention: bool = False
     damage: Damage = field(default_factory=Damage)
 
@@ -176,7 +176,7 @@ class PartitionView:
         return max(0, self.local.active_size_bytes - stored_bytes)
 
     @property
-    def owned(self) -> bool:
+    def is_owned(self) -> bool:
         return self.state.owner == self.writer
 
     @cached_property
@@ -185,14 +185,14 @@ class PartitionView:
         return self.state.active_leases(self.moment.broker_ms)
 
     @property
-    def store_takes_nothing(self) -> bool:
+    def has_store_outage(self) -> bool:
         """Return whether the store accepts no rolled segments now, as far as this process knows.
 
         A few failed attempts are no outage yet: they are retried.
         """
         failure = self.copy_failure
         is_failing = failure is not None and failure.attempts >= OUTAGE_ATTEMPTS
-        return not self.store_reachable or is_failing
+        return not self.is_store_reachable or is_failing
 
     @property
     def copy_end_offset(self) -> int:
@@ -200,7 +200,7 @@ class PartitionView:
         return min(self.offsets.high_watermark, self.offsets.last_stable_offset)
 
     @property
-    def diverged(self) -> bool:
+    def is_diverged(self) -> bool:
         """Return whether the broker's log has lost stored records.
 
         It ends below them, or, with `holds_after_loss`, has a cut that nobody has accepted.
@@ -221,7 +221,7 @@ class PartitionView:
         return moved_by_others(self.state, self.local_start_offset)
 
     @property
-    def external_start(self) -> bool:
+    def has_external_start(self) -> bool:
         """Return whether the local log has an external start that nobody has accepted."""
         moved = self.moved_from_offset is not None
         return moved and self.local_start_offset > self.state.accepted_start_offset

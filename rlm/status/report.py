@@ -30,7 +30,7 @@ def leader_report(
         topic_id_partition=view.topic_id_partition,
         role=LEADER,
         leader_epoch=view.writer.leader_epoch,
-        claimed=view.owned,
+        claimed=view.is_owned,
         policy_state=view.policy.state.name,
         lag_segments=behind.segments,
         lag_bytes=behind.bytes,
@@ -47,8 +47,8 @@ def leader_report(
         trim_blocked=decision.blocked,
         expiry_blocked=expiry_blocked,
         copying=bool(view.in_flight),
-        diverged=view.diverged,
-        external_start=view.external_start,
+        diverged=view.is_diverged,
+        external_start=view.has_external_start,
         future_timestamps=future_timestamps(view),
         anomalies=open_anomalies(view.state, finished),
         repair_failure=repair_failure,
@@ -63,7 +63,7 @@ def _oldest_unstored_age_ms(view: PartitionView) -> int | None:
 
 
 def _problem(view: PartitionView) -> str:
-    if not view.owned:
+    if not view.is_owned:
         return "another process on the host of this broker owns the partition"
     if view.newer is not None:
         return (

@@ -104,7 +104,7 @@ class Process:
         self.reports: tuple[PartitionReport, ...] = ()
         self.problem: TieredStorageError | None = None
         self.untierable: dict[UUID, str] = {}
-        self.store_reachable = True
+        self.is_store_reachable = True
         self.ports = self._make_ports(external)
         self.leadership = Leadership(self.ports, incarnation=self.incarnation, alone=lambda: False)
         self.copies = self.make_copies()
@@ -126,7 +126,9 @@ class Process:
         self.problem = None
         try:
             self.beat()
-            outlook = CycleOutlook(untierable=self.untierable, store_reachable=self.store_reachable)
+            outlook = CycleOutlook(
+                untierable=self.untierable, is_store_reachable=self.is_store_reachable
+            )
             self.reports = self.cycle.step(outlook)
             self.check_anomalies()
         except ProcessCrashError:

@@ -110,7 +110,7 @@ class LeaderCycle:
         epochs = {tip: epoch for tip, epoch in led.items() if tip.topic_id in policies}
         followed = self._hosted.step(epochs.keys(), policies.keys())
         self._leadership.claim_all(self._leadership.keep_only(epochs))
-        if self._witness is not None and outlook.store_reachable:
+        if self._witness is not None and outlook.is_store_reachable:
             self._witness.require((*epochs, *followed))
         reports = self._lead(policies, outlook)
         unclaimed = (
@@ -171,7 +171,7 @@ class LeaderCycle:
         decided = plan(view)
         self._gaps.look(task, view, decided.gaps)
         self._record_losses(task, view, decided)
-        if outlook.store_reachable:
+        if outlook.is_store_reachable:
             self._expiries.offer(task, view, decided)
             self._offer_copies(task, view, decided, busy)
         trim = self._within_share_groups(view, decided.trim)

@@ -85,7 +85,7 @@ class OutageWatch:
             return
         disk = self._seen.setdefault(usage.name, _Disk(usage))
         disk.released_bytes += released_but_there_bytes(view)
-        if view.store_takes_nothing:
+        if view.has_store_outage:
             disk.behind_bytes += lag(view).bytes
         found = sheddable(view)
         if found is not None:

@@ -30,7 +30,7 @@ class CycleOutlook:
     """
 
     untierable: Mapping[UUID, str] = field(default_factory=dict)
-    store_reachable: bool = True
+    is_store_reachable: bool = True
 
 
 class PartitionViews:
@@ -106,7 +106,7 @@ class PartitionViews:
             moment=Moment(wall_ms=self._clock.wall_ms(), broker_ms=self._metadata.broker_time_ms()),
             limits=self._limits,
             untierable=self.outlook.untierable.get(tip.topic_id),
-            store_reachable=self.outlook.store_reachable,
+            is_store_reachable=self.outlook.is_store_reachable,
             gateways=live_gateways(self._metadata.registrations(), self._metadata.broker_time_ms()),
             policy_position=self._metadata.topic_policy_position(tip.topic_id),
             newer=self._metadata.newer_record(tip),

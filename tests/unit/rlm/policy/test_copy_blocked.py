@@ -42,7 +42,7 @@ def reason(view: PartitionView) -> str | None:
         (replace(Given().view(), copy_failure=FAILING), "failing"),
         (replace(Given().view(), copy_failure=CORRUPT), "corrupt"),
         (replace(Given().view(), copy_failure=replace(FAILING, is_final=True)), "stopped"),
-        (replace(Given().view(), store_reachable=False), "store_unreachable"),
+        (replace(Given().view(), is_store_reachable=False), "store_unreachable"),
         (Given(newer=NEWER).view(), "newer_record"),
         (replace(Given().view(), state=DELETED), "partition_deleted"),
     ],

@@ -166,6 +166,6 @@ def test_gaps_when_the_log_has_lost_data_or_parted_then_none_is_recorded() -> No
     )
 
     assert recorded(given) == [(100, 200)]
-    assert (parted.view().conflict_offset, parted.view().diverged) == (600, False)
+    assert (parted.view().conflict_offset, parted.view().is_diverged) == (600, False)
     assert recorded(parted) is None
     assert recorded(replace(given, high_watermark=350)) is None

@@ -46,7 +46,7 @@ def reason(view: PartitionView) -> str:
 def test_log_when_an_unclean_election_cut_off_what_is_stored_then_diverged_however_long() -> None:
     """R5; scenario 7: also when the log has grown beyond that end again; copies continue."""
     view = AFTER.view()
-    assert view.diverged
+    assert view.is_diverged
     assert reason(view) == "diverged"
     assert plan(view).deletions == ()
     assert [s.offsets.start_offset for s in copy_candidates(view)] == [250, 350]
@@ -66,7 +66,7 @@ def test_log_when_cut_off_then_the_trim_says_what() -> None:
 def test_log_when_the_loss_is_accepted_then_things_go_on(epoch: int, *, diverged: bool) -> None:
     """R5: what is lost in a later election is not accepted with it."""
     view = accepted(AFTER.view(), epoch=epoch)
-    assert view.diverged is diverged
+    assert view.is_diverged is diverged
     assert (plan(view).trim.offset is None) is diverged
 
 
@@ -93,7 +93,7 @@ def test_log_when_what_was_cut_off_has_expired_then_it_is_over() -> None:
 def test_log_when_set_not_to_hold_then_continues_with_what_is_its_own() -> None:
     """Scenario 8: readers are served the common part, whatever is held."""
     view = replace(AFTER, limits=replace(HOLDING, holds_after_loss=False)).view()
-    assert not view.diverged
+    assert not view.is_diverged
     assert view.covered_end_offset == 250
 
 
@@ -106,9 +106,9 @@ def test_external_start_when_accepted_then_no_alarm_and_still_a_gap() -> None:
     """R6: accepting says nothing of what is readable."""
     moved = replace(AFTER, segments=(), local_start=200, trimmed=100, policy=policy())
     view = moved.view()
-    assert (view.external_start, view.moved_from_offset) == (True, 100)
-    assert not accepted(view, start=200).external_start
-    assert accepted(view, start=199).external_start
+    assert (view.has_external_start, view.moved_from_offset) == (True, 100)
+    assert not accepted(view, start=200).has_external_start
+    assert accepted(view, start=199).has_external_start
     assert plan(accepted(view, start=200)).gaps is not None
 
 

@@ -377,7 +377,7 @@ def _parted(view: PartitionView) -> PartitionView:
     state = replace(view.state, lineage=Lineage.of((0, 0), (2, 700)))
     local_log = replace(view.local, checkpoint=Lineage.of((1, 600)))
     parted = replace(view, state=state, local=local_log)
-    assert (parted.conflict_offset, parted.diverged) == (600, False)
+    assert (parted.conflict_offset, parted.is_diverged) == (600, False)
     return parted
 
 

@@ -177,7 +177,7 @@ def test_plan_when_tiering_begins_then_log_start_is_fixed_at_local_start() -> No
 def test_plan_when_somebody_moved_the_local_start_then_remote_start_stays() -> None:
     """R6: never by guess; reported instead."""
     view = replace(AGEING, local_start=950, log_start=0, trimmed=900).view()
-    assert view.external_start
+    assert view.has_external_start
     assert plan(view).log_start is None
 
 

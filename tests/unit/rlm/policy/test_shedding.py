@@ -34,7 +34,7 @@ STORED = stored_up_to(500)
 
 def in_outage(given: Given) -> PartitionView:
     shed = policy(outage_policy=OutagePolicy.SHED_OLDEST)
-    return replace(replace(given, policy=shed).view(), store_reachable=False)
+    return replace(replace(given, policy=shed).view(), is_store_reachable=False)
 
 
 def end_of(given: Given) -> int | None:
@@ -85,7 +85,7 @@ def test_sheddable_when_all_that_may_go_is_stored_then_nothing_is_given_up() -> 
     "changes",
     [
         pytest.param({"policy": policy(outage_policy=OutagePolicy.HOLD)}, id="the policy is hold"),
-        pytest.param({"store_reachable": True}, id="the store takes copies"),
+        pytest.param({"is_store_reachable": True}, id="the store takes copies"),
         pytest.param({"paused": frozenset({PausableTask.COPY})}, id="copies are paused"),
         pytest.param({"paused": frozenset({PausableTask.TRIM})}, id="trims are paused"),
     ],
@@ -109,7 +109,7 @@ def test_sheddable_when_the_segment_itself_fails_then_that_is_no_outage(
     failure = CopyFailure(
         error="refused", cause="refused", is_corrupt=is_corrupt, attempts=OUTAGE_ATTEMPTS
     )
-    view = replace(in_outage(Given(segments=STORED)), store_reachable=True)
+    view = replace(in_outage(Given(segments=STORED)), is_store_reachable=True)
 
     found = sheddable(replace(view, copy_failure=replace(failure, is_final=is_final)))
 

@@ -73,10 +73,10 @@ class OutageWorld(World):
 
     def lose_store(self) -> None:
         self.cycle()  # which claims the partitions, and records where their logs begin
-        self.process.store_reachable = False
+        self.process.is_store_reachable = False
 
     def regain_store(self) -> None:
-        self.process.store_reachable = True
+        self.process.is_store_reachable = True
 
     def pause(self, task: PausableTask) -> None:
         event = TopicPaused(
@@ -100,7 +100,7 @@ def test_outage_when_policy_is_hold_then_all_is_kept_and_the_time_left_is_report
 ) -> None:
     """Scenario 93: never silent; logged again only when it changes."""
     world = OutageWorld(policy=HOLD)
-    world.process.store_reachable = False
+    world.process.is_store_reachable = False
     caplog.set_level("WARNING", "rlm")
     for percent in (60, 60, 60, 70, 80, 90):
         world.segments(1)
