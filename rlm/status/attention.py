@@ -233,10 +233,10 @@ def _reported(row: PartitionStatus, report: PartitionReport) -> Iterator[_Found]
     """Yield what the leader's manager reports."""
     topic = row.topic_id_partition.topic
     resolve = f"rlm topic resolve {topic} --dry-run"
-    if report.diverged:
+    if report.is_diverged:
         reason = "the broker's log no longer contains stored records: trims and deletions wait"
         yield ProblemKind.DIVERGED, reason, resolve
-    if report.external_start:
+    if report.has_external_start:
         yield ProblemKind.EXTERNAL_START, "another program deleted records of the topic", resolve
     if report.repair_failure is not None:
         reason = f"repairs of damaged segments fail: {report.repair_failure.cause}"

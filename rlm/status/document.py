@@ -85,7 +85,7 @@ class PartitionReport:
     topic_id_partition: TopicIdPartition
     role: str
     leader_epoch: int
-    claimed: bool
+    is_claimed: bool
     policy_state: str = ""
     lag_segments: int | None = None
     lag_bytes: int | None = None
@@ -99,9 +99,9 @@ class PartitionReport:
     copy_blocked: Blocked | None = None
     trim_blocked: Blocked | None = None
     expiry_blocked: Blocked | None = None
-    copying: bool = False
-    diverged: bool = False
-    external_start: bool = False
+    is_copying: bool = False
+    is_diverged: bool = False
+    has_external_start: bool = False
     future_timestamps: FutureTimestamps | None = None
     anomalies: tuple[Anomaly, ...] = ()
     repair_failure: CopyFailure | None = None
@@ -115,7 +115,7 @@ class PartitionReport:
             "partition": tip.partition,
             "role": self.role,
             "leader_epoch": self.leader_epoch,
-            "claimed": self.claimed,
+            "claimed": self.is_claimed,
             "policy_state": self.policy_state,
             "lag_segments": self.lag_segments,
             "lag_bytes": self.lag_bytes,
@@ -129,9 +129,9 @@ class PartitionReport:
             "copy_blocked": blocked_to_json(self.copy_blocked),
             "trim_blocked": blocked_to_json(self.trim_blocked),
             "expiry_blocked": blocked_to_json(self.expiry_blocked),
-            "copying": self.copying,
-            "diverged": self.diverged,
-            "external_start": self.external_start,
+            "copying": self.is_copying,
+            "diverged": self.is_diverged,
+            "external_start": self.has_external_start,
             "future_timestamps": None if future is None else asdict(future),
             "repair_failure": None if repair is None else _failure_to_json(repair),
             "problem": self.problem,
@@ -143,7 +143,7 @@ class PartitionReport:
             topic_id_partition=_partition_from(found),
             role=LEADER if found.text("role") == LEADER else FOLLOWER,
             leader_epoch=found.integer("leader_epoch"),
-            claimed=found.flag("claimed"),
+            is_claimed=found.flag("claimed"),
             policy_state=found.text("policy_state", ""),
             lag_segments=found.integer_or_none("lag_segments"),
             lag_bytes=found.integer_or_none("lag_bytes"),
@@ -157,9 +157,9 @@ class PartitionReport:
             copy_blocked=blocked_from_json(found, "copy_blocked", earlier="copy_held"),
             trim_blocked=blocked_from_json(found, "trim_blocked", earlier="trim_held"),
             expiry_blocked=blocked_from_json(found, "expiry_blocked", earlier="expiry_held"),
-            copying=found.flag("copying"),
-            diverged=found.flag("diverged"),
-            external_start=found.flag("external_start"),
+            is_copying=found.flag("copying"),
+            is_diverged=found.flag("diverged"),
+            has_external_start=found.flag("external_start"),
             future_timestamps=_future_from(found.object_or_none("future_timestamps")),
             repair_failure=_failure_from(found.object_or_none("repair_failure")),
             problem=found.text("problem", ""),

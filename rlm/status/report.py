@@ -30,7 +30,7 @@ def leader_report(
         topic_id_partition=view.topic_id_partition,
         role=LEADER,
         leader_epoch=view.writer.leader_epoch,
-        claimed=view.is_owned,
+        is_claimed=view.is_owned,
         policy_state=view.policy.state.name,
         lag_segments=behind.segments,
         lag_bytes=behind.bytes,
@@ -46,9 +46,9 @@ def leader_report(
         copy_blocked=copy_blocked(view),
         trim_blocked=decision.blocked,
         expiry_blocked=expiry_blocked,
-        copying=bool(view.in_flight),
-        diverged=view.is_diverged,
-        external_start=view.has_external_start,
+        is_copying=bool(view.in_flight),
+        is_diverged=view.is_diverged,
+        has_external_start=view.has_external_start,
         future_timestamps=future_timestamps(view),
         anomalies=open_anomalies(view.state, finished),
         repair_failure=repair_failure,
@@ -74,18 +74,18 @@ def _problem(view: PartitionView) -> str:
 
 
 def waiting_report(
-    tip: TopicIdPartition, leader_epoch: int, *, claimed: bool, problem: str
+    tip: TopicIdPartition, leader_epoch: int, *, is_claimed: bool, problem: str
 ) -> PartitionReport:
     """Report a led partition that this cycle could not evaluate."""
     return PartitionReport(
         topic_id_partition=tip,
         role=LEADER,
         leader_epoch=leader_epoch,
-        claimed=claimed,
+        is_claimed=is_claimed,
         problem=problem,
     )
 
 
 def follower_report(tip: TopicIdPartition) -> PartitionReport:
     """Report a partition that another broker leads; the manager follows its metadata too."""
-    return PartitionReport(topic_id_partition=tip, role=FOLLOWER, leader_epoch=-1, claimed=False)
+    return PartitionReport(topic_id_partition=tip, role=FOLLOWER, leader_epoch=-1, is_claimed=False)

@@ -192,7 +192,7 @@ def _reports_of_leader(
         reported = report.topic_id_partition
         is_proof = (
             report.role == LEADER
-            and report.claimed
+            and report.is_claimed
             and reported.topic_id == policy.topic_id
             and report.policy_state == policy.state.name
         )

@@ -271,7 +271,7 @@ def _log_waiting(task: PartitionTask, error: TieredStorageError) -> None:
 
 def _waiting(task: PartitionTask, problem: str) -> PartitionReport:
     tip = task.topic_id_partition
-    return waiting_report(tip, task.leader_epoch, claimed=task.leads, problem=problem)
+    return waiting_report(tip, task.leader_epoch, is_claimed=task.leads, problem=problem)
 
 
 def _trim_plan(

@@ -38,7 +38,7 @@ FAILING = PartitionReport(
     topic_id_partition=TopicIdPartition(topic_id=UUID(int=7), topic="orders", partition=0),
     role=LEADER,
     leader_epoch=0,
-    claimed=True,
+    is_claimed=True,
     copy_blocked=Blocked(
         reason="failing", values={"attempts": 2, "cause": "no space left on device", "error": "x"}
     ),

@@ -81,7 +81,7 @@ def report(**changes: object) -> PartitionReport:
         "topic_id_partition": TIP,
         "role": "leader",
         "leader_epoch": 3,
-        "claimed": True,
+        "is_claimed": True,
         "policy_state": "DISABLING",
         "lag_segments": 2,
         "lag_bytes": 2048,

@@ -87,7 +87,7 @@ def test_partitions_when_the_first_version_answers_then_what_it_lacks_is_not_kno
         policy_state="",
         remote_segments=4,
         remote_bytes=400,
-        diverged=True,
+        is_diverged=True,
         offload_offset=None,
         offload_end_offset=None,
     )

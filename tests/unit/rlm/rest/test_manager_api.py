@@ -21,7 +21,7 @@ REPORTS = tuple(
         topic_id_partition=TopicIdPartition(topic_id=UUID(int=1), topic=topic, partition=partition),
         role="leader",
         leader_epoch=3,
-        claimed=True,
+        is_claimed=True,
         trim_blocked=blocked,
     )
     for topic, partition, blocked in (

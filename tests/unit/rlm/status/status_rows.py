@@ -24,7 +24,7 @@ def report_of(tip: TopicIdPartition, **changes: object) -> PartitionReport:
         topic_id_partition=tip,
         role="leader",
         leader_epoch=5,
-        claimed=True,
+        is_claimed=True,
         **{**fields, **changes},  # type: ignore[arg-type]  # field names are the tests' own
     )
 

@@ -41,13 +41,13 @@ def only(found: tuple[Problem, ...]) -> tuple[ProblemKind, str, str]:
     ("reported", "kind", "reason", "command"),
     [
         (
-            {"diverged": True, "trim_blocked": Blocked(reason="diverged")},
+            {"is_diverged": True, "trim_blocked": Blocked(reason="diverged")},
             ProblemKind.DIVERGED,
             "the broker's log no longer contains stored records: trims and deletions wait",
             "rlm topic resolve orders --dry-run",
         ),
         (
-            {"external_start": True},
+            {"has_external_start": True},
             ProblemKind.EXTERNAL_START,
             "another program deleted records of the topic",
             "rlm topic resolve orders --dry-run",
@@ -275,7 +275,7 @@ def test_problems_when_many_partitions_have_one_reason_then_one_problem_of_all()
 
 
 def test_problems_when_several_then_the_most_urgent_first() -> None:
-    found = problems(row(copy_blocked=FAILING), row("payments", diverged=True))
+    found = problems(row(copy_blocked=FAILING), row("payments", is_diverged=True))
 
     assert [each.kind for each in found] == [ProblemKind.DIVERGED, ProblemKind.COPY_BLOCKED]
 

@@ -32,7 +32,7 @@ LEADS = PartitionReport(
     topic_id_partition=TIP,
     role="leader",
     leader_epoch=5,
-    claimed=True,
+    is_claimed=True,
     lag_bytes=7,
     lag_segments=1,
     trim_blocked=Blocked(reason="young"),

@@ -61,7 +61,7 @@ def test_lags_when_the_leading_manager_has_seen_the_policy_then_its_lag(
     [
         {"policy_state": "ACTIVE"},
         {"role": "follower"},
-        {"claimed": False},
+        {"is_claimed": False},
         {"topic_id_partition": TopicIdPartition(topic_id=UUID(int=8), topic="orders", partition=0)},
     ],
 )

@@ -54,7 +54,7 @@ def test_gap_when_the_broker_deleted_records_then_recorded_and_copying_continues
     alarms = [r for r in caplog.records if "gap recorded" in r.message]
     assert (offsets_of(world.state().gaps), gap.reason) == ([(10, 30)], GapReason.EXTERNAL_START)
     assert len(alarms) == 1
-    assert process.reports[0].external_start
+    assert process.reports[0].has_external_start
     assert world.stored() == [(0, 10), (30, 40)]
     assert world.state().log_start_offset == 0
     assert violations(world) + leftovers(world) == []
@@ -228,5 +228,5 @@ def test_gap_when_a_trim_was_of_what_an_election_cut_off_then_hides_no_later_los
 
     assert before == 50
     assert offsets_of(world.state().gaps) == [(20, 30)]
-    assert process.reports[0].external_start
+    assert process.reports[0].has_external_start
     assert violations(world) + leftovers(world) == []

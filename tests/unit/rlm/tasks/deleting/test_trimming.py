@@ -374,7 +374,7 @@ def test_log_when_it_ends_below_what_is_stored_then_diverged_and_untouched() -> 
 
     world.settle()
 
-    assert process.reports[0].diverged
+    assert process.reports[0].is_diverged
     assert world.stored() == [(0, 10), (10, 20), (20, 30)]
     assert world.leader().log_start_offset == 20
 
@@ -411,7 +411,7 @@ def test_start_when_moved_by_somebody_else_then_reported_and_remote_start_stays(
 
     world.settle()
 
-    assert process.reports[0].external_start
+    assert process.reports[0].has_external_start
     assert world.state().log_start_offset == 0
 
 

@@ -112,7 +112,7 @@ def test_claims_when_two_managers_run_next_to_one_broker_then_last_one_owns() ->
 
     assert world.state().owner == writer_of(second)
     assert set(first.effects.performed) == {"publish ProcessRegistered"}
-    assert first.reports[0].claimed is False
+    assert first.reports[0].is_claimed is False
     assert second.effects.performed.count(COPIED) == 1
     assert violations(world) == []
 
@@ -191,7 +191,7 @@ def test_lead_when_broker_has_lost_it_then_reported_as_follower() -> None:
     world.elect(2)
     world.cycle()
 
-    assert [(report.role, report.claimed) for report in process.reports] == [("follower", False)]
+    assert [(report.role, report.is_claimed) for report in process.reports] == [("follower", False)]
     assert process.leadership.tasks() == ()
 
 
