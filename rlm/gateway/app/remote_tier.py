@@ -12,7 +12,7 @@ from rlm.gateway.model.context import AnswerSettings
 from rlm.gateway.remote.cache_cleaner import CacheCleaner, ChunksOfObjects
 from rlm.gateway.remote.cached_segments import CachedSegments
 from rlm.gateway.remote.fetcher import RemoteFetcher, RemoteFetchSettings
-from rlm.gateway.remote.remote_log_reader import LEAST_CATCH_UP_MS, TierReader
+from rlm.gateway.remote.remote_partition_reader import LEAST_CATCH_UP_MS, RemotePartitionReader
 from rlm.metrics.metrics import Metrics
 from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.anomaly_reporter import AnomalyReporter
@@ -72,7 +72,7 @@ class GatewayTier:
     cleaner: CacheCleaner
     anomalies: ReadAnomalies
     reporter: AnomalyReporter
-    reader: TierReader
+    reader: RemotePartitionReader
     timestamps: RemoteTimestamps
     answering: AnswerSettings
     resources: ExitStack
@@ -126,7 +126,7 @@ def open_tier(config: Config, metrics: Metrics, worker: int) -> GatewayTier:
         ),
         anomalies=anomalies,
         reporter=AnomalyReporter(anomalies, metadata, clock, fresh_id),
-        reader=TierReader(metadata, fetcher, catch_up_ms=catch_up_ms),
+        reader=RemotePartitionReader(metadata, fetcher, catch_up_ms=catch_up_ms),
         timestamps=RemoteTimestamps(metadata, segments),
         answering=AnswerSettings(
             store=pools.answers, topic=pools.orders, clock=clock, timeout_ms=timeout_ms

@@ -29,7 +29,7 @@ from rlm.gateway.relay.socket_tuning import accept_unpaced
 from rlm.gateway.remote.answer_rounds import AnswerRounds
 from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.gateway.remote.remote_fetches import RemoteFetches
-from rlm.gateway.remote.remote_log_reader import TierReader
+from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
 from rlm.gateway.session.session import Session
 from rlm.gateway.session.session_state import SessionParts
 from rsm.segment.errors import RetriableError
@@ -86,7 +86,7 @@ class GatewayParts:
     """
 
     session: SessionParts
-    tier: TierReader
+    tier: RemotePartitionReader
     pool: Executor
     rewrite_pools: RewritePools
     permits: ReadPermits

@@ -17,7 +17,7 @@ from functools import partial
 from rlm.gateway.fetch.remote_outcome import ReadRefused, RemoteOutcome, release_all
 from rlm.gateway.fetch.remote_slice import FetchOutcome
 from rlm.gateway.model.actions import PartitionFetch
-from rlm.gateway.remote.remote_log_reader import TierReader
+from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
 from rlm.wire.error_codes import ErrorCode
 from rlmm.lookup import NotStored
 from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
@@ -43,7 +43,9 @@ class PendingFetch:
     `was_cold`: the read had to wait for the store; None if it did not use the store.
     """
 
-    def __init__(self, asked: ClientPartitionFetch, tier: TierReader, pool: Executor) -> None:
+    def __init__(
+        self, asked: ClientPartitionFetch, tier: RemotePartitionReader, pool: Executor
+    ) -> None:
         self.asked = asked
         self.was_cold: bool | None = None
         self.is_given_up = False

@@ -28,7 +28,7 @@ from rlm.gateway.model.actions import PartitionFetch, PrefetchHint, RemoteFetch
 from rlm.gateway.model.counters import GatewayCounts, RemoteCount
 from rlm.gateway.remote.fair_queue import ReadPermit, ReadPermits
 from rlm.gateway.remote.pending_fetch import ClientPartitionFetch, PendingFetch
-from rlm.gateway.remote.remote_log_reader import TierReader
+from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
 from rlm.wire.error_codes import ErrorCode
 from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
@@ -55,7 +55,7 @@ class RemoteFetches:
 
     def __init__(
         self,
-        tier: TierReader,
+        tier: RemotePartitionReader,
         pool: Executor,
         permits: ReadPermits,
         counts: GatewayCounts,

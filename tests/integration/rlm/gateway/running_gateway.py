@@ -27,7 +27,7 @@ from rlm.gateway.remote.cached_segments import CachedSegments
 from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
 from rlm.gateway.remote.fetcher import RemoteFetcher
-from rlm.gateway.remote.remote_log_reader import TierReader
+from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
 from rlm.gateway.session.limits import SessionLimits
 from rlm.gateway.session.session_state import SessionParts
 from rlm.remote_read.anomalies import ReadAnomalies
@@ -108,7 +108,7 @@ def running_gateway(
         )
         parts = GatewayParts(
             session=session,
-            tier=TierReader(metadata, tier.fetcher),
+            tier=RemotePartitionReader(metadata, tier.fetcher),
             pool=pools.asks,
             rewrite_pools=pools.rewrites,
             permits=_permits(quota or FetchQuotaSettings(), slot_count),

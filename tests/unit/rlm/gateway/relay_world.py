@@ -17,7 +17,7 @@ from rlm.gateway.model.counters import GatewayCounts
 from rlm.gateway.relay.rewrite_pools import RewritePools
 from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
-from rlm.gateway.remote.remote_log_reader import TierReader
+from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
 from tests.log_dir_builder import ManualClock
 from tests.unit.rlm.gateway.session_world import SessionWorld
 
@@ -118,7 +118,7 @@ def _parts(pool: ThreadPoolExecutor) -> GatewayParts:
     clock = ManualClock()
     return GatewayParts(
         session=SessionWorld().parts,
-        tier=cast(TierReader, NothingStored()),
+        tier=cast(RemotePartitionReader, NothingStored()),
         pool=pool,
         rewrite_pools=RewritePools(store=pool, others=pool),
         permits=ReadPermits(

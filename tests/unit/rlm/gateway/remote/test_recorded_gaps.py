@@ -6,7 +6,7 @@ import pytest
 
 from rlm.gateway.fetch.remote_outcome import GapBelow, ReadRefused
 from rlm.gateway.model.actions import PartitionFetch
-from rlm.gateway.remote.remote_log_reader import TierReader
+from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
 from rlm.wire.error_codes import ErrorCode
 from rlmm.lookup import Absence, NotStored
 from tests.remote_world import TIP, segment_of
@@ -62,7 +62,9 @@ def test_absent_when_a_recorded_gap_ends_where_the_broker_begins_then_continues_
     found = world.fetch(320).result(0)
     assert isinstance(found, NotStored)
 
-    outcome = TierReader(world.metadata, world.fetcher).absent(read_at(320, local_start=350), found)
+    outcome = RemotePartitionReader(world.metadata, world.fetcher).absent(
+        read_at(320, local_start=350), found
+    )
 
     assert outcome == GapBelow(350)
 
@@ -75,6 +77,8 @@ def test_absent_when_the_broker_begins_above_a_recorded_gap_then_a_storage_error
     found = world.fetch(320).result(0)
     assert isinstance(found, NotStored)
 
-    outcome = TierReader(world.metadata, world.fetcher).absent(read_at(320, local_start=400), found)
+    outcome = RemotePartitionReader(world.metadata, world.fetcher).absent(
+        read_at(320, local_start=400), found
+    )
 
     assert outcome == ReadRefused(ErrorCode.KAFKA_STORAGE_ERROR)

@@ -16,7 +16,7 @@ from rlm.gateway.model.counters import GatewayCounts, RemoteCount
 from rlm.gateway.remote.fair_queue import ReadPermits
 from rlm.gateway.remote.fetch_quota import FetchQuota, FetchQuotaSettings
 from rlm.gateway.remote.remote_fetches import RemoteFetches
-from rlm.gateway.remote.remote_log_reader import TierReader
+from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
 from rlm.wire.error_codes import ErrorCode
 from rlmm.events.local_trim import LocalLogTrimmed
 from tests.log_dir_builder import EPOCH_ZERO
@@ -55,7 +55,7 @@ class _Reads(RemoteFetches):
         quota = FetchQuota(settings, self.world.clock.monotonic_ms())
         self.permits = ReadPermits(quota=quota, slot_count=slot_count, clock=self.world.clock)
         self.counts = GatewayCounts()
-        tier = TierReader(self.world.metadata, self.world.fetcher)
+        tier = RemotePartitionReader(self.world.metadata, self.world.fetcher)
         super().__init__(tier, pool, self.permits, self.counts, client=1, expected_s=expected_s)
 
     async def read_on(self, count: int) -> int:

@@ -1,4 +1,4 @@
-"""TierReader: reads one partition of a fetch from the store, or decides why it gets nothing.
+"""RemotePartitionReader: reads one partition of a fetch from the store, or returns why it cannot.
 
 A client that gets OFFSET_OUT_OF_RANGE resets or skips, so this error needs proof. The offset must
 be below the log start or above the log end. The proof is metadata that was followed to the topic's
@@ -43,7 +43,7 @@ class Fetcher(Protocol):
         """Remove a disconnected client's state."""
 
 
-class TierReader:
+class RemotePartitionReader:
     """Reads the remote tier of partitions. Thread-safe except for `ready`, which one loop calls.
 
     `begin` and `absent` may block on the metadata topic, never on the store. They block for at most

@@ -10,7 +10,7 @@ import pytest
 from rlm.gateway.fetch.remote_outcome import GapBelow, LogDivergence, ReadRefused
 from rlm.gateway.fetch.remote_slice import FetchOutcome, RemoteSlice, SliceRequest
 from rlm.gateway.model.actions import PartitionFetch
-from rlm.gateway.remote.remote_log_reader import TierReader
+from rlm.gateway.remote.remote_partition_reader import RemotePartitionReader
 from rlm.wire.error_codes import ErrorCode
 from rlmm.lookup import NotStored, locate
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
@@ -74,14 +74,14 @@ def _read(
 def _begin(
     world: GatewayWorld, read: PartitionFetch, fetcher: _Fetcher | None = None
 ) -> Future[FetchOutcome] | ReadRefused | LogDivergence:
-    reader = TierReader(world.metadata, fetcher or _Fetcher())
+    reader = RemotePartitionReader(world.metadata, fetcher or _Fetcher())
     return reader.begin(read, read_committed=True, client=1)
 
 
 def _absent(world: GatewayWorld, read: PartitionFetch) -> ReadRefused | GapBelow:
     found = locate(world.metadata, TIP, read.offset)
     assert isinstance(found, NotStored)
-    return TierReader(world.metadata, _Fetcher()).absent(read, found)
+    return RemotePartitionReader(world.metadata, _Fetcher()).absent(read, found)
 
 
 def test_begin_when_the_offset_was_trimmed_then_it_is_fetched_without_asking_the_topic(
@@ -177,7 +177,7 @@ def _behind(world: GatewayWorld, offset: int, found_at: int, local_start: int) -
     """The answer when no batch is stored from `offset` on, and nothing above `found_at`."""
     found = locate(world.metadata, TIP, found_at)
     assert isinstance(found, NotStored)
-    reader = TierReader(world.metadata, _Fetcher())
+    reader = RemotePartitionReader(world.metadata, _Fetcher())
     return reader.absent(_read(offset, local_start=local_start), found)
 
 
@@ -213,7 +213,7 @@ def test_absent_when_what_follows_a_gap_was_stored_meanwhile_then_it_is_asked_fo
     assert isinstance(found, NotStored)
     world.remote.store(segment_of(200, leader_epoch=1), lineage=Lineage.of((0, 0), (1, 150)))
 
-    assert TierReader(world.metadata, _Fetcher()).absent(read, found) == _STORAGE_ERROR
+    assert RemotePartitionReader(world.metadata, _Fetcher()).absent(read, found) == _STORAGE_ERROR
 
 
 def test_begin_when_the_readers_epoch_is_newer_than_any_known_then_nothing_is_said(
@@ -244,7 +244,7 @@ def test_absent_when_it_was_stored_meanwhile_then_it_is_asked_for_again(
     assert isinstance(found, NotStored)
     world.remote.store(segment_of(200))
 
-    refused = TierReader(world.metadata, _Fetcher()).absent(read, found)
+    refused = RemotePartitionReader(world.metadata, _Fetcher()).absent(read, found)
 
     assert refused == _STORAGE_ERROR
 
@@ -255,7 +255,7 @@ def test_ready_when_the_offset_was_trimmed_then_asked_for_with_the_current_state
     assert world.metadata.caught_up(TIP)
     world.topic.is_cut = True
     fetcher = _Fetcher()
-    reader = TierReader(world.metadata, fetcher)
+    reader = RemotePartitionReader(world.metadata, fetcher)
 
     assert reader.ready(_read(50), read_committed=True, client=1) is None
 
@@ -271,7 +271,10 @@ def test_ready_when_something_has_to_be_proven_first_then_nothing_is_read(
     assert world.metadata.caught_up(TIP)
     fetcher = _Fetcher()
 
-    assert TierReader(world.metadata, fetcher).ready(read, read_committed=True, client=1) is None
+    assert (
+        RemotePartitionReader(world.metadata, fetcher).ready(read, read_committed=True, client=1)
+        is None
+    )
 
     assert fetcher.asked == []
 
@@ -292,7 +295,7 @@ class _Behind(TopicBasedRemoteLogMetadataManager):
 def test_begin_when_the_topic_is_not_followed_in_time_then_waits_no_longer() -> None:
     """Who needs the end of the metadata topic does not keep others from their reads for long."""
     metadata = _Behind()
-    reader = TierReader(metadata, _Fetcher(), catch_up_ms=300)
+    reader = RemotePartitionReader(metadata, _Fetcher(), catch_up_ms=300)
 
     with pytest.raises(RetriableError, match="followed to its end"):
         reader.begin(_read(200, above_end=True), read_committed=True, client=1)
