@@ -54,7 +54,7 @@ class ShedDecision:
 class _Disk:
     usage: DiskUsage
     released_bytes: int = 0
-    behind_bytes: int = 0
+    lag_bytes: int = 0
     sheddable: list[SheddableRange] = field(default_factory=list)
 
 
@@ -86,7 +86,7 @@ class OutageWatch:
         disk = self._seen.setdefault(usage.name, _Disk(usage))
         disk.released_bytes += released_but_there_bytes(view)
         if view.has_store_outage:
-            disk.behind_bytes += lag(view).bytes
+            disk.lag_bytes += lag(view).bytes
         found = sheddable(view)
         if found is not None:
             disk.sheddable.append(found)
@@ -111,7 +111,7 @@ class OutageWatch:
         self._metrics.local_disk_seconds_until_full.labels(usage.name).set(
             float("inf") if left_ms is None else left_ms / 1000
         )
-        if not disk.behind_bytes:
+        if not disk.lag_bytes:
             if self._log_once.clear(usage.name):
                 _log.info(LogLine("the store takes data again", disk=usage.name))
             return
@@ -120,7 +120,7 @@ class OutageWatch:
         if self._log_once.changed(usage.name, words):
             fields = {
                 "disk": usage.name,
-                "behind_bytes": disk.behind_bytes,
+                "lag_bytes": disk.lag_bytes,
                 "used_percent": usage.used_bytes * 100 // usage.total_bytes,
                 "full": words,
                 "full_in_s": None if left_ms is None else left_ms // 1000,
