@@ -6,7 +6,6 @@ comments and string literals with a space in them; a literal without one is a na
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -151,12 +150,8 @@ def word_count(sentence: str) -> int:
 @cache
 def python_prose(file: SourceFile) -> str:
     """Docstrings, comments and messages of a Python file."""
-    comments = [match[1] for match in _COMMENT.finditer(file.path.read_text())]
-    texts = [
-        node.value
-        for node in ast.walk(file.tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
-    ]
+    comments = (match[1] for match in _COMMENT.finditer(file.text))
+    texts = (each for each in file.outline.strings if " " in each)
     return "\n".join(map(without_spans, (*comments, *texts)))
 
 
@@ -183,23 +178,11 @@ def _search(metaphors: bool) -> re.Pattern[str]:
 def banned_names(file: SourceFile) -> list[str]:
     """Names that a file defines and that hold a banned word."""
     allowed = ALLOWED_IN_FILES.get(file.name, set())
-    return sorted({name for name in _defined(file.tree) if _is_banned(name)} - allowed)
+    literals = set(filter(_NAME.fullmatch, file.outline.strings))
+    return sorted({*filter(_is_banned, file.outline.defined_names | literals)} - allowed)
 
 
-def _defined(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node.name
-        elif isinstance(node, ast.arg):
-            yield node.arg
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.attr
-        elif isinstance(node, ast.Constant) and _NAME.fullmatch(str(node.value)):
-            yield str(node.value)
-
-
+@cache
 def _is_banned(name: str) -> bool:
     if name in ALLOWED_NAMES:
         return False

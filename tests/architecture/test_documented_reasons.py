@@ -52,14 +52,17 @@ def _names(row: str, reason: str) -> bool:
 
 def _reasons(file: SourceFile) -> Iterator[str]:
     """What `Blocked(reason=…)` is given in a file: a text, or what a name there stands for."""
+    if "Blocked" not in file.text:
+        return
+    nodes = list(ast.walk(file.parse()))
     texts = {
         target.id: tuple(_texts(node.value))
-        for node in ast.walk(file.tree)
+        for node in nodes
         if isinstance(node, ast.Assign)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in ast.walk(file.tree):
+    for node in nodes:
         if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "Blocked":
             continue
         for keyword in node.keywords:

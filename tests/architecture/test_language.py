@@ -26,7 +26,7 @@ def test_public_classes_when_named_then_no_two_share_a_name() -> None:
     for file in language.product_files():
         if file.name.startswith(NAMED_BY_KAFKA):
             continue
-        for name in re.findall(r"^class ([A-Z]\w*)", file.path.read_text(), re.MULTILINE):
+        for name in re.findall(r"^class ([A-Z]\w*)", file.text, re.MULTILINE):
             files[name].append(file.name)
 
     assert {name: found for name, found in files.items() if len(found) > 1} == {}

@@ -71,7 +71,7 @@ def test_package_files_when_read_then_hold_a_docstring_and_reexports_only() -> N
 def test_product_modules_when_read_then_each_opens_with_a_docstring() -> None:
     files = handwritten_files(*PRODUCT_PACKAGES, *PROGRAMS)
 
-    silent = [file.name for file in files if not ast.get_docstring(file.tree)]
+    silent = [file.name for file in files if not file.outline.docstring]
     assert silent == []
 
 
@@ -94,8 +94,8 @@ def test_imports_when_inside_functions_then_only_of_lazily_chosen_bindings() -> 
         f"{file.name}:{found.lineno}"
         for file in files
         if file.name not in LAZY_IMPORTERS
-        for found in file.imports
-        if any(_spans(function, found) for function in file.functions)
+        for found in file.outline.imports
+        if any(_spans(function, found) for function in file.outline.functions)
     }
     assert hidden == set()
 
@@ -125,7 +125,6 @@ def _with_parents(name: str) -> list[str]:
 
 
 def _spans(function: Function, statement: Import) -> bool:
-    assert function.end_lineno is not None
     return function.lineno <= statement.lineno <= function.end_lineno
 
 
@@ -134,8 +133,8 @@ def _is_package(file: SourceFile) -> bool:
 
 
 def _only_reexports(file: SourceFile) -> bool:
-    has_docstring = ast.get_docstring(file.tree) is not None
-    rest = file.tree.body[1:]
+    has_docstring = file.outline.docstring is not None
+    rest = file.parse().body[1:]
     return has_docstring and all(isinstance(node, ast.ImportFrom) or _is_all(node) for node in rest)
 
 
@@ -149,5 +148,5 @@ def _is_all(node: ast.stmt) -> bool:
 
 def _assigned(file: SourceFile) -> set[str]:
     """The names that a module assigns at its top."""
-    targets = (each.targets for each in file.tree.body if isinstance(each, ast.Assign))
+    targets = (each.targets for each in file.parse().body if isinstance(each, ast.Assign))
     return {each.id for names in targets for each in names if isinstance(each, ast.Name)}

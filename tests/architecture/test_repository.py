@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.tree import CHECKOUT, PRODUCT_PACKAGES, PROGRAMS, repository_files
+from tests.architecture.tree import CHECKOUT, PRODUCT_PACKAGES, PROGRAMS, repository_files, text_of
 
 ITSELF = Path(__file__).resolve()
 
@@ -75,7 +75,7 @@ def _found(pattern: str, files: Iterable[Path]) -> list[str]:
     return [
         f"{path.relative_to(CHECKOUT)}:{number}: {line.strip()}"
         for path in files
-        if path != ITSELF
-        for number, line in enumerate(path.read_text(errors="replace").splitlines(), start=1)
+        if path != ITSELF and expression.search(text_of(path))
+        for number, line in enumerate(text_of(path).splitlines(), start=1)
         if expression.search(line)
     ]

@@ -8,7 +8,6 @@ from tests.architecture.tree import (
     CHECKOUT,
     PRODUCT_PACKAGES,
     PROGRAMS,
-    Function,
     SourceFile,
     handwritten_files,
 )
@@ -49,10 +48,10 @@ def test_test_files_when_measured_then_none_exceeds_the_limit() -> None:
 
 def test_functions_when_measured_then_none_exceeds_the_limit() -> None:
     too_long = [
-        f"{file.name}:{function.lineno} {function.name}: {_line_count(function)} lines"
+        f"{file.name}:{function.lineno} {function.name}: {function.line_count} lines"
         for file in handwritten_files(*PRODUCT_PACKAGES, *PROGRAMS, "tests")
-        for function in file.functions
-        if _line_count(function) > MAX_FUNCTION_LINES
+        for function in file.outline.functions
+        if function.line_count > MAX_FUNCTION_LINES
     ]
 
     assert too_long == []
@@ -60,9 +59,9 @@ def test_functions_when_measured_then_none_exceeds_the_limit() -> None:
 
 def test_product_functions_when_measured_then_nine_of_ten_are_short() -> None:
     lengths = [
-        _line_count(function)
+        function.line_count
         for file in handwritten_files(*PRODUCT_PACKAGES)
-        for function in file.functions
+        for function in file.outline.functions
     ]
 
     assert _p90(lengths) <= P90_FUNCTION_LINES
@@ -74,11 +73,6 @@ def _longer_than(limit: int, *roots: str) -> list[str]:
 
 def _described(file: SourceFile) -> str:
     return f"{file.name}: {file.line_count} lines"
-
-
-def _line_count(function: Function) -> int:
-    assert function.end_lineno is not None
-    return function.end_lineno - function.lineno + 1
 
 
 def _p90(values: list[int]) -> int:

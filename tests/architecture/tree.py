@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PRODUCT_PACKAGES = ("rlm", "rsm", "rlmm", "spark_tools")
@@ -14,13 +15,44 @@ PROGRAMS = ("demo", "bench")
 _NOT_OURS = {"build", "dist", "__pycache__"}
 _OURS_THOUGH_HIDDEN = {".ci", ".gitattributes", ".gitignore"}
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-Import = ast.Import | ast.ImportFrom
+_DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Function(NamedTuple):
+    """A function or method, nested ones too, and the lines that it spans."""
+
+    lineno: int
+    end_lineno: int
+    name: str
+
+    @property
+    def line_count(self) -> int:
+        """Lines, its signature and docstring included."""
+        return self.end_lineno - self.lineno + 1
+
+
+class Import(NamedTuple):
+    """An import statement, and the dotted names of what it imports: modules or parts of one."""
+
+    lineno: int
+    names: tuple[str, ...]
+
+
+class Outline(NamedTuple):
+    """What the rules need of most files: it is small, and the tree is not kept."""
+
+    docstring: str | None
+    functions: tuple[Function, ...]
+    imports: tuple[Import, ...]
+    defined_names: frozenset[str]
+    """Classes, functions, parameters, and everything that is assigned."""
+    strings: tuple[str, ...]
+    """Every string literal, docstrings and the constant parts of f-strings included."""
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One Python file, parsed when first asked for."""
+    """One Python file. It is read and outlined when first asked for, and parsed at each request."""
 
     path: Path
 
@@ -41,47 +73,96 @@ class SourceFile:
         return self.path.stem.endswith("_pb2")
 
     @property
+    def text(self) -> str:
+        """Its source."""
+        return text_of(self.path)
+
+    @cached_property
     def line_count(self) -> int:
         """Lines, blank ones and comments included."""
-        return len(self.path.read_text().splitlines())
+        return len(self.text.splitlines())
+
+    def parse(self) -> ast.Module:
+        """Return its syntax tree.
+
+        Nobody keeps it: with the trees of all files in memory, garbage collections take most of
+        the time of a run.
+        """
+        return ast.parse(self.text, self.name)
 
     @cached_property
-    def tree(self) -> ast.Module:
-        """Its syntax tree."""
-        return ast.parse(self.path.read_text(), self.name)
-
-    @cached_property
-    def functions(self) -> tuple[Function, ...]:
-        """Every function and method, nested ones too."""
-        return tuple(node for node in _statements(self.tree) if isinstance(node, Function))
-
-    @cached_property
-    def imports(self) -> tuple[Import, ...]:
-        """Every import statement, also those inside functions."""
-        return tuple(node for node in _statements(self.tree) if isinstance(node, Import))
+    def outline(self) -> Outline:
+        """What one pass over its syntax tree finds."""
+        return _outline(self.parse())
 
     def imported_names(self) -> Iterator[str]:
         """What it imports, as dotted names that are a module or something in one."""
-        for node in self.imports:
-            for alias in node.names:
-                if isinstance(node, ast.Import):
-                    yield alias.name
-                else:
-                    yield f"{node.module}.{alias.name}"
+        for each in self.outline.imports:
+            yield from each.names
+
+
+@cache
+def text_of(path: Path) -> str:
+    """Return the content of a file, which several rules search; undecodable bytes are replaced."""
+    return path.read_text(errors="replace")
+
+
+def _outline(tree: ast.Module) -> Outline:
+    functions: list[Function] = []
+    imports: list[Import] = []
+    names: set[str] = set()
+    strings: list[str] = []
+    for node in _nodes(tree):
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                strings.append(node.value)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            imports.append(Import(node.lineno, tuple(_imported(node))))
+        elif (name := _defined_name(node)) is not None:
+            names.add(name)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert node.end_lineno is not None
+                functions.append(Function(node.lineno, node.end_lineno, node.name))
+    return Outline(
+        docstring=ast.get_docstring(tree),
+        functions=tuple(sorted(functions)),
+        imports=tuple(imports),
+        defined_names=frozenset(names),
+        strings=tuple(strings),
+    )
+
+
+def _nodes(tree: ast.Module) -> list[ast.AST]:
+    """Return what `ast.walk` yields, in its order and in half of its time."""
+    nodes: list[ast.AST] = [tree]
+    for node in nodes:
+        for value in vars(node).values():
+            if isinstance(value, ast.AST):
+                nodes.append(value)
+            elif isinstance(value, list):
+                nodes.extend(each for each in value if isinstance(each, ast.AST))
+    return nodes
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    for alias in node.names:
+        yield alias.name if isinstance(node, ast.Import) else f"{node.module}.{alias.name}"
+
+
+def _defined_name(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id if isinstance(node.ctx, ast.Store) else None
+    if isinstance(node, ast.Attribute):
+        return node.attr if isinstance(node.ctx, ast.Store) else None
+    if isinstance(node, ast.arg):
+        return node.arg
+    return node.name if isinstance(node, _DEFINITIONS) else None
 
 
 @cache
 def _source_file(path: Path) -> SourceFile:
-    """One object for each path, so that no file is parsed twice."""
+    """One object for each path, so that no file is outlined twice."""
     return SourceFile(path)
-
-
-def _statements(parent: ast.AST) -> Iterator[ast.AST]:
-    """All statements below a node: expressions, which are most of a tree, are passed over."""
-    for node in ast.iter_child_nodes(parent):
-        if not isinstance(node, ast.expr):
-            yield node
-            yield from _statements(node)
 
 
 def python_files(*roots: str) -> list[SourceFile]:
