@@ -138,7 +138,8 @@ def test_copy_when_a_segment_stays_corrupt_then_is_tried_ever_less() -> None:
     bad = world.leader().files[1].batches
     bad[0] = bad[0][:-1] + bytes((bad[0][-1] ^ 1,))
     process = world.start()
-    for _ in range(8 * HOUR_MS // INTERVAL_MS):
+    for _ in range(8 * HOUR_MS // (4 * INTERVAL_MS)):
+        world.clock.advance(3 * INTERVAL_MS)  # cycles without an attempt say nothing
         world.cycle()
 
     assert process.effects.performed.count(WRITE) < 30
