@@ -15,7 +15,8 @@ from types import MappingProxyType
 
 from rsm.segment.batches.aborted import Isolation
 from rsm.segment.errors import InvalidConfigError
-from spark_tools.connection import OPTION_PREFIXES, OPTIONS
+from spark_tools.connection import OPTION_PREFIXES
+from spark_tools.connection import OPTIONS as CONNECTION_OPTIONS
 from spark_tools.option_values import OptionValues, wrong_value
 from spark_tools.reading.admission import TriggerLimits
 from spark_tools.rows.schema import HEADERS, UNREADABLE, chosen_columns
@@ -25,12 +26,14 @@ from spark_tools.schemas.settings import REGISTRY_PREFIX, DecodeSettings
 STORED_OFFSET, EARLIEST_OFFSET, LATEST_OFFSET = -3, -2, -1
 """The end of the stored log; the log start; the end of the broker's log."""
 
-_NAMES = (
+OPTIONS = (
     "subscribe", "subscribePattern", "assign", "startingOffsets", "endingOffsets", "fromTimestamp",
     "untilTimestamp", "columns", "includeHeaders", "isolation", "mode", "failOnDataLoss",
     "splitBytes", "minPartitions", "maxOffsetsPerTrigger", "maxBytesPerTrigger", "leaseMs",
     "timeoutMs", *DECODE_OPTIONS,
 )  # fmt: skip
+"""Options without a prefix, but not those of the connection."""
+PREFIXES = (*OPTION_PREFIXES, REGISTRY_PREFIX)
 _BY_TIME = "fromTimestamp and untilTimestamp, which choose records; Spark's choose offsets"
 # The options of Spark's Kafka source that this source lacks, by name in lower case.
 _OTHERS: Mapping[str, str] = MappingProxyType(
@@ -160,13 +163,13 @@ class ReadOptions:
 
 def _refuse_unknown(given: OptionValues) -> None:
     """Raise InvalidConfigError: a misspelled bound would silently read everything."""
-    known = {name.lower(): name for name in _NAMES}
+    known = {name.lower(): name for name in OPTIONS}
     for name in given.names():
         if name in _OTHERS:
             raise InvalidConfigError(
                 "this source does not have that option", option=name, instead=_OTHERS[name]
             )
-        if name in known or name in OPTIONS or name.startswith((*OPTION_PREFIXES, REGISTRY_PREFIX)):
+        if name in known or name in CONNECTION_OPTIONS or name.startswith(PREFIXES):
             continue
         close = difflib.get_close_matches(name, known, n=1, cutoff=_MIN_LIKENESS)
         nearest = {"nearest": known[close[0]]} if close else {}

@@ -40,7 +40,7 @@ _PASSED_ON = (
     "bearer.auth.identity.pool.id", "ssl.ca.location", "ssl.certificate.location",
     "ssl.key.location", "ssl.key.password",
 )  # fmt: skip
-_KEYS = frozenset(
+REGISTRY_KEYS = frozenset(
     {
         "url", "config", "request.timeout.ms", "max.retries", "retries.wait.ms",
         "retries.max.wait.ms", *_PASSED_ON,
@@ -67,9 +67,11 @@ class RegistrySettings:
         """Parse the options; None without a URL. Raises InvalidConfigError."""
         values = _registry_values(given)
         for key in values.names():
-            if key not in _KEYS:
+            if key not in REGISTRY_KEYS:
                 raise InvalidConfigError(
-                    "unknown option", option=REGISTRY_PREFIX + key, expected=",".join(sorted(_KEYS))
+                    "unknown option",
+                    option=REGISTRY_PREFIX + key,
+                    expected=",".join(sorted(REGISTRY_KEYS)),
                 )
         url = values.text("url")
         if url is None:
