@@ -83,11 +83,11 @@ maven:
 test-long: $(STAMPS)/dev $(STAMPS)/broker ## The tests with random data, with 80 times as much of it (an hour or so)
 	$(PYTEST) -q --hypothesis-profile=long --timeout=0 tests/unit tests/integration/rlm/wire
 
-# That Spark limits no micro-batches, and leaves sockets open.
+# That Spark leaves sockets open.
 test-spark-oldest: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/versitygw $(STAMPS)/schema-registry $(STAMPS)/spark-oldest ## The Spark jobs' tests on the oldest Spark that they support
 	PYTHONPATH=$(CURDIR)/$(SPARK_OLDEST)/packages SPARK_CONNECTOR=$(CURDIR)/$(SPARK_OLDEST)/jars \
 		LAKE_JARS=$(CURDIR)/$(SPARK_OLDEST)/lake-jars \
-		$(PYTEST) -q tests/integration/spark_tools -k "not micro_batches" \
+		$(PYTEST) -q tests/integration/spark_tools \
 		-W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning
 
 examples: $(STAMPS)/dev $(STAMPS)/broker $(STAMPS)/spark-jars $(STAMPS)/airflow $(STAMPS)/jupyter ## The notebook by Jupyter and the DAG by Airflow, on the demo's data
