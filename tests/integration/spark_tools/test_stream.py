@@ -14,6 +14,7 @@ from confluent_kafka.cimpl import NewPartitions
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from rlm.cli.invocation.times import iso_time
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.ids import TopicIdPartition
 from spark_tools.cluster_topics import find_partitions
@@ -31,6 +32,8 @@ _IMPOSSIBLE = [
         if pyspark.__version__ < "4.2"
     ),
 ]
+
+_limits_micro_batches = pytest.mark.since_spark("4.2", reason=_NO_LIMITS)
 
 Run = Callable[[], list[tuple[int, int]]]
 
@@ -123,6 +126,7 @@ def streamed(spark: SparkSession, host: BrokerHost, topic: str, **options: str) 
     )
 
 
+@_limits_micro_batches
 @pytest.mark.parametrize(
     ("options", "most"),
     [({"maxOffsetsPerTrigger": "25"}, 25), ({"maxBytesPerTrigger": "1000"}, 40)],
@@ -171,9 +175,17 @@ def test_stream_when_all_is_read_and_nothing_follows_then_nothing_is_leased(
             query.stop()
 
 
+def leases_column(host: BrokerHost, topic: str) -> str:
+    """What `rlm status --wide` has there of partition 0, without spaces: a cell may be folded."""
+    titles, *lines = host.rlm("status", f"{topic}:0", "--wide").splitlines()
+    column = titles.index("read leases")
+    return "".join("".join(line[column:].split()) for line in lines)
+
+
 def test_stream_when_stopped_before_it_looks_for_more_then_its_lease_is_released(
     spark: SparkSession, host: BrokerHost, stored: str
 ) -> None:
+    """Until then `rlm status` shows its holder and its end, to people and to programs."""
     servers = host.cluster.bootstrap_servers
     found = find_partitions({"bootstrap.servers": servers}, [stored], timeout_ms=30_000)
     first = found[stored][0]
@@ -182,13 +194,28 @@ def test_stream_when_stopped_before_it_looks_for_more_then_its_lease_is_released
         query = rows.writeStream.format("noop").trigger(processingTime="1 hour").start()
         try:
             wait_until(lambda: query.lastProgress is not None, 120.0, "a micro-batch has ended")
-            assert active_leases(metadata, first)
+            state = metadata.partition_state(first)
+            (lease,) = state.active_leases(metadata.broker_time_ms())
+            (row,) = json.loads(host.rlm("status", f"{stored}:0", "--json"))["partitions"]
+            shown = leases_column(host, stored)
         finally:
             query.stop()
 
+        assert row["read_leases"] == [
+            {
+                "holder": lease.holder,
+                "start_offset": 0,
+                "end_offset": 60,
+                "expires_ms": lease.expires_ms,
+            }
+        ]
+        assert lease.holder.startswith("spark:")
+        assert shown == f"{lease.holder}until{iso_time(lease.expires_ms)}"
         wait_until(lambda: not active_leases(metadata, first), describe="the lease is released")
+        assert leases_column(host, stored) == ""
 
 
+@_limits_micro_batches
 def test_stream_when_micro_batches_are_behind_then_their_progress_says_how_far(
     spark: SparkSession, host: BrokerHost, stored: str, tmp_path: Path
 ) -> None:
