@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pyspark
 import pytest
-from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from rsm.segment.errors import InvalidConfigError
@@ -20,9 +16,6 @@ from spark_tools.export.file_ranges import written_name
 from spark_tools.export.manifest import Manifest
 from spark_tools.spark.hadoop_files import HadoopFiles
 from tests.integration.rlm.gateway.twin_topics import TwinTopics
-from tests.services.kafka_runtime import SHORT_LIVED_JVM
-
-_CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def run(twins: TwinTopics, output: Path, *more: str) -> int:
@@ -80,81 +73,6 @@ def test_export_when_killed_before_its_files_were_in_place_then_the_next_puts_th
     )
     assert min(offsets) == 0
     assert files.names("_attempts") == []
-
-
-@pytest.mark.parametrize(
-    "sent", ["This packs all of it, and sends it to the executors:", "sent, as a zip:"]
-)
-def test_export_when_submitted_to_a_cluster_as_the_docs_show_then_the_same(
-    twins: TwinTopics, tmp_path: Path, worker_directories: Path, sent: str
-) -> None:
-    """Executors are processes of their own here, too."""
-    (tmp_path / "spark-defaults.conf").write_text(
-        "spark.ui.enabled false\n"
-        "spark.executor.memory 512m\n"
-        "spark.log.level WARN\n"
-        f"spark.executor.extraJavaOptions {' '.join(SHORT_LIVED_JVM)}\n"
-    )
-    programs = Path(sys.executable).parent
-    environment = {
-        **os.environ,
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_CONF_DIR": str(tmp_path),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-    for ours in ("NUMBA_CACHE_DIR", "PYTHONPYCACHEPREFIX"):
-        environment.pop(ours, None)
-    command = documented_commands(sent)
-    for documented, here in (
-        ("spark://master:7077", "'local-cluster[1,1,512]'"),
-        ("rlm.properties", str(twins.host.config_path)),
-        (" orders ", " --option columns=offset,value every "),
-        ("s3a://lake/kafka", str(tmp_path / "out")),
-    ):
-        assert documented in command
-        command = command.replace(documented, here)
-
-    done = subprocess.run(
-        ["/bin/sh", "-ec", command],
-        env=environment,
-        cwd=_CHECKOUT,
-        capture_output=True,
-        text=True,
-        timeout=280.0,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stderr
-    stored = twins["every"].log.local_start_offset
-    assert "every-0 [0, " in done.stdout
-    files = parquet.read_table(tmp_path / "out" / "data").column("offset").to_pylist()
-    assert len(files) == len(set(files))
-    assert max(files) < stored + 20
-    compiled = {path.relative_to(worker_directories).parts[2] for path in _kept(worker_directories)}
-    assert compiled == ({"environment"} if "--archives" in command else set())
-
-
-@pytest.fixture
-def worker_directories() -> Iterator[Path]:
-    """Where workers of `local-cluster` unpack what they are sent; removed afterwards."""
-    directory = Path(pyspark.__file__).parent / "work"
-    shutil.rmtree(directory, ignore_errors=True)
-    yield directory
-    shutil.rmtree(directory, ignore_errors=True)
-
-
-def _kept(directory: Path) -> list[Path]:
-    """Code that numba compiled and keeps: below application, executor, and what holds it."""
-    return sorted(directory.glob("*/*/*/**/record_kernel.*.nbc"))
-
-
-def documented_commands(after: str) -> str:
-    """The lines of a shell that docs/spark.md has after a sentence."""
-    text = (_CHECKOUT / "docs" / "spark.md").read_text()
-    block = text.split(f"{after}\n\n", 1)[1].split("\n\n", 1)[0]
-    assert all(line.startswith("    ") for line in block.splitlines())
-    return "\n".join(line.removeprefix("    ") for line in block.splitlines())
 
 
 def test_export_when_it_is_a_first_run_then_no_trace_of_java_and_few_lines(

@@ -1,0 +1,140 @@
+"""The jobs, submitted to a cluster by the commands of docs/spark.md.
+
+Executors are processes of their own here, too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyarrow import parquet
+
+from tests.e2e.broker_host import BrokerHost
+from tests.integration.rlm.gateway.twin_topics import TwinTopics
+from tests.integration.spark_tools.repair_world import RepairWorld
+from tests.metadata_builder import DELETE_STARTED, FINISHED
+from tests.services.kafka_runtime import SHORT_LIVED_JVM
+
+_CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize(
+    "sent", ["This packs all of it, and sends it to the executors:", "sent, as a zip:"]
+)
+def test_export_when_submitted_to_a_cluster_as_the_docs_show_then_the_same(
+    twins: TwinTopics, tmp_path: Path, worker_directories: Path, sent: str
+) -> None:
+    command = documented_commands(sent)
+    actual = {
+        "rlm.properties": str(twins.host.config_path),
+        " orders ": " --option columns=offset,value every ",
+        "s3a://lake/kafka": str(tmp_path / "out"),
+    }
+
+    done = submitted(command, actual, tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    stored = twins["every"].log.local_start_offset
+    assert "every-0 [0, " in done.stdout
+    files = parquet.read_table(tmp_path / "out" / "data").column("offset").to_pylist()
+    assert len(files) == len(set(files))
+    assert max(files) < stored + 20
+    compiled = {path.relative_to(worker_directories).parts[2] for path in _kept(worker_directories)}
+    assert compiled == ({"environment"} if "--archives" in command else set())
+
+
+@pytest.mark.usefixtures("worker_directories")
+def test_audit_and_repair_when_submitted_to_a_cluster_as_the_docs_show_then_they_do_their_work(
+    host: BrokerHost, world: RepairWorld, connector: Path, tmp_path: Path
+) -> None:
+    with host.metadata() as metadata:
+        world.claim(metadata)
+        alive = world.store(metadata, FINISHED)
+        world.send(world.store(metadata, DELETE_STARTED, 100))
+    properties = {**world.options, "remote.orphan.grace.ms": "0"}
+    config = tmp_path / "rlm.properties"
+    config.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    actual = {
+        "spark-jars/": f"{connector}/",
+        "rlm.properties": str(config),
+        "s3a://lake/audit": str(tmp_path / "audit"),
+        "audit.html": str(tmp_path / "audit.html"),
+        "s3a://lake/repair": str(tmp_path / "checkpoint"),
+    }
+    command = documented_commands("[Spark's Kafka connector](#spark-jars), too:")
+
+    done = submitted(f"make spark-zip >&2\n{command}", actual, tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "dangling_delete 1\nrepaired 1\n"
+    assert "<h1>No data is missing.</h1>" in (tmp_path / "audit.html").read_text()
+    kinds = parquet.read_table(tmp_path / "audit" / "findings").column("kind").to_pylist()
+    assert kinds == ["dangling_delete"]
+    assert world.names() == {stored.key for stored in alive.metadata.objects}
+
+
+@pytest.fixture
+def worker_directories() -> Iterator[Path]:
+    """Where workers of `local-cluster` unpack what they are sent; removed afterwards."""
+    directory = Path(pyspark.__file__).parent / "work"
+    shutil.rmtree(directory, ignore_errors=True)
+    yield directory
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def documented_commands(after: str) -> str:
+    """The lines of a shell that docs/spark.md has after a sentence."""
+    text = (_CHECKOUT / "docs" / "spark.md").read_text()
+    block = text.split(f"{after}\n\n", 1)[1].split("\n\n", 1)[0]
+    assert all(line.startswith("    ") for line in block.splitlines())
+    return "\n".join(line.removeprefix("    ") for line in block.splitlines())
+
+
+def submitted(
+    command: str, actual: Mapping[str, str], directory: Path
+) -> subprocess.CompletedProcess[str]:
+    """Run commands in a shell that ends at the first failure; `actual` replaces documented words.
+
+    `directory` is for Spark's configuration.
+    """
+    (directory / "spark-defaults.conf").write_text(
+        "spark.ui.enabled false\n"
+        "spark.executor.memory 512m\n"
+        "spark.log.level WARN\n"
+        "spark.sql.shuffle.partitions 2\n"
+        f"spark.executor.extraJavaOptions {' '.join(SHORT_LIVED_JVM)}\n"
+    )
+    programs = Path(sys.executable).parent
+    environment = {
+        **os.environ,
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_CONF_DIR": str(directory),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    for ours in ("NUMBA_CACHE_DIR", "PYTHONPYCACHEPREFIX"):
+        environment.pop(ours, None)
+    for documented, here in {"spark://master:7077": "'local-cluster[1,1,512]'", **actual}.items():
+        assert documented in command
+        command = command.replace(documented, here)
+    return subprocess.run(
+        ["/bin/sh", "-ec", command],
+        env=environment,
+        cwd=_CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=280.0,
+        check=False,
+    )
+
+
+def _kept(directory: Path) -> list[Path]:
+    """Code that numba compiled and keeps: below application, executor, and what holds it."""
+    return sorted(directory.glob("*/*/*/**/record_kernel.*.nbc"))
