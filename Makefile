@@ -3,7 +3,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup check test test-long test-spark-oldest examples fuzz sim explore mutants chaos hosts demo bench bench-gateway \
-	bench-metadata bench-spark bench-storage spark-zip spark-env proto docs released-state lock clean static services maven
+	bench-metadata bench-spark bench-storage spark-zip spark-env proto golden docs released-state lock clean static services maven
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -149,6 +149,9 @@ spark-env: $(SPARK_ENVIRONMENT) ## Make build/spark for spark-submit: rlm with i
 
 proto: $(STAMPS)/dev ## Generate the protobuf modules next to their .proto files
 	$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTOS)
+
+golden: $(STAMPS)/dev ## Write the reviewed texts of commands again, to look at their difference
+	REGENERATE=1 $(PYTEST) -q -n 0 tests/unit/rlm/cli
 
 docs: $(STAMPS)/product ## Generate docs/config.md, docs/metrics.md and docs/cli.md
 	$(BIN)/python -m rlm.config.reference > docs/config.md

@@ -12,7 +12,7 @@ from rlm.cli.invocation.options import ConfigOption
 _EXAMPLES = """Examples:
 
 \b
-  rlm gateway --config rlm.properties      for one broker, with the file of rlm run
+  rlm gateway --config rlm.properties      for the broker of this file
   rlm gateway --config gateway.properties  on any host, for the whole cluster
 
 \b
@@ -22,7 +22,7 @@ A gateway of the whole cluster needs only
   gateway.advertised.listener=gateway.example.com:19092
   state.dir=/var/lib/rlm-gateway
   rsm.config.storage.filesystem.root=/mnt/store
-Clients connect to port 19092 first; broker 1 is at 19094, broker N at 19093 + N.
+Clients connect to port 19092 first; broker N is at 19093 + N.
 """
 
 

@@ -33,8 +33,8 @@ _EXAMPLES = """Examples:
   rlm processes --bootstrap-server broker1:9092 --json
 
 \b
-Exit codes: 0 listed, whatever their state; 1 the metadata topic cannot be read;
-2 the command line, the configuration or the cluster's address is wrong.
+Exit codes: 0 listed, whatever their state; 1 the metadata topic cannot be
+read; 2 the command line, the configuration or the cluster's address is wrong.
 """
 
 _All = Annotated[

@@ -40,9 +40,9 @@ _EXAMPLES = """Examples:
   rlm status --check --json --config rlm.properties
 
 \b
-Exit codes: 0 shown; 1 a manager does not answer, or something needs attention and --check
-was given; 2 the command line, the configuration or the cluster's address is wrong;
-130 ended by Ctrl-C.
+Exit codes: 0 shown; 1 a manager does not answer, or something needs attention
+and --check was given; 2 the command line, the configuration or the cluster's
+address is wrong; 130 ended by Ctrl-C.
 """
 
 _Name = Annotated[

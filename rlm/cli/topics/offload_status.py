@@ -27,8 +27,8 @@ _EXAMPLES = """Examples:
   rlm offload-status orders:0 --json
 
 \b
-Exit codes: 0 all that was requested is stored; 1 some of it is not, or a manager
-does not answer; 2 the command line or the cluster's address is wrong.
+Exit codes: 0 all that was requested is stored; 1 some of it is not, or a
+manager does not answer; 2 the command line or the cluster's address is wrong.
 """
 _ROW = "{partition:20}  {state:13}  {requested:>12}  {stored:>12}  {lag}"
 

@@ -1,15 +1,25 @@
-"""What a command prints for people, as it was reviewed: a file next to this one, 80 columns."""
+"""What a command prints for people, as it was reviewed: a file next to this one, 80 columns.
+
+`make golden` writes the files again; their difference is what a review looks at.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
-_GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parent / "golden"
 _COLUMNS = 80
+_IS_WRITTEN = os.environ.get("REGENERATE") == "1"
 
 
-def golden_lines(name: str) -> list[str]:
-    """The lines of a reviewed file; AssertionError if one is wider than a terminal."""
-    lines = (_GOLDEN / name).read_text(encoding="utf-8").splitlines()
+def assert_golden(name: str, printed: Iterable[str]) -> None:
+    """AssertionError unless a reviewed file has these lines, none wider than a terminal."""
+    lines, path = [*printed], GOLDEN / name
     assert [line for line in lines if len(line) > _COLUMNS] == []
-    return lines
+    if _IS_WRITTEN:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    assert path.exists(), f"no reviewed text: `make golden` writes {path}"
+    assert lines == path.read_text(encoding="utf-8").splitlines()

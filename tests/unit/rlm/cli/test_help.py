@@ -1,4 +1,4 @@
-"""Every command of `rlm` explains itself, by `--help` and by `-h`."""
+"""Every command of `rlm` explains itself, by `--help` and by `-h`, as it was reviewed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from rlm.cli.main import build_app
+from tests.unit.rlm.cli.golden_text import GOLDEN, assert_golden
 
 COMMAND = typer.main.get_command(build_app())
 _SUMMARY_MAX_CHARS = 60
@@ -30,12 +31,19 @@ def _command_of(names: tuple[str, ...]) -> Any:
     return command
 
 
+def _file_of(names: tuple[str, ...]) -> str:
+    return f"help/{'_'.join(('rlm', *names))}.txt"
+
+
 @pytest.mark.parametrize(
     "names", [*_names_of(COMMAND)], ids=lambda names: " ".join(("rlm", *names))
 )
-def test_command_when_asked_for_help_then_prints_its_usage(
-    names: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+def test_command_when_asked_for_help_then_prints_the_reviewed_text(
+    names: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     printed = []
     for option in ("-h", "--help"):
         assert COMMAND.main([*names, option], prog_name="rlm", standalone_mode=False) == 0
@@ -43,6 +51,13 @@ def test_command_when_asked_for_help_then_prints_its_usage(
 
     assert printed[0] == printed[1]
     assert printed[0].lstrip().startswith(" ".join(("Usage: rlm", *names)))
+    assert_golden(_file_of(names), (line.rstrip() for line in printed[0].splitlines()))
+
+
+def test_reviewed_texts_when_listed_then_each_is_of_a_command() -> None:
+    kept = {str(path.relative_to(GOLDEN)) for path in (GOLDEN / "help").iterdir()}
+
+    assert kept == {_file_of(names) for names in _names_of(COMMAND)}
 
 
 @pytest.mark.parametrize("names", [names for names in _names_of(COMMAND) if names], ids=" ".join)

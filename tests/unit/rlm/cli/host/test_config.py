@@ -12,7 +12,7 @@ import typer
 from rlm.cli.host.config import setting_lines
 from rlm.cli.main import build_app
 from rlm.config.effective import MASK, EffectiveSetting
-from tests.unit.rlm.cli.golden_text import golden_lines
+from tests.unit.rlm.cli.golden_text import assert_golden
 
 COMMAND = typer.main.get_command(build_app())
 SECRET = "s3cr3t-value"  # noqa: S105 - looked for in outputs
@@ -143,4 +143,4 @@ def test_lines_when_settings_are_shown_then_as_reviewed() -> None:
         EffectiveSetting(key="state.dir", value="none"),
     )
 
-    assert list(setting_lines(settings)) == golden_lines("config_show.txt")
+    assert_golden("config_show.txt", setting_lines(settings))

@@ -21,7 +21,7 @@ from tests.metadata_builder import (
     segment_metadata,
     step,
 )
-from tests.unit.rlm.cli.golden_text import golden_lines
+from tests.unit.rlm.cli.golden_text import assert_golden
 from tests.unit.rlm.cli.stated_managers import Cluster
 
 SECOND = replace(ORDERS, partition=1)
@@ -51,7 +51,7 @@ def _found() -> Iterator[tuple[TopicIdPartition, SegmentRecord]]:
 
 
 def test_lines_when_two_partitions_are_stored_then_as_reviewed_and_80_columns() -> None:
-    assert list(segment_lines(_found(), wide=False)) == golden_lines("segments_list.txt")
+    assert_golden("segments_list.txt", segment_lines(_found(), wide=False))
 
 
 def test_lines_when_wide_then_with_epochs_layout_and_keys() -> None:

@@ -10,7 +10,7 @@ from rlmm.state.partition_state import ReadLease
 from rsm.segment.ids import id_to_text
 from rsm.segment.ranges import OffsetRange
 from tests.metadata_builder import ORDERS, read_lease
-from tests.unit.rlm.cli.golden_text import golden_lines
+from tests.unit.rlm.cli.golden_text import assert_golden
 from tests.unit.rlm.cli.stated_managers import Cluster
 
 LEASE = ReadLease(
@@ -22,7 +22,7 @@ LEASE = ReadLease(
 
 
 def test_lines_when_leases_are_active_then_as_reviewed() -> None:
-    assert list(lease_lines([(ORDERS, LEASE)])) == golden_lines("leases_list.txt")
+    assert_golden("leases_list.txt", lease_lines([(ORDERS, LEASE)]))
 
 
 def test_lines_when_there_are_none_then_say_so() -> None:

@@ -11,7 +11,7 @@ from rlm.cli.topics.offload_status import status_as_json, status_lines
 from rlm.operator.offload import CopyProgress, OffloadRequest
 from rlm.operator.offload_status import OffloadState, OffloadStatus, offload_status
 from tests.metadata_builder import ORDERS
-from tests.unit.rlm.cli.golden_text import golden_lines
+from tests.unit.rlm.cli.golden_text import assert_golden
 
 PROGRESS = CopyProgress(
     rolled_end_offset=300,
@@ -66,7 +66,7 @@ def test_lines_when_partitions_differ_then_as_reviewed() -> None:
         _status(250, None),
     ]
 
-    assert list(status_lines(found)) == golden_lines("offload_status.txt")
+    assert_golden("offload_status.txt", status_lines(found))
 
 
 def test_json_when_blocked_then_reason_and_lag() -> None:
