@@ -153,10 +153,12 @@ proto: $(STAMPS)/dev ## Generate the protobuf modules next to their .proto files
 golden: $(STAMPS)/dev ## Write the reviewed texts of commands again, to look at their difference
 	REGENERATE=1 $(PYTEST) -q -n 0 tests/unit/rlm/cli
 
-docs: $(STAMPS)/product ## Generate docs/config.md, docs/metrics.md and docs/cli.md
+docs: $(STAMPS)/product ## Generate config.md, metrics.md, cli.md, json.md and http.md in docs
 	$(BIN)/python -m rlm.config.reference > docs/config.md
 	$(BIN)/python -m rlm.app.metrics_reference > docs/metrics.md
 	$(BIN)/python -m rlm.cli.reference > docs/cli.md
+	$(BIN)/python -m rlm.cli.json_reference > docs/json.md
+	$(BIN)/python -m rlm.app.http_reference > docs/http.md
 
 released-state: $(STAMPS)/dev ## Keep what this version leaves on disk as fixtures (FORCE=1: replace it)
 	@$(BIN)/python -m tests.released_states $(if $(FORCE),--force)

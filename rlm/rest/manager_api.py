@@ -1,10 +1,4 @@
-"""Serve the manager's HTTP API.
-
-    GET /v1/partitions[?topic=T][&partition=N]   JSON list of the partitions on this host
-    GET /v1/explanation?topic=T&partition=N&offset=O   where a record is; 404 if not led here
-    GET /v1/retention?topic=T   what retention would do now to the partitions led here
-    POST /v1/cycle   run a cycle now instead of at the end of the interval
-    and the endpoints of every worker (rlm.rest.worker_api)
+"""Serve the manager's HTTP API: MANAGER_ENDPOINTS, and those of every worker.
 
 Changes nothing, except that a cycle runs a little earlier.
 """
@@ -18,13 +12,57 @@ from prometheus_client.registry import Collector
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from rlm.rest.worker_api import WorkerView, worker_routes
-from rlm.status.document import Json, PartitionReport
-from rlm.status.explanation import OffsetExplanation
-from rlm.status.retention_preview import RetentionPreview
+from rlm.rest.worker_api import WORKER_ENDPOINTS, ApiEndpoint, WorkerView, worker_routes
+from rlm.status.document import PARTITION_REPORT, PartitionReport
+from rlm.status.document_parts import Json
+from rlm.status.explanation import OFFSET_EXPLANATION, OffsetExplanation
+from rlm.status.retention_preview import RETENTION_PREVIEW, RetentionPreview
 from rsm.segment.errors import TieredStorageError
+
+_UNAVAILABLE = "the broker or the metadata does not answer; `error` says why"
+_PARTITIONS = ApiEndpoint(
+    path="/v1/partitions",
+    meaning="The partitions on this host, at the last cycle.",
+    parameters={
+        "topic": "only partitions of this topic",
+        "partition": "only partitions of this number",
+    },
+    statuses={200: "listed; an empty list if none is here", 400: "`partition` is not a number"},
+    body=PARTITION_REPORT,
+    is_list=True,
+)
+_EXPLANATION = ApiEndpoint(
+    path="/v1/explanation",
+    meaning="Where a record is, and why it is or is not on the broker.",
+    parameters={
+        "topic": "required",
+        "partition": "required: the partition's number",
+        "offset": "required: the record's offset",
+    },
+    statuses={
+        200: "explained",
+        400: "a parameter is missing or not a number",
+        404: "this manager does not lead the partition; the body is `null`",
+        503: _UNAVAILABLE,
+    },
+    body=OFFSET_EXPLANATION,
+)
+_RETENTION = ApiEndpoint(
+    path="/v1/retention",
+    meaning="What retention would do now to the partitions that this manager leads.",
+    parameters={"topic": "required; an unknown topic has no partitions"},
+    statuses={200: "listed; an empty list if it leads none", 503: _UNAVAILABLE},
+    body=RETENTION_PREVIEW,
+    is_list=True,
+)
+_CYCLE = ApiEndpoint(
+    method="POST",
+    path="/v1/cycle",
+    meaning="Runs a cycle now instead of at the end of the interval.",
+    statuses={202: "accepted; the response does not wait for the cycle and has no body"},
+)
+MANAGER_ENDPOINTS = (_PARTITIONS, _EXPLANATION, _RETENTION, _CYCLE, *WORKER_ENDPOINTS)
 
 
 class ManagerView(WorkerView, Protocol):
@@ -86,10 +124,10 @@ def manager_api(view: ManagerView, registry: Collector) -> Starlette:
 
     return Starlette(
         routes=[
-            Route("/v1/partitions", partitions),
-            Route("/v1/explanation", explanation),
-            Route("/v1/retention", retention),
-            Route("/v1/cycle", run_cycle, methods=["POST"]),
+            _PARTITIONS.route(partitions),
+            _EXPLANATION.route(explanation),
+            _RETENTION.route(retention),
+            _CYCLE.route(run_cycle),
             *worker_routes(view, registry),
         ]
     )

@@ -1,8 +1,6 @@
 """Pass only signed requests to the manager's API, and sign its responses.
 
-    /healthz   open to all
-    /readyz    open to all; only signed requests get the reasons
-    the rest   only signed requests (rlm.rest.signing)
+OPEN_PATHS lists what needs no signature (rlm.rest.signing).
 
 Users who may read the metadata topic have the secret. A refusal is not signed; a header contains
 its reason, and a metric counts it. The size of a body is limited.
@@ -14,6 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Protocol
 from uuid import UUID
 
@@ -32,6 +31,13 @@ _BODY_MAX_BYTES = 65_536
 _NONCES_MAX_COUNT = 20_000
 _HEALTH_PATH = "/healthz"
 _READINESS_PATH = "/readyz"
+OPEN_PATHS: Mapping[str, str] = MappingProxyType(
+    {
+        _HEALTH_PATH: "anyone",
+        _READINESS_PATH: "anyone; only signed requests get reasons and warnings",
+    }
+)
+"""The paths that need no signature, and who may call them."""
 
 
 class RequestRefusal(Enum):
@@ -47,6 +53,11 @@ class RequestRefusal(Enum):
     OUTSIDE_WINDOW = "outside_window"
     REPLAYED = "replayed"
     BUSY = "busy"
+
+    @property
+    def status(self) -> int:
+        """The status code of the refusal."""
+        return _STATUS.get(self, _UNAUTHORIZED)
 
 
 _STATUS = {
@@ -178,8 +189,8 @@ class SignedApi:
 
     def _refuse(self, reason: RequestRefusal) -> Response:
         self._refused(reason.value)
-        status = _STATUS.get(reason, _UNAUTHORIZED)
-        answer = JSONResponse({"error": f"request refused: {reason.value}"}, status_code=status)
+        document = {"error": f"request refused: {reason.value}"}
+        answer = JSONResponse(document, status_code=reason.status)
         answer.headers[signing.REFUSAL_HEADER] = reason.value
         _name(answer, self._authority.identity)
         return answer

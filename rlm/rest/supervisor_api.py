@@ -1,21 +1,39 @@
-"""Serve the supervisor's HTTP API: metrics, health and readiness of all processes together."""
+"""Serve the supervisor's HTTP API, which SUPERVISOR_ENDPOINTS lists."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from rlm.process.supervisor import ChildStatus
 from rlm.rest.exposition import CONTENT_TYPE, PROCESS_LABEL, Families, merged, render
-from rlm.rest.worker_api import healthy, readiness_response
+from rlm.rest.worker_api import (
+    HEALTH_ENDPOINT,
+    METRICS_ENDPOINT,
+    READINESS_ENDPOINT,
+    healthy,
+    readiness_response,
+)
 from rlm.status.document import ReadinessReport
 from rsm.segment.errors import TieredStorageError
+
+_METRICS = replace(
+    METRICS_ENDPOINT,
+    meaning="The metrics of all processes of the host, each with the label `process`.",
+)
+_HEALTH = replace(HEALTH_ENDPOINT, meaning="Whether the supervisor serves.")
+_READINESS = replace(
+    READINESS_ENDPOINT,
+    meaning="Whether all processes of the host do all of their work. Each reason begins with its "
+    "process.",
+)
+SUPERVISOR_ENDPOINTS = (_METRICS, _HEALTH, _READINESS)
 
 
 class Probe(Protocol):
@@ -49,9 +67,9 @@ def supervisor_api(statuses: Callable[[], Sequence[ChildStatus]], probe: Probe) 
 
     return Starlette(
         routes=[
-            Route("/metrics", metrics),
-            Route("/healthz", healthy),
-            Route("/readyz", ready),
+            _METRICS.route(metrics),
+            _HEALTH.route(healthy),
+            _READINESS.route(ready),
         ]
     )
 

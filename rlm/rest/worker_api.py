@@ -1,13 +1,12 @@
-"""Serve the HTTP endpoints of every worker.
+"""Serve the HTTP endpoints of every worker, which WORKER_ENDPOINTS lists.
 
-GET /metrics   Prometheus text
-GET /healthz   200 while the process serves
-GET /readyz    200 when ready, else 503 and the reasons; warnings in either case
+Each API declares its endpoints and makes its routes from them, so that docs/http.md has them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from prometheus_client.registry import Collector
@@ -17,7 +16,55 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from rlm.rest.exposition import CONTENT_TYPE, render
-from rlm.status.document import ReadinessReport
+from rlm.status.document import READINESS, ReadinessReport
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiEndpoint:
+    """Represents what one route of an API accepts and answers.
+
+    `parameters` are the meanings of those of the query, by name, and `statuses` those of the status
+    codes. `body` is the JSON of a response with status 200 (or 503 of a readiness); None if it is
+    not JSON. `is_list`: it is a list of these.
+    """
+
+    path: str
+    meaning: str
+    statuses: Mapping[int, str]
+    method: str = "GET"
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    body: JsonShape | None = None
+    is_list: bool = False
+
+    def route(self, serve: Callable[[Request], Response | Awaitable[Response]]) -> Route:
+        """Return the route that `serve` responds to."""
+        return Route(self.path, serve, methods=[self.method])
+
+
+HEALTH = JsonShape(
+    name="Health",
+    meaning="The process serves.",
+    fields={"healthy": JsonField(JsonKind.FLAG, "Always true.")},
+)
+METRICS_ENDPOINT = ApiEndpoint(
+    path="/metrics",
+    meaning="The metrics of the process, as Prometheus reads them.",
+    statuses={200: "Prometheus' text format"},
+)
+HEALTH_ENDPOINT = ApiEndpoint(
+    path="/healthz",
+    meaning="Whether the process serves.",
+    statuses={200: "it serves"},
+    body=HEALTH,
+)
+READINESS_ENDPOINT = ApiEndpoint(
+    path="/readyz",
+    meaning="Whether the process does all of its work, and if not, why.",
+    statuses={200: "ready", 503: "not ready"},
+    body=READINESS,
+)
+WORKER_ENDPOINTS = (METRICS_ENDPOINT, HEALTH_ENDPOINT, READINESS_ENDPOINT)
 
 
 class WorkerView(Protocol):
@@ -50,9 +97,9 @@ def worker_routes(view: WorkerView, registry: Collector) -> list[Route]:
         )
 
     return [
-        Route("/metrics", metrics),
-        Route("/healthz", healthy),
-        Route("/readyz", ready),
+        METRICS_ENDPOINT.route(metrics),
+        HEALTH_ENDPOINT.route(healthy),
+        READINESS_ENDPOINT.route(ready),
     ]
 
 

@@ -14,8 +14,10 @@ from enum import Enum
 from rlm.status.block_explanations import BlockedWork, explain_block
 from rlm.status.cluster_processes import BROKER, GATEWAY, MANAGER, ProcessStatus
 from rlm.status.cluster_status import PartitionStatus
-from rlm.status.document import Json, PartitionReport
+from rlm.status.document import PartitionReport
+from rlm.status.document_parts import Json
 from rlm.status.failing_copies import COPIES_FAIL, FAILING
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import TopicIdPartition
 
 _PROCESSES = "rlm processes"
@@ -41,6 +43,29 @@ class ProblemKind(Enum):
 
 
 _URGENCY = {kind: index for index, kind in enumerate(ProblemKind)}
+
+
+PROBLEM = JsonShape(
+    name="Problem",
+    meaning="One reason for attention, the most urgent first.",
+    fields={
+        "kind": JsonField(
+            JsonKind.TEXT, f"One of {', '.join(f'`{each.value}`' for each in ProblemKind)}."
+        ),
+        "process": JsonField(
+            JsonKind.TEXT,
+            "The process, like `manager of broker 3`; null for a problem of partitions alone.",
+            is_nullable=True,
+        ),
+        "partitions": JsonField(
+            JsonKind.TEXT, "The partitions, each as `topic:partition`.", is_list=True
+        ),
+        "reason": JsonField(JsonKind.TEXT, "What is wrong and why."),
+        "next_command": JsonField(
+            JsonKind.TEXT, "The command to type next, without the options of the cluster."
+        ),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

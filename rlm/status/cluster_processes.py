@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rlm.status.document import Json
+from rlm.status.document_parts import Json
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.events.registration import NO_BROKER, ProcessReadiness, ProcessRegistered, ProcessRole
 from rlmm.registration import is_live
 from rlmm.spi import Registration
@@ -21,6 +22,43 @@ _ROLES = {ProcessRole.MANAGER: MANAGER, ProcessRole.GATEWAY: GATEWAY}
 _ORDER = (BROKER, MANAGER, GATEWAY)
 
 _DEAD_SHOWN_MS = 24 * 3600 * 1000
+
+PROCESS_STATUS = JsonShape(
+    name="ProcessStatus",
+    meaning="One broker, manager or gateway. Null: unknown, or does not apply.",
+    fields={
+        "role": JsonField(JsonKind.TEXT, "`broker`, `manager` or `gateway`."),
+        "broker_id": JsonField(
+            JsonKind.COUNT,
+            "The broker that it is or serves; null for a gateway of the whole cluster.",
+            is_nullable=True,
+        ),
+        "address": JsonField(
+            JsonKind.TEXT,
+            "Where Kafka clients connect, as `host:port`; null for a manager.",
+            is_nullable=True,
+        ),
+        "http_address": JsonField(
+            JsonKind.TEXT, "Where its HTTP API listens, as `host:port`.", is_nullable=True
+        ),
+        "version": JsonField(JsonKind.TEXT, "Version of `rlm`.", is_nullable=True),
+        "heartbeat_age_ms": JsonField(
+            JsonKind.DURATION, "Time since its last heartbeat.", is_nullable=True
+        ),
+        "live": JsonField(
+            JsonKind.FLAG, "Whether the cluster lists it, or its last heartbeat is recent."
+        ),
+        "ready": JsonField(
+            JsonKind.FLAG, "Whether it does all of its work, as it reports.", is_nullable=True
+        ),
+        "reasons": JsonField(JsonKind.TEXT, "Why it needs attention.", is_list=True),
+        "process_id": JsonField(JsonKind.ID, "The id that it registers with.", is_nullable=True),
+        "boot_id": JsonField(JsonKind.TEXT, "The run of its host.", is_nullable=True),
+        "network_namespace": JsonField(
+            JsonKind.TEXT, "The network namespace on that host.", is_nullable=True
+        ),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

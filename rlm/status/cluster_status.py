@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from rlm.broker.list_offsets import PartitionOffsets
 from rlm.policy.anomalies import open_anomalies
-from rlm.status.document import LEADER, Json, PartitionReport, anomaly_to_json, gap_to_json
+from rlm.status.document import LEADER, PARTITION_REPORT, PartitionReport
+from rlm.status.document_parts import ANOMALY, GAP, PARTITION, Json, anomaly_to_json, gap_to_json
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.events.policy import PolicyState, TopicPolicy
 from rlmm.spi import SegmentRecord
 from rlmm.state.anomalies import Anomaly, AnomalyKind
@@ -23,6 +25,79 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
 NONE = "none"
 NO_OFFSET = -1
+
+READ_LEASE = JsonShape(
+    name="BlockingLease",
+    meaning="A read lease that blocks the expiry of the partition.",
+    fields={
+        "holder": JsonField(JsonKind.TEXT, "The job that reads the offsets."),
+        "start_offset": JsonField(JsonKind.OFFSET, "First leased offset."),
+        "end_offset": JsonField(JsonKind.OFFSET, "Offset after the leased ones."),
+        "expires_ms": JsonField(JsonKind.TIME, "When the lease ends, by the brokers' clock."),
+    },
+)
+_REPORTED = PARTITION_REPORT.fields
+PARTITION_STATUS = JsonShape(
+    name="PartitionStatus",
+    meaning="One partition, as brokers, metadata and the leader's manager together show it. The "
+    "manager's fields are null without its report. Offsets are -1 where there is none, and null "
+    "where they are unknown.",
+    fields={
+        **PARTITION,
+        "role": JsonField(
+            JsonKind.TEXT,
+            "`leader` or `follower`: the role that the leader's manager reports. `none` if the "
+            "topic is not tiered, null if that manager does not report it.",
+            is_nullable=True,
+        ),
+        "leader_epoch": JsonField(JsonKind.COUNT, "The leader's epoch."),
+        "log_start_offset": JsonField(
+            JsonKind.OFFSET, "First offset of both tiers.", is_nullable=True
+        ),
+        "local_start_offset": JsonField(
+            JsonKind.OFFSET, "First offset of the broker's log.", is_nullable=True
+        ),
+        "last_tiered_offset": JsonField(
+            JsonKind.OFFSET, "Last stored offset of the log's lineage; -1 if nothing is stored."
+        ),
+        "pending_upload_offset": JsonField(
+            JsonKind.OFFSET,
+            "First offset that is to be stored and is not; -1 if none is.",
+            is_nullable=True,
+        ),
+        "last_stable_offset": JsonField(
+            JsonKind.OFFSET, "Kafka's last stable offset.", is_nullable=True
+        ),
+        "high_watermark": JsonField(JsonKind.OFFSET, "Kafka's high watermark.", is_nullable=True),
+        "lag_bytes": _REPORTED["lag_bytes"],
+        "lag_segments": _REPORTED["lag_segments"],
+        "remote_bytes": JsonField(JsonKind.BYTES, "Size of the stored segments' logs."),
+        "remote_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
+        "copy_blocked": _REPORTED["copy_blocked"],
+        "trim_blocked": _REPORTED["trim_blocked"],
+        "gaps": JsonField(GAP, "Recorded gaps.", is_list=True),
+        "leader_id": JsonField(
+            JsonKind.COUNT, "The leader's broker id; null without a leader.", is_nullable=True
+        ),
+        "policy_state": JsonField(
+            JsonKind.TEXT,
+            "The topic's state, such as `ACTIVE`; null if it was never tiered.",
+            is_nullable=True,
+        ),
+        "diverged": _REPORTED["diverged"].or_null(),
+        "external_start": _REPORTED["external_start"].or_null(),
+        "future_timestamps": _REPORTED["future_timestamps"],
+        "problem": JsonField(
+            JsonKind.TEXT,
+            "Why the manager could not evaluate the partition; null if it could.",
+            is_nullable=True,
+        ),
+        "anomalies": JsonField(ANOMALY, "Damaged stored objects.", is_list=True),
+        "read_leases": JsonField(READ_LEASE, "Read leases that block expiry.", is_list=True),
+        "expiry_blocked": _REPORTED["expiry_blocked"],
+        "oldest_unstored_age_ms": _REPORTED["oldest_unstored_age_ms"],
+    },
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from rlm.status.cluster_status import PartitionStatus
-from rlm.status.document import Json
+from rlm.status.document_parts import Json
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
+
+STATUS_TOTALS = JsonShape(
+    name="StatusTotals",
+    meaning="All listed partitions together.",
+    fields={
+        "topics": JsonField(JsonKind.COUNT, "Number of topics."),
+        "partitions": JsonField(JsonKind.COUNT, "Number of partitions."),
+        "stored_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
+        "stored_bytes": JsonField(JsonKind.BYTES, "Size of the stored segments' logs."),
+        "lag_segments": JsonField(
+            JsonKind.COUNT, "Rolled segments that are not stored, of the reported partitions."
+        ),
+        "lag_bytes": JsonField(JsonKind.BYTES, "Size of these segments."),
+        "unknown_lag_partitions": JsonField(
+            JsonKind.COUNT, "Tiered partitions whose lag is unknown. The lag is then a minimum."
+        ),
+        "oldest_unstored_age_ms": JsonField(
+            JsonKind.DURATION,
+            "Time since the oldest segment that is not stored was rolled; null if all are stored.",
+            is_nullable=True,
+        ),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

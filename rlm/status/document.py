@@ -16,19 +16,116 @@ version does not send has a default. A field of a wrong type or size raises Corr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from rlm.policy.blocked import Blocked
 from rlm.policy.view import CopyFailure
+from rlm.status.document_parts import BLOCKED, PARTITION, Json, blocked_from_json, blocked_to_json
 from rlm.status.json_object import JsonObject
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.state.anomalies import Anomaly
-from rlmm.state.gaps import GapReason, RecordedGap
 from rsm.segment.ids import TopicIdPartition, id_to_text
 
 LEADER, FOLLOWER = "leader", "follower"
 
-Json = Mapping[str, object]
+READINESS = JsonShape(
+    name="Readiness",
+    meaning="Whether a process does all of its work.",
+    fields={
+        "ready": JsonField(JsonKind.FLAG, "Whether the process does all of its work."),
+        "reasons": JsonField(JsonKind.TEXT, "Why it is not ready.", is_list=True),
+        "warnings": JsonField(
+            JsonKind.TEXT, "What an operator should check although it is ready.", is_list=True
+        ),
+    },
+)
+FUTURE_TIMESTAMPS = JsonShape(
+    name="FutureTimestamps",
+    meaning="Stored and rolled segments with timestamps in the future, which retention by time "
+    "keeps longer.",
+    fields={
+        "segment_count": JsonField(JsonKind.COUNT, "Number of these segments."),
+        "max_timestamp_ms": JsonField(JsonKind.TIME, "The latest of the timestamps."),
+    },
+)
+REPAIR_FAILURE = JsonShape(
+    name="RepairFailure",
+    meaning="Why the last attempts to repair damaged segments failed.",
+    fields={
+        "error": JsonField(JsonKind.TEXT, "The error of the last attempt."),
+        "cause": JsonField(JsonKind.TEXT, "The same without the identity of the segment."),
+        "corrupt": JsonField(JsonKind.FLAG, "Whether bytes violate their format or checksum."),
+        "attempts": JsonField(JsonKind.COUNT, "Number of attempts that failed."),
+        "final": JsonField(JsonKind.FLAG, "Whether every attempt would fail, so none is made."),
+    },
+)
+PARTITION_REPORT = JsonShape(
+    name="PartitionReport",
+    meaning="One hosted partition of a tiered topic, at the last cycle of its manager.",
+    fields={
+        **PARTITION,
+        "role": JsonField(
+            JsonKind.TEXT, "`leader` if this manager's broker leads the partition, else `follower`."
+        ),
+        "leader_epoch": JsonField(JsonKind.COUNT, "The leader's epoch; -1 of a follower."),
+        "claimed": JsonField(JsonKind.FLAG, "Whether this manager owns the partition's decisions."),
+        "policy_state": JsonField(
+            JsonKind.TEXT, "The topic's state in that cycle, such as `ACTIVE`; empty if unknown."
+        ),
+        "lag_segments": JsonField(
+            JsonKind.COUNT, "Number of rolled segments that are not stored.", is_nullable=True
+        ),
+        "lag_bytes": JsonField(
+            JsonKind.BYTES, "Size of the rolled segments that are not stored.", is_nullable=True
+        ),
+        "oldest_unstored_age_ms": JsonField(
+            JsonKind.DURATION,
+            "Time since the broker rolled the oldest segment that is not stored; null if all are.",
+            is_nullable=True,
+        ),
+        "rolled_end_offset": JsonField(
+            JsonKind.OFFSET, "Where the rolled segments end.", is_nullable=True
+        ),
+        "stored_end_offset": JsonField(
+            JsonKind.OFFSET, "Up to where all is stored without a gap.", is_nullable=True
+        ),
+        "offload_offset": JsonField(
+            JsonKind.OFFSET, "The newest offload request; -1 without one.", is_nullable=True
+        ),
+        "offload_end_offset": JsonField(
+            JsonKind.OFFSET,
+            "The request is complete when all below this offset is stored.",
+            is_nullable=True,
+        ),
+        "remote_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
+        "remote_bytes": JsonField(JsonKind.BYTES, "Size of the stored segments' logs."),
+        "copy_blocked": JsonField(
+            BLOCKED, "What blocks copies; null if nothing does.", is_nullable=True
+        ),
+        "trim_blocked": JsonField(
+            BLOCKED, "What blocks trims; null if nothing does.", is_nullable=True
+        ),
+        "expiry_blocked": JsonField(
+            BLOCKED, "What blocks the expiry; null if nothing does.", is_nullable=True
+        ),
+        "copying": JsonField(JsonKind.FLAG, "Whether a segment is being copied."),
+        "diverged": JsonField(
+            JsonKind.FLAG, "Whether the broker's log no longer contains stored records."
+        ),
+        "external_start": JsonField(
+            JsonKind.FLAG, "Whether another program deleted records of the topic."
+        ),
+        "future_timestamps": JsonField(
+            FUTURE_TIMESTAMPS, "Segments with timestamps in the future.", is_nullable=True
+        ),
+        "repair_failure": JsonField(
+            REPAIR_FAILURE, "Why repairs fail; null if none does.", is_nullable=True
+        ),
+        "problem": JsonField(
+            JsonKind.TEXT, "Why the partition could not be evaluated; empty if it was."
+        ),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,54 +261,6 @@ class PartitionReport:
             repair_failure=_failure_from(found.object_or_none("repair_failure")),
             problem=found.text("problem", ""),
         )
-
-
-def blocked_to_json(blocked: Blocked | None) -> Json | None:
-    """Return what blocks a copy, a trim or an expiry, with the compared values as fields."""
-    return None if blocked is None else {"reason": blocked.reason, **blocked.values}
-
-
-def blocked_from_json(found: JsonObject, name: str, *, earlier: str = "") -> Blocked | None:
-    """Return the same from a field; None if nothing blocks."""
-    blocked = found.object_or_none(name, earlier=earlier)
-    if blocked is None:
-        return None
-    return Blocked(reason=blocked.text("reason"), values=blocked.values(without="reason"))
-
-
-def gap_to_json(gap: RecordedGap) -> Json:
-    """Return a gap as `rlm status --json` and `rlm explain --json` print it."""
-    return {
-        "start_offset": gap.offsets.start_offset,
-        "end_offset": gap.offsets.end_offset,
-        "reason": gap.reason.name.lower(),
-        "recorded_ms": gap.recorded_ms,
-    }
-
-
-def gap_from_json(found: JsonObject) -> RecordedGap:
-    """Return the same gap; CorruptError for a reason that only a newer version knows."""
-    reasons = {reason.name.lower(): reason for reason in GapReason}
-    name = found.text("reason")
-    if name not in reasons:
-        raise found.malformed("reason", f"one of {', '.join(reasons)}")
-    return RecordedGap(
-        offsets=found.offsets("start_offset", "end_offset"),
-        reason=reasons[name],
-        recorded_ms=found.integer("recorded_ms"),
-    )
-
-
-def anomaly_to_json(anomaly: Anomaly) -> Json:
-    """Return an anomaly as `rlm status --json` and `rlm explain --json` print it."""
-    return {
-        "segment_id": id_to_text(anomaly.segment),
-        "object": anomaly.object_key,
-        "kind": anomaly.kind.label,
-        "first_ms": anomaly.first_ms,
-        "last_ms": anomaly.last_ms,
-        "attempts": anomaly.attempts,
-    }
 
 
 def _partition_from(found: JsonObject) -> TopicIdPartition:

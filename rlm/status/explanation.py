@@ -14,8 +14,9 @@ from rlm.policy.blocked import Blocked
 from rlm.policy.trim_gate import over_local_retention, segment_blocked, trim_forbidden
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import RolledSegment
-from rlm.status.document import Json, gap_from_json, gap_to_json
+from rlm.status.document_parts import GAP, Json, gap_from_json, gap_to_json
 from rlm.status.json_object import JsonObject
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.spi import SegmentRecord
 from rlmm.state.gaps import RecordedGap
 from rlmm.state.partition_state import PartitionState
@@ -23,6 +24,76 @@ from rsm.segment.coverage import stored_ranges
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import id_to_text
 from rsm.segment.ranges import OffsetRange
+
+CONTAINING_SEGMENT = JsonShape(
+    name="ContainingSegment",
+    meaning="A stored segment with the record.",
+    fields={
+        "id": JsonField(JsonKind.ID, "The segment's id."),
+        "state": JsonField(JsonKind.TEXT, "Its state, such as `COPY_SEGMENT_FINISHED`."),
+        "base_offset": JsonField(JsonKind.OFFSET, "Its first offset."),
+        "end_offset": JsonField(JsonKind.OFFSET, "The offset after it."),
+        "readable_from": JsonField(
+            JsonKind.OFFSET,
+            "First offset that readers take from it; null outside of the log's lineage.",
+            is_nullable=True,
+        ),
+        "readable_to": JsonField(
+            JsonKind.OFFSET, "The offset after those that readers take.", is_nullable=True
+        ),
+        "size_bytes": JsonField(JsonKind.BYTES, "Size of its log."),
+        "max_timestamp_ms": JsonField(JsonKind.TIME, "Timestamp of its newest record."),
+        "state_since_ms": JsonField(JsonKind.TIME, "When its state last changed."),
+        "dead_lettered": JsonField(
+            JsonKind.FLAG, "Whether a dead letter says that its deletion failed."
+        ),
+        "objects": JsonField(JsonKind.TEXT, "Keys of its objects in the store.", is_list=True),
+    },
+)
+LOCAL_COPY = JsonShape(
+    name="LocalCopy",
+    meaning="The state of the record in the broker's log.",
+    fields={
+        "state": JsonField(
+            JsonKind.TEXT,
+            "`trimmed`, `active_segment`, `not_committed`, `within_local_retention`, `blocked` or "
+            "`due`.",
+        ),
+        "reason": JsonField(JsonKind.TEXT, "What blocks its trim; empty if nothing does."),
+        "base_offset": JsonField(
+            JsonKind.OFFSET, "First offset of its rolled segment.", is_nullable=True
+        ),
+        "end_offset": JsonField(
+            JsonKind.OFFSET, "The offset after its rolled segment.", is_nullable=True
+        ),
+        "values": JsonField(JsonKind.MAP, "The values that the rule compared, by name."),
+    },
+)
+OFFSET_EXPLANATION = JsonShape(
+    name="OffsetExplanation",
+    meaning="Where a record is, and why it is or is not on the broker.",
+    fields={
+        "offset": JsonField(JsonKind.OFFSET, "The record's offset."),
+        "location": JsonField(
+            JsonKind.TEXT,
+            "`local`, `remote`, `both`, `below_log_start`, `above_high_watermark`, `gap` or "
+            "`nowhere`.",
+        ),
+        "leader_epoch": JsonField(
+            JsonKind.COUNT, "Leader epoch of the offset; null if unknown.", is_nullable=True
+        ),
+        "log_start_offset": JsonField(
+            JsonKind.OFFSET, "First offset of both tiers.", is_nullable=True
+        ),
+        "local_start_offset": JsonField(JsonKind.OFFSET, "First offset of the broker's log."),
+        "high_watermark": JsonField(JsonKind.OFFSET, "Kafka's high watermark."),
+        "segments": JsonField(CONTAINING_SEGMENT, "Stored segments with the record.", is_list=True),
+        "gap": JsonField(GAP, "The recorded gap that has the offset.", is_nullable=True),
+        "local_copy": JsonField(
+            LOCAL_COPY, "Only the leader's manager knows it: else null.", is_nullable=True
+        ),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

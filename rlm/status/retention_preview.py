@@ -8,8 +8,51 @@ from rlm.policy.blocked import Blocked
 from rlm.policy.plan import Plan
 from rlm.policy.retention import log_pieces
 from rlm.policy.view import PartitionView
-from rlm.status.document import Json, blocked_from_json, blocked_to_json
+from rlm.status.document_parts import BLOCKED, Json, blocked_from_json, blocked_to_json
 from rlm.status.json_object import JsonObject
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
+
+DUE_DELETION = JsonShape(
+    name="DueDeletion",
+    meaning="A stored segment that the next cycle deletes.",
+    fields={
+        "base_offset": JsonField(JsonKind.OFFSET, "First offset of the segment."),
+        "end_offset": JsonField(JsonKind.OFFSET, "Offset after the segment."),
+        "size_bytes": JsonField(JsonKind.BYTES, "Size of the segment's log."),
+        "rule": JsonField(JsonKind.TEXT, "The rule for it, with the compared values."),
+    },
+)
+RETENTION_PREVIEW = JsonShape(
+    name="RetentionPreview",
+    meaning="What retention would do to a partition now.",
+    fields={
+        "topic": JsonField(JsonKind.TEXT, "The topic's name."),
+        "partition": JsonField(JsonKind.COUNT, "The partition's number."),
+        "log_start_offset": JsonField(
+            JsonKind.OFFSET, "First offset of both tiers; null if not known yet.", is_nullable=True
+        ),
+        "new_log_start_offset": JsonField(
+            JsonKind.OFFSET, "The same after the next cycle.", is_nullable=True
+        ),
+        "rule": JsonField(JsonKind.TEXT, "Why the log start moves; empty if it does not."),
+        "expiring_segments": JsonField(
+            JsonKind.COUNT, "Number of segments that end at or below the new log start."
+        ),
+        "expiring_bytes": JsonField(JsonKind.BYTES, "Size of these segments."),
+        "deletions": JsonField(
+            DUE_DELETION, "Stored segments that the next cycle deletes.", is_list=True
+        ),
+        "local_start_offset": JsonField(JsonKind.OFFSET, "First offset of the broker's log."),
+        "new_local_start_offset": JsonField(JsonKind.OFFSET, "The same after the next trim."),
+        "trim_rule": JsonField(JsonKind.TEXT, "Why the local log is trimmed; empty if it is not."),
+        "trim_blocked": JsonField(
+            BLOCKED, "What blocks trims; null if nothing does.", is_nullable=True
+        ),
+        "expiry_blocked": JsonField(
+            BLOCKED, "What blocks the expiry; null if nothing does.", is_nullable=True
+        ),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,9 +20,19 @@ from rlm.cli.invocation.options import (
 )
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
-from rlm.status.cluster_processes import ProcessStatus, cluster_processes
+from rlm.status.cluster_processes import PROCESS_STATUS, ProcessStatus, cluster_processes
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.events.registration import NO_BROKER
 from rlmm.registration import is_clock_stopped, now_of
+
+PROCESSES_DOCUMENT = JsonShape(
+    name="Processes",
+    meaning="The processes of the cluster: brokers first, then managers and gateways.",
+    fields={
+        "cluster_id": JsonField(JsonKind.TEXT, "Kafka's id of the cluster."),
+        "processes": JsonField(PROCESS_STATUS, "The processes, by broker id.", is_list=True),
+    },
+)
 
 _WIDE = 240  # columns of a table in a file or a pipe
 

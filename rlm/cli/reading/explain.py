@@ -26,11 +26,34 @@ from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.reading.stored_objects import StoredObjects, stored_objects
 from rlm.rest.manager_client import ManagerClient
-from rlm.status.explanation import LocalCopy, OffsetExplanation, offset_location
+from rlm.status.document_parts import ANOMALY, PARTITION, Json
+from rlm.status.explanation import (
+    OFFSET_EXPLANATION,
+    LocalCopy,
+    OffsetExplanation,
+    offset_location,
+)
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.events.registration import ProcessRegistered
 from rsm.segment.errors import InvalidConfigError, RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState
+
+EXPLAIN_DOCUMENT = JsonShape(
+    name="Explanation",
+    meaning="Where a record is, with the state of its stored objects.",
+    fields={
+        **PARTITION,
+        **OFFSET_EXPLANATION.fields,
+        "anomalies": JsonField(ANOMALY, "Damaged stored objects.", is_list=True),
+        "objects_in_store": JsonField(
+            JsonKind.MAP,
+            "`as recorded`, `missing` or what differs, by the object's key; null if no store is "
+            "configured, or if it does not respond.",
+            is_nullable=True,
+        ),
+    },
+)
 
 _LOCATIONS = {
     "local": "on the broker, not stored",
@@ -75,17 +98,23 @@ def _explain(
         stored = stored_objects(session, tip, offset)
     with printing():
         if as_json:
-            document = {
-                "topic": tip.topic,
-                "topic_id": id_to_text(tip.topic_id),
-                "partition": tip.partition,
-                **found.to_json(),
-                **stored.to_json(),
-            }
-            typer.echo(json.dumps(document, indent=2))
+            typer.echo(json.dumps(explanation_json(tip, found, stored), indent=2))
         else:
             for line in explanation_lines(tip, found, stored):
                 typer.echo(line)
+
+
+def explanation_json(
+    tip: TopicIdPartition, found: OffsetExplanation, stored: StoredObjects
+) -> Json:
+    """Return the document of --json."""
+    return {
+        "topic": tip.topic,
+        "topic_id": id_to_text(tip.topic_id),
+        "partition": tip.partition,
+        **found.to_json(),
+        **stored.to_json(),
+    }
 
 
 def _explanation(session: CommandSession, tip: TopicIdPartition, offset: int) -> OffsetExplanation:

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from rlm.cli.invocation.amounts import iso_time
-from rlm.status.document import Json
+from rlm.status.document_parts import PARTITION, Json
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition, id_to_text
@@ -20,6 +21,63 @@ STATE_NAMES = {
     SegmentState.DELETE_SEGMENT_FINISHED: "deleted",
 }
 """What people read and type for Kafka's names of states."""
+
+_LEADER_EPOCH = JsonShape(
+    name="LeaderEpoch",
+    meaning="Where a leader's epoch begins in a segment.",
+    fields={
+        "epoch": JsonField(JsonKind.COUNT, "The epoch."),
+        "start_offset": JsonField(JsonKind.OFFSET, "Its first offset in the segment."),
+    },
+)
+_OBJECT = JsonShape(
+    name="StoredObject",
+    meaning="An object of a segment.",
+    fields={
+        "key": JsonField(JsonKind.TEXT, "Its key in the store."),
+        "bytes": JsonField(JsonKind.BYTES, "Its size."),
+        "crc32c": JsonField(JsonKind.COUNT, "Its CRC-32C.", is_nullable=True),
+    },
+)
+_SEGMENT = JsonShape(
+    name="StoredSegment",
+    meaning="A segment that the metadata knows.",
+    fields={
+        **PARTITION,
+        "id": JsonField(JsonKind.ID, "The segment's id."),
+        "start_offset": JsonField(JsonKind.OFFSET, "Its first offset."),
+        "end_offset": JsonField(JsonKind.OFFSET, "The offset after it."),
+        "state": JsonField(
+            JsonKind.TEXT, f"One of {', '.join(f'`{each.name}`' for each in SegmentState)}."
+        ),
+        "state_since_ms": JsonField(JsonKind.TIME, "When its state last changed."),
+        "size_bytes": JsonField(JsonKind.BYTES, "Size of its log."),
+        "max_timestamp_ms": JsonField(JsonKind.TIME, "Timestamp of its newest record."),
+        "leader_epochs": JsonField(_LEADER_EPOCH, "Its leader epochs.", is_list=True),
+        "layout": JsonField(JsonKind.TEXT, "How it is laid out as objects, such as `raw`."),
+        "dead_lettered": JsonField(
+            JsonKind.FLAG, "Whether a dead letter says that its deletion failed."
+        ),
+        "objects": JsonField(_OBJECT, "Its objects.", is_list=True),
+    },
+)
+_TOTALS = JsonShape(
+    name="SegmentTotals",
+    meaning="The listed segments together.",
+    fields={
+        "segments": JsonField(JsonKind.COUNT, "Number of segments."),
+        "size_bytes": JsonField(JsonKind.BYTES, "Size of their logs."),
+        "by_state": JsonField(JsonKind.MAP, "Number of segments, by the name of their state."),
+    },
+)
+SEGMENTS_DOCUMENT = JsonShape(
+    name="Segments",
+    meaning="The selected segments.",
+    fields={
+        "segments": JsonField(_SEGMENT, "The segments.", is_list=True),
+        "totals": JsonField(_TOTALS, "All of them together."),
+    },
+)
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _DATE_CHARS = len("2030-01-31")

@@ -6,6 +6,7 @@ import json
 import shlex
 import shutil
 import sys
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
@@ -26,8 +27,23 @@ from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.reading.cluster_reading import ClusterStatus, read_cluster, shown_topics
 from rlm.cli.reading.status_text import MAX_PARTITION_ROWS, CommandOptions, status_text
 from rlm.cli.reading.wide_table import wide_table
-from rlm.status.cluster_totals import total
+from rlm.status.attention import PROBLEM, Problem
+from rlm.status.cluster_status import PARTITION_STATUS, PartitionStatus
+from rlm.status.cluster_totals import STATUS_TOTALS, total
+from rlm.status.document_parts import Json
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError, RetriableError
+
+STATUS_DOCUMENT = JsonShape(
+    name="Status",
+    meaning="The tiering status of the cluster, or of the named topic or partition.",
+    fields={
+        "cluster_id": JsonField(JsonKind.TEXT, "Kafka's id of the cluster."),
+        "partitions": JsonField(PARTITION_STATUS, "The partitions.", is_list=True),
+        "problems": JsonField(PROBLEM, "What needs attention.", is_list=True),
+        "totals": JsonField(STATUS_TOTALS, "All listed partitions together."),
+    },
+)
 
 _NARROW = 80  # columns of the text in a file or a pipe
 _WIDE = 240  # columns of the table in a file or a pipe
@@ -105,7 +121,8 @@ def _status(
         cluster_id = session.cluster_id
     with printing():
         if as_json:
-            typer.echo(_document(cluster_id, status))
+            document = status_json(cluster_id, status.rows, status.problems)
+            typer.echo(json.dumps(document, indent=2))
         else:
             _print(status, named, options, wide=wide)
     if wide or as_json:
@@ -183,14 +200,16 @@ def _print(
     typer.echo(text)
 
 
-def _document(cluster_id: str, status: ClusterStatus) -> str:
-    document = {
+def status_json(
+    cluster_id: str, rows: Sequence[PartitionStatus], problems: Iterable[Problem]
+) -> Json:
+    """Return the document of --json."""
+    return {
         "cluster_id": cluster_id,
-        "partitions": [row.to_json() for row in status.rows],
-        "problems": [each.to_json() for each in status.problems],
-        "totals": total(status.rows).to_json(),
+        "partitions": [row.to_json() for row in rows],
+        "problems": [each.to_json() for each in problems],
+        "totals": total(rows).to_json(),
     }
-    return json.dumps(document, indent=2)
 
 
 def _warn(status: ClusterStatus) -> None:

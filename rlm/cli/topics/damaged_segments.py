@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rlm.cli.invocation.amounts import iso_time
 from rlm.policy.anomalies import open_anomalies
-from rlm.status.document import anomaly_to_json
+from rlm.status.document_parts import anomaly_to_json
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import id_to_text

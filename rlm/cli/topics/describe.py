@@ -16,13 +16,14 @@ from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import CommandSession, open_session
-from rlm.cli.topics.policy_text import outage_text
+from rlm.cli.topics.policy_text import ORIGINALS, outage_text
 from rlm.policy.topic.policy_values import (
     COPY_LAG_BYTES,
     COPY_LAG_MS,
     DELETION_LAG_MS,
     TRIM_MIN_AGE_MS,
 )
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.events.policy import (
     AS_LOCAL_RETENTION,
     AS_MANAGERS_SETTING,
@@ -32,6 +33,40 @@ from rlmm.events.policy import (
 )
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState
+
+DESCRIBE_DOCUMENT = JsonShape(
+    name="TopicDescription",
+    meaning="A topic's effective settings, and what is stored of it.",
+    fields={
+        "topic": JsonField(JsonKind.TEXT, "The topic's name."),
+        "topic_id": JsonField(JsonKind.ID, "The topic's id."),
+        "state": JsonField(JsonKind.TEXT, "The topic's state, such as `ACTIVE`."),
+        "settings": JsonField(
+            JsonShape(
+                name="TopicSetting",
+                meaning="A setting of a topic, as managers apply it.",
+                fields={
+                    "name": JsonField(JsonKind.TEXT, "The setting, such as `retention.ms`."),
+                    "value": JsonField(
+                        JsonKind.NUMBER_OR_TEXT,
+                        "The effective value. The end of the name says the unit; -1 is unlimited.",
+                    ),
+                    "origin": JsonField(
+                        JsonKind.TEXT,
+                        "`topic`, another setting of the topic, or `managers`: then it is of the "
+                        "configuration file of the command.",
+                    ),
+                },
+            ),
+            "The settings.",
+            is_list=True,
+        ),
+        "originals": ORIGINALS,
+        "partitions": JsonField(JsonKind.COUNT, "Number of partitions."),
+        "stored_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
+        "stored_bytes": JsonField(JsonKind.BYTES, "Size of the stored segments' logs."),
+    },
+)
 
 _EXAMPLE = "Example: rlm topic describe orders --json --config rlm.properties"
 _TOPIC = "topic"

@@ -15,10 +15,33 @@ from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import CommandSession, open_session
+from rlm.status.cluster_status import READ_LEASE
+from rlm.status.document_parts import PARTITION
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.spi import RemoteLogMetadataManager
 from rlmm.state.partition_state import ReadLease
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition, id_to_text
+
+LEASES_DOCUMENT = JsonShape(
+    name="ReadLeases",
+    meaning="The active read leases; of `rlm leases release`, those that it released.",
+    fields={
+        "leases": JsonField(
+            JsonShape(
+                name="ReadLease",
+                meaning="Blocks the expiry of the offsets that a job reads.",
+                fields={
+                    **PARTITION,
+                    "lease_id": JsonField(JsonKind.ID, "The lease's id."),
+                    **READ_LEASE.fields,
+                },
+            ),
+            "The leases.",
+            is_list=True,
+        )
+    },
+)
 
 _RELEASE_EXAMPLES = """Examples:
 

@@ -17,8 +17,50 @@ from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import leaders_of, open_session
-from rlm.operator.offload_status import OffloadStatus, offload_status
+from rlm.operator.offload_status import OffloadState, OffloadStatus, offload_status
+from rlm.status.document import PARTITION_REPORT
+from rlm.status.document_parts import PARTITION
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import id_to_text
+
+OFFLOAD_STATUS_DOCUMENT = JsonShape(
+    name="OffloadStatuses",
+    meaning="How far the requested offload of each partition is.",
+    fields={
+        "partitions": JsonField(
+            JsonShape(
+                name="OffloadStatus",
+                meaning="How far the newest offload request of a partition is.",
+                fields={
+                    **PARTITION,
+                    "state": JsonField(
+                        JsonKind.TEXT,
+                        f"One of {', '.join(f'`{each.value}`' for each in OffloadState)}.",
+                    ),
+                    "reason": JsonField(
+                        JsonKind.TEXT,
+                        "What blocks the copies, or why the manager does not answer.",
+                        is_nullable=True,
+                    ),
+                    "requested_offset": JsonField(
+                        JsonKind.OFFSET,
+                        "All below it is to be stored; null without a request.",
+                        is_nullable=True,
+                    ),
+                    "stored_end_offset": JsonField(
+                        JsonKind.OFFSET,
+                        "Up to where all is stored; null if the manager does not answer.",
+                        is_nullable=True,
+                    ),
+                    "lag_segments": PARTITION_REPORT.fields["lag_segments"],
+                    "lag_bytes": PARTITION_REPORT.fields["lag_bytes"],
+                },
+            ),
+            "The partitions.",
+            is_list=True,
+        )
+    },
+)
 
 _EXAMPLES = """Examples:
 

@@ -6,8 +6,83 @@ from collections.abc import Iterable, Mapping
 
 from rich.table import Table
 
-from rlmm.events.policy import AS_MANAGERS_SETTING, CopyLagSince, OutagePolicy, TopicPolicy
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
+from rlmm.events.policy import (
+    AS_MANAGERS_SETTING,
+    CopyLagSince,
+    OutagePolicy,
+    PolicyState,
+    TopicPolicy,
+)
 from rsm.segment.ids import id_to_text
+
+ORIGINALS = JsonField(
+    JsonKind.MAP,
+    "The topic's own settings before it was tiered, by Kafka's names: texts, or null for a setting "
+    "without an override. `rlm topic disable` restores them.",
+)
+TOPICS_DOCUMENT = JsonShape(
+    name="Topics",
+    meaning="The topics that are tiered or were.",
+    fields={
+        "topics": JsonField(
+            JsonShape(
+                name="TopicPolicy",
+                meaning="A topic's policy, as it was set.",
+                fields={
+                    "topic": JsonField(JsonKind.TEXT, "The topic's name."),
+                    "topic_id": JsonField(JsonKind.ID, "The topic's id."),
+                    "state": JsonField(
+                        JsonKind.TEXT,
+                        f"One of {', '.join(f'`{each.name}`' for each in PolicyState)}.",
+                    ),
+                    "retention_ms": JsonField(
+                        JsonKind.DURATION, "Total retention; -1 is unlimited."
+                    ),
+                    "retention_bytes": JsonField(
+                        JsonKind.BYTES, "Total retention of each partition; -1 is unlimited."
+                    ),
+                    "local_retention_ms": JsonField(
+                        JsonKind.DURATION,
+                        "Retention on the broker; -2 is the total retention, -1 unlimited.",
+                    ),
+                    "local_retention_bytes": JsonField(
+                        JsonKind.BYTES,
+                        "Retention on the broker of each partition; -2 is the total retention, -1 "
+                        "unlimited.",
+                    ),
+                    "copy_lag_ms": JsonField(
+                        JsonKind.DURATION,
+                        "Age at which a rolled segment is copied; 0 is at once, -1 the local "
+                        "retention.",
+                    ),
+                    "copy_lag_bytes": JsonField(
+                        JsonKind.BYTES,
+                        "Size of newer segments at which a segment is copied; 0 is at once, -1 the "
+                        "local retention.",
+                    ),
+                    "copy_lag_since": JsonField(
+                        JsonKind.TEXT,
+                        "From when the age counts: "
+                        f"{' or '.join(f'`{each.name.lower()}`' for each in CopyLagSince)}.",
+                    ),
+                    "outage_policy": JsonField(JsonKind.TEXT, "`hold` or `shed`."),
+                    "local_deletion_lag_ms": JsonField(
+                        JsonKind.DURATION,
+                        "How long a stored segment stays on the broker; -1 is the managers' "
+                        "setting.",
+                    ),
+                    "originals": ORIGINALS,
+                    "delete_remote": JsonField(
+                        JsonKind.FLAG, "Whether `rlm topic disable` deletes what is stored."
+                    ),
+                },
+            ),
+            "The topics.",
+            is_list=True,
+        )
+    },
+)
 
 
 def outage_text(policy: TopicPolicy) -> str:

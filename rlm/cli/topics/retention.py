@@ -25,9 +25,16 @@ from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import leaders_of, open_session
 from rlm.operator.retention_run import run_retention
 from rlm.rest.manager_client import ManagerClient
-from rlm.status.retention_preview import RetentionPreview
+from rlm.status.json_shape import JsonField, JsonShape
+from rlm.status.retention_preview import RETENTION_PREVIEW, RetentionPreview
 from rlmm.events.registration import ProcessRegistered
 from rsm.segment.errors import RetriableError
+
+RETENTION_DOCUMENT = JsonShape(
+    name="Retention",
+    meaning="What retention would do with `--dry-run`; otherwise what is left at the end.",
+    fields={"partitions": JsonField(RETENTION_PREVIEW, "The partitions.", is_list=True)},
+)
 
 _DEFAULT_WAIT_S = 600.0
 _EXAMPLE = "Example: rlm retention run orders --dry-run --config rlm.properties"

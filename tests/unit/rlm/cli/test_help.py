@@ -31,6 +31,13 @@ def _command_of(names: tuple[str, ...]) -> Any:
     return command
 
 
+def commands_of(group: object) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command that does something, with its names."""
+    for names in _names_of(group):
+        if not isinstance(found := _command_of(names), TyperGroup):
+            yield names, found
+
+
 def _file_of(names: tuple[str, ...]) -> str:
     return f"help/{'_'.join(('rlm', *names))}.txt"
 

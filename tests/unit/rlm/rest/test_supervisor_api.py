@@ -30,13 +30,13 @@ class FakeProbe:
         return ReadinessReport(is_ready=not reasons, reasons=reasons, warnings=self._warnings)
 
 
-def _status(name: str, *, pid: int | None = 1, start_count: int = 1) -> ChildStatus:
+def status_of(name: str, *, pid: int | None = 1, start_count: int = 1) -> ChildStatus:
     spec = ChildSpec(name=name, command=(), http_address=name)
     return ChildStatus(spec=spec, pid=pid, start_count=start_count)
 
 
 def test_metrics_when_two_processes_answer_then_one_family_with_their_labels() -> None:
-    statuses = (_status("manager", start_count=3), _status("gateway"), _status("mute"))
+    statuses = (status_of("manager", start_count=3), status_of("gateway"), status_of("mute"))
     app = supervisor_api(lambda: statuses, FakeProbe(manager=(), gateway=()))
 
     lines = get(app, "/metrics").text.splitlines()
@@ -49,13 +49,13 @@ def test_metrics_when_two_processes_answer_then_one_family_with_their_labels() -
 
 
 def test_readyz_when_all_children_are_ready_then_200() -> None:
-    app = supervisor_api(lambda: (_status("manager"),), FakeProbe(manager=()))
+    app = supervisor_api(lambda: (status_of("manager"),), FakeProbe(manager=()))
 
     assert get(app, "/readyz").status_code == 200
 
 
 def test_readyz_when_a_child_warns_then_200_and_the_warning_with_its_name() -> None:
-    app = supervisor_api(lambda: (_status("manager"),), FakeProbe("damaged", manager=()))
+    app = supervisor_api(lambda: (status_of("manager"),), FakeProbe("damaged", manager=()))
 
     response = get(app, "/readyz")
 
@@ -64,7 +64,7 @@ def test_readyz_when_a_child_warns_then_200_and_the_warning_with_its_name() -> N
 
 
 def test_readyz_when_children_are_not_ready_then_503_and_every_reason() -> None:
-    statuses = (_status("manager"), _status("gateway", pid=None), _status("mute"))
+    statuses = (status_of("manager"), status_of("gateway", pid=None), status_of("mute"))
     app = supervisor_api(lambda: statuses, FakeProbe(manager=("no cluster",)))
 
     response = get(app, "/readyz")

@@ -8,13 +8,8 @@ import pytest
 
 from rlm.policy.blocked import Blocked
 from rlm.policy.view import CopyFailure
-from rlm.status.document import (
-    FutureTimestamps,
-    PartitionReport,
-    ReadinessReport,
-    gap_from_json,
-    gap_to_json,
-)
+from rlm.status.document import FutureTimestamps, PartitionReport, ReadinessReport
+from rlm.status.document_parts import gap_from_json, gap_to_json
 from rlm.status.json_object import JsonObject
 from rlmm.state.gaps import GapReason
 from rsm.segment.errors import CorruptError

@@ -1,0 +1,101 @@
+"""Generate docs/http.md: `python -m rlm.app.http_reference > docs/http.md`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+from rlm.rest.manager_api import MANAGER_ENDPOINTS
+from rlm.rest.refusals import refusal_text
+from rlm.rest.signed_api import OPEN_PATHS, RequestRefusal
+from rlm.rest.signing import REFUSAL_HEADER
+from rlm.rest.supervisor_api import SUPERVISOR_ENDPOINTS
+from rlm.rest.worker_api import WORKER_ENDPOINTS, ApiEndpoint
+
+_HEAD = """# HTTP API
+
+Every process of `rlm` answers HTTP. Nothing changes state by HTTP, except that a cycle of a manager
+can run earlier. `rlm` commands use these endpoints; the bodies are in [JSON](json.md). `make docs`
+writes this page.
+
+A response with status 400 or 503 has the body `{"error": "<text>"}`, except for `/readyz`. An
+unknown path is answered with 404, another method with 405. HEAD is answered wherever GET is.
+
+"""
+_SIGNED = "signed requests only"
+_MANAGER = """## Manager
+
+At `rest.listener`; without it, at a free port of the address by which the host reaches its broker.
+The manager registers the address: `rlm processes` shows it. HTTPS if `rest.ssl.keystore.location`
+is set. [Security](operations.md#security) explains signatures.
+"""
+_REFUSALS = f"""A request that the manager refuses gets a body with `error`, and the reason in the
+header `{REFUSAL_HEADER}`:
+
+| reason | status | meaning |
+|---|---|---|
+"""
+_SUPERVISOR = """## Supervisor
+
+`rlm run` at `metrics.listener`, which is off unless you set it. Without a credential.
+"""
+_WORKER = """## Gateway, and the manager for its supervisor
+
+At a free port of 127.0.0.1, for the supervisor. `rlm gateway` that runs alone listens at
+`rest.listener` instead. Without a credential.
+"""
+
+
+def render() -> str:
+    """Return the whole page."""
+    refusals = (
+        f"| {refusal_text(each.value).reason.replace(':', ' |' + f' {each.status} |', 1)} |"
+        for each in RequestRefusal
+    )
+    return (
+        "\n".join(
+            (
+                _HEAD.rstrip() + "\n",
+                _MANAGER,
+                _table(MANAGER_ENDPOINTS, lambda path: OPEN_PATHS.get(path, _SIGNED)),
+                _REFUSALS + "\n".join(refusals) + "\n",
+                _SUPERVISOR,
+                _table(SUPERVISOR_ENDPOINTS, lambda _: "anyone"),
+                _WORKER,
+                _table(WORKER_ENDPOINTS, lambda _: "anyone"),
+            )
+        ).rstrip()
+        + "\n"
+    )
+
+
+def _table(endpoints: Sequence[ApiEndpoint], caller_of: Callable[[str], str]) -> str:
+    head = (
+        "| request | meaning | query | status | body | caller |",
+        "|---|---|---|---|---|---|",
+    )
+    return "\n".join((*head, *_rows(endpoints, caller_of))) + "\n"
+
+
+def _rows(endpoints: Sequence[ApiEndpoint], caller_of: Callable[[str], str]) -> Iterator[str]:
+    for each in endpoints:
+        cells = (
+            f"`{each.method} {each.path}`",
+            each.meaning,
+            "<br>".join(f"`{name}`: {meaning}" for name, meaning in each.parameters.items()),
+            "<br>".join(f"{status}: {meaning}" for status, meaning in each.statuses.items()),
+            _body(each),
+            caller_of(each.path),
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def _body(endpoint: ApiEndpoint) -> str:
+    if endpoint.body is None:
+        return ""
+    link = f"[{endpoint.body.name}](json.md#{endpoint.body.name.lower()})"
+    return f"list of {link}" if endpoint.is_list else link
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render())

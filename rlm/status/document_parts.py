@@ -1,0 +1,106 @@
+"""Represents the objects that several documents have, with their JSON. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rlm.policy.blocked import Blocked
+from rlm.status.json_object import JsonObject
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
+from rlmm.state.anomalies import Anomaly
+from rlmm.state.gaps import GapReason, RecordedGap
+from rsm.segment.ids import id_to_text
+
+Json = Mapping[str, object]
+
+PARTITION = {
+    "topic": JsonField(JsonKind.TEXT, "The topic's name."),
+    "topic_id": JsonField(JsonKind.ID, "The topic's id."),
+    "partition": JsonField(JsonKind.COUNT, "The partition's number."),
+}
+"""The fields that identify a partition."""
+
+BLOCKED = JsonShape(
+    name="Blocked",
+    meaning="The rule that blocks a copy, a trim or an expiry.",
+    fields={
+        "reason": JsonField(
+            JsonKind.TEXT, "The rule, as the metrics `rlm_copy_blocked` and others name it."
+        )
+    },
+    others="The values that the rule compared, by name: integers and texts.",
+)
+GAP = JsonShape(
+    name="Gap",
+    meaning="Offsets whose records are neither stored nor on the broker.",
+    fields={
+        "start_offset": JsonField(JsonKind.OFFSET, "First offset of the gap."),
+        "end_offset": JsonField(JsonKind.OFFSET, "Offset after the gap."),
+        "reason": JsonField(
+            JsonKind.TEXT,
+            "`shed` (the disk was full), `external_start` (another program deleted the records) "
+            "or `accepted_loss` (an operator gave up a damaged segment).",
+        ),
+        "recorded_ms": JsonField(JsonKind.TIME, "When the gap was recorded."),
+    },
+)
+ANOMALY = JsonShape(
+    name="Anomaly",
+    meaning="A stored object that could not be read as it was stored.",
+    fields={
+        "segment_id": JsonField(JsonKind.ID, "The segment of the object."),
+        "object": JsonField(JsonKind.TEXT, "The object's key in the store."),
+        "kind": JsonField(JsonKind.TEXT, "`missing`, `corrupt` or `loss_accepted`."),
+        "first_ms": JsonField(JsonKind.TIME, "When it was first seen."),
+        "last_ms": JsonField(JsonKind.TIME, "When it was last seen."),
+        "attempts": JsonField(JsonKind.COUNT, "How many reads found it."),
+    },
+)
+
+
+def blocked_to_json(blocked: Blocked | None) -> Json | None:
+    """Return what blocks a copy, a trim or an expiry, with the compared values as fields."""
+    return None if blocked is None else {"reason": blocked.reason, **blocked.values}
+
+
+def blocked_from_json(found: JsonObject, name: str, *, earlier: str = "") -> Blocked | None:
+    """Return the same from a field; None if nothing blocks."""
+    blocked = found.object_or_none(name, earlier=earlier)
+    if blocked is None:
+        return None
+    return Blocked(reason=blocked.text("reason"), values=blocked.values(without="reason"))
+
+
+def gap_to_json(gap: RecordedGap) -> Json:
+    """Return a gap as `rlm status --json` and `rlm explain --json` print it."""
+    return {
+        "start_offset": gap.offsets.start_offset,
+        "end_offset": gap.offsets.end_offset,
+        "reason": gap.reason.name.lower(),
+        "recorded_ms": gap.recorded_ms,
+    }
+
+
+def gap_from_json(found: JsonObject) -> RecordedGap:
+    """Return the same gap; CorruptError for a reason that only a newer version knows."""
+    reasons = {reason.name.lower(): reason for reason in GapReason}
+    name = found.text("reason")
+    if name not in reasons:
+        raise found.malformed("reason", f"one of {', '.join(reasons)}")
+    return RecordedGap(
+        offsets=found.offsets("start_offset", "end_offset"),
+        reason=reasons[name],
+        recorded_ms=found.integer("recorded_ms"),
+    )
+
+
+def anomaly_to_json(anomaly: Anomaly) -> Json:
+    """Return an anomaly as `rlm status --json` and `rlm explain --json` print it."""
+    return {
+        "segment_id": id_to_text(anomaly.segment),
+        "object": anomaly.object_key,
+        "kind": anomaly.kind.label,
+        "first_ms": anomaly.first_ms,
+        "last_ms": anomaly.last_ms,
+        "attempts": anomaly.attempts,
+    }

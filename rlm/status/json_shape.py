@@ -1,0 +1,68 @@
+"""Describes the fields of JSON documents, for docs/json.md and docs/http.md. Pure.
+
+A shape is next to the function that makes its documents. Tests compare both, so that a field
+without a description cannot be sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+
+class JsonKind(Enum):
+    """Represents the type of a value in JSON, and its unit."""
+
+    TEXT = ("text", "")
+    ID = ("text", "Kafka's text form of an id")
+    FLAG = ("boolean", "")
+    COUNT = ("integer", "")
+    OFFSET = ("integer", "offset")
+    BYTES = ("integer", "bytes")
+    DURATION = ("integer", "ms")
+    TIME = ("integer", "ms since 1970-01-01 UTC")
+    NUMBER_OR_TEXT = ("integer or text", "")
+    MAP = ("object", "")
+
+    @property
+    def type_name(self) -> str:
+        return self.value[0]
+
+    @property
+    def unit(self) -> str:
+        return self.value[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonShape:
+    """Represents an object in JSON.
+
+    `others` describes further fields, whose names depend on the document; empty without them.
+    """
+
+    name: str
+    meaning: str
+    fields: Mapping[str, JsonField] = field(default_factory=dict)
+    others: str = ""
+
+    def nested(self) -> Iterator[JsonShape]:
+        """Yield this shape, then those of its fields; one may come more than once."""
+        yield self
+        for each in self.fields.values():
+            if isinstance(each.kind, JsonShape):
+                yield from each.kind.nested()
+
+
+@dataclass(frozen=True, slots=True)
+class JsonField:
+    """Represents a field of an object. Every document has it; `is_nullable`: it may be null."""
+
+    kind: JsonKind | JsonShape
+    meaning: str
+    is_nullable: bool = field(default=False, kw_only=True)
+    is_list: bool = field(default=False, kw_only=True)
+
+    def or_null(self) -> JsonField:
+        """Return the field of a document that may not know it."""
+        return replace(self, is_nullable=True)
