@@ -33,6 +33,7 @@ from rsm.config.config_file import CONFIG_HELP, require_config_file
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 from spark_tools.cluster_topics import MAX_TIMEOUT_MS
 from spark_tools.connection import (
+    BOOTSTRAP,
     CLIENT_PREFIX,
     CONFIG,
     KEYS,
@@ -109,11 +110,21 @@ def _timeout_s(text: str) -> int:
     return seconds
 
 
-def shared_arguments(name: str, description: str) -> argparse.ArgumentParser:
-    """Return a parser with the arguments of all jobs."""
-    parser = argparse.ArgumentParser(prog=name, description=description)
+def shared_arguments(name: str, description: str, *, example: str) -> argparse.ArgumentParser:
+    """Return a parser with the arguments of all jobs, which `rlm` names the same.
+
+    It accepts only whole names of options: a part of --delete must not delete.
+    """
+    parser = argparse.ArgumentParser(
+        prog=name, description=description, epilog=f"Example: {example}", allow_abbrev=False
+    )
     parser.add_argument(
         "--config", metavar="FILE", help=CONFIG_HELP[0].lower() + CONFIG_HELP[1:].rstrip(".")
+    )
+    parser.add_argument(
+        "--bootstrap-server",
+        metavar="HOST:PORT",
+        help="a broker of the cluster, instead of a configuration file",
     )
     parser.add_argument(
         "--option",
@@ -228,8 +239,8 @@ def _begin_summary(path: Path) -> None:
 def given_options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the given keys, with the configuration file of the option or of the host.
 
-    An option that names the brokers replaces the host's file, as `--bootstrap-server` does for
-    `rlm`. InvalidConfigError for an `--option` without a value, and without file and brokers.
+    An option that names the brokers replaces the host's file. InvalidConfigError for an `--option`
+    without a value, for two sources of the brokers, and without file and brokers.
     """
     values: dict[str, str] = {}
     for text in arguments.option:
@@ -237,10 +248,14 @@ def given_options(arguments: argparse.Namespace, environment: Mapping[str, str])
         if not equals:
             raise InvalidConfigError("an option has no value", found=text, expected="KEY=VALUE")
         values[key.strip()] = value.strip()
+    if arguments.bootstrap_server is not None:
+        if arguments.config is not None:
+            raise InvalidConfigError("--config and --bootstrap-server exclude each other: give one")
+        values[BOOTSTRAP] = arguments.bootstrap_server
     if arguments.config is not None:
         values[CONFIG] = arguments.config
     if CONFIG not in values and not names_brokers(values):
-        found = require_config_file(environment, alternative="--option bootstrap.servers=…")
+        found = require_config_file(environment, alternative="--bootstrap-server")
         values[CONFIG] = str(found)
     return values
 

@@ -26,7 +26,7 @@ from spark_tools.kafka_connector import PREFIX, client_settings
 from spark_tools.store_url import store_url
 
 CONFIG = "config"
-_BOOTSTRAP = "bootstrap.servers"
+BOOTSTRAP = "bootstrap.servers"
 CLIENT_PREFIX = "client."
 _METADATA_TOPIC = "rlmm.config.remote.log.metadata.topic.name"
 _ORPHAN_GRACE = "remote.orphan.grace.ms"
@@ -34,7 +34,7 @@ _DEFAULT_ORPHAN_GRACE_MS = 86_400_000
 _DEAD_LETTER_TOPIC = "remote.delete.dead.letter.topic"
 _SPARKS_BOOTSTRAP = "kafka.bootstrap.servers"
 OPTION_PREFIXES = (CLIENT_PREFIX, PREFIX, "rlmm.", "rsm.")
-OPTIONS = frozenset({CONFIG, _BOOTSTRAP, _SPARKS_BOOTSTRAP})
+OPTIONS = frozenset({CONFIG, BOOTSTRAP, _SPARKS_BOOTSTRAP})
 """Options without a prefix that this module reads."""
 KEYS = (
     OPTIONS | {_METADATA_TOPIC, METADATA_MANAGER_KEY, _ORPHAN_GRACE, _DEAD_LETTER_TOPIC} | RSM_KEYS
@@ -168,7 +168,7 @@ class ClusterConnection:
         values = {**of_file, **options}
         servers = _servers(options) or _servers(of_file)
         if not servers:
-            raise InvalidConfigError("an option is missing", option=_BOOTSTRAP)
+            raise InvalidConfigError("an option is missing", option=BOOTSTRAP)
         kafkas = client_settings(options) if takes_kafkas else {}
         client = {**_of_client(of_file), **kafkas, **_of_client(options)}
         _require_topic_names(values)
@@ -176,7 +176,7 @@ class ClusterConnection:
             store = StoreConnection.from_config(parse_storage(values))
             plugin = metadata_plugin(values)
         return cls(
-            client={**client, _BOOTSTRAP: servers},
+            client={**client, BOOTSTRAP: servers},
             metadata_topic=values.get(_METADATA_TOPIC, "__remote_log_segment_metadata"),
             metadata_plugin=plugin,
             store=store,
@@ -205,7 +205,7 @@ def _naming_option() -> Iterator[None]:
 
 
 def _servers(values: Mapping[str, str]) -> str | None:
-    return values.get(_SPARKS_BOOTSTRAP) or values.get(_BOOTSTRAP)
+    return values.get(_SPARKS_BOOTSTRAP) or values.get(BOOTSTRAP)
 
 
 def _of_client(values: Mapping[str, str]) -> dict[str, str]:

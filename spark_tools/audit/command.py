@@ -203,7 +203,11 @@ def _page(
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = shared_arguments(_NAME, "Compare the store with the metadata topic. Deletes nothing.")
+    parser = shared_arguments(
+        _NAME,
+        "Compare the store with the metadata topic. Deletes nothing.",
+        example="rlm-audit --config rlm.properties --output DIR --page audit.html",
+    )
     parser.add_argument("--output", metavar="DIR", help="directory for the findings, as Parquet")
     parser.add_argument("--page", metavar="FILE", help="file for a page of HTML with the findings")
     parser.add_argument(

@@ -180,7 +180,11 @@ def _require_exportable(options: ReadOptions) -> None:
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = shared_arguments(_NAME, "Write stored segments of topics as Parquet files.")
+    parser = shared_arguments(
+        _NAME,
+        "Write stored segments of topics as Parquet files.",
+        example="rlm-export --config rlm.properties orders s3a://lake/kafka",
+    )
     parser.add_argument("topics", metavar="TOPICS", help="topics, comma-separated")
     parser.add_argument("output", metavar="DIR", help="directory for the files and the manifest")
     parser.add_argument(

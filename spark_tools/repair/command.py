@@ -161,7 +161,11 @@ def _dead_letter_partitions(
 
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = shared_arguments(_NAME, "Finish failed deletions of segments and treat orphans.")
+    parser = shared_arguments(
+        _NAME,
+        "Finish failed deletions of segments and treat orphans.",
+        example="rlm-repair --config rlm.properties --jars spark-jars --dry-run",
+    )
     parser.add_argument(
         "--checkpoint",
         metavar="DIR",

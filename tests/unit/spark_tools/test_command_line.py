@@ -27,6 +27,7 @@ from spark_tools.command_line import (
     run_job,
     shared_arguments,
 )
+from spark_tools.export.command import command_parser as export_parser
 from spark_tools.repair.command import command_parser as repair_parser
 
 LOST = (
@@ -141,7 +142,9 @@ def test_job_when_it_ends_then_the_exit_code_shows_what_is_asked_for(
     fail_on: list[str], codes: list[int], tmp_path: Path
 ) -> None:
     summary = tmp_path / "summary.json"
-    arguments = shared_arguments("rlm-x", "").parse_args([*fail_on, "--summary", str(summary)])
+    arguments = shared_arguments("rlm-x", "", example="rlm-x").parse_args(
+        [*fail_on, "--summary", str(summary)]
+    )
 
     for outcome, code in zip(JobOutcome, codes, strict=True):
         assert ended(arguments, "rlm-x", outcome, {"missing": 2, "gap": 1}) == code
@@ -199,7 +202,7 @@ def test_arguments_when_an_outcome_is_not_known_then_reported(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit):
-        shared_arguments("rlm-x", "").parse_args(["--fail-on", "loss"])
+        shared_arguments("rlm-x", "", example="rlm-x").parse_args(["--fail-on", "loss"])
 
     assert "not 'loss', but some of data-loss,failed-work,nothing-to-do, or none" in (
         capsys.readouterr().err
@@ -297,6 +300,7 @@ def test_job_when_a_scheduler_started_it_then_acts_without_a_question(stdin: str
         (["--option", "config=own"], "own"),
         ([], "named"),
         (["--option", "bootstrap.servers=a:1"], None),
+        (["--bootstrap-server", "a:1"], None),
     ],
 )
 def test_options_when_the_host_has_a_file_then_it_is_read_unless_another_is_given(
@@ -304,11 +308,44 @@ def test_options_when_the_host_has_a_file_then_it_is_read_unless_another_is_give
 ) -> None:
     named = tmp_path / "named"
     named.touch()
-    arguments = shared_arguments("rlm-x", "").parse_args(given)
+    arguments = shared_arguments("rlm-x", "", example="rlm-x").parse_args(given)
 
     values = given_options(arguments, {"RLM_CONFIG": str(named)})
 
     assert values.get("config") == (str(named) if config == "named" else config)
+    assert ("bootstrap.servers" in values) == (config is None)
+
+
+def test_options_when_a_file_and_a_broker_are_given_then_refused() -> None:
+    """As `rlm` refuses it: no job may act on another cluster than the one in its file."""
+    given = ["--config", "own", "--bootstrap-server", "a:1"]
+    arguments = shared_arguments("rlm-x", "", example="rlm-x").parse_args(given)
+
+    with pytest.raises(InvalidConfigError, match="exclude each other"):
+        given_options(arguments, {})
+
+
+@pytest.mark.parametrize("parser", [audit_parser, export_parser, repair_parser])
+def test_help_when_printed_then_80_columns_and_an_example(
+    parser: Callable[[], ArgumentParser], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    lines = parser().format_help().splitlines()
+
+    assert [line for line in lines if len(line) > 80] == []
+    assert lines[-1].startswith(f"Example: {parser().prog} ")
+
+
+def test_option_when_only_a_part_of_its_name_is_given_then_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A part of --delete must not delete."""
+    with pytest.raises(SystemExit) as ended:
+        audit_parser().parse_args(["--del"])
+
+    assert ended.value.code == 2
+    assert "unrecognized arguments: --del" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
