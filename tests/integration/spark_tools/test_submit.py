@@ -22,6 +22,7 @@ from tests.integration.spark_tools.repair_world import RepairWorld
 from tests.metadata_builder import DELETE_STARTED, FINISHED
 from tests.services.kafka_runtime import SHORT_LIVED_JVM
 
+_JOB_TIMEOUT_S = 280.0
 _CHECKOUT = Path(__file__).resolve().parents[3]
 
 
@@ -50,6 +51,7 @@ def test_export_when_submitted_to_a_cluster_as_the_docs_show_then_the_same(
     assert compiled == ({"environment"} if "--archives" in command else set())
 
 
+@pytest.mark.timeout(600)  # two jobs, one after the other, each with a Spark of its own
 @pytest.mark.usefixtures("worker_directories")
 def test_audit_and_repair_when_submitted_to_a_cluster_as_the_docs_show_then_they_do_their_work(
     host: BrokerHost, world: RepairWorld, connector: Path, tmp_path: Path
@@ -100,7 +102,7 @@ def documented_commands(after: str) -> str:
 def submitted(
     command: str, actual: Mapping[str, str], directory: Path
 ) -> subprocess.CompletedProcess[str]:
-    """Run commands in a shell that ends at the first failure; `actual` replaces documented words.
+    """Run commands in a shell that ends at the first failure; `actual` replaces what the docs have.
 
     `directory` is for Spark's configuration.
     """
@@ -130,7 +132,7 @@ def submitted(
         cwd=_CHECKOUT,
         capture_output=True,
         text=True,
-        timeout=280.0,
+        timeout=_JOB_TIMEOUT_S * command.count("spark-submit "),
         check=False,
     )
 
