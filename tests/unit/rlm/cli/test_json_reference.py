@@ -65,7 +65,7 @@ SEGMENT = ContainingSegment(
     size_bytes=4096,
     max_timestamp_ms=7,
     state_since_ms=8,
-    dead_lettered=False,
+    is_dead_lettered=False,
     object_keys=("a/b.log",),
 )
 EXPLANATION = OffsetExplanation(
