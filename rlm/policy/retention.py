@@ -116,7 +116,7 @@ def _least_bytes(stored: Sequence[StoredRange]) -> list[int]:
     below = [0, *accumulate(each.metadata.segment_size_bytes for each in stored)]
     starts = [each.offsets.start_offset for each in stored]
     ends = [each.offsets.end_offset for each in stored]
-    left = [0] * (len(stored) + 1)  # at least so many bytes above the end of the segment before
+    left = [0] * (len(stored) + 1)  # the least bytes above the end of the segment before
     for index in reversed(range(len(stored))):
         overlapped = bisect_right(ends, starts[index], hi=index)
         added = max(0, whole[index] - (below[index] - below[overlapped]))
