@@ -127,7 +127,7 @@ def test_audit_when_a_source_does_not_answer_whole_then_nothing_is_said(
 
     impatient = ("--option", "rsm.config.storage.s3.max.attempts=1")
     try:
-        with pytest.raises(IncompleteError, match=r"whole \(reason=") as raised:
+        with pytest.raises(IncompleteError, match=r"completely \(reason=") as raised:
             Audit(spark, connection.store, metadata_of_a_lost_store, settings, SystemClock()).run()
         with pytest.raises(InvalidConfigError, match="the store cannot be reached"):
             run(world, *impatient, "--delete", "--yes")
