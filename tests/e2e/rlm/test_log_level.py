@@ -85,7 +85,7 @@ def host(tmp_path: Path) -> Iterator[_Host]:
         "version=1\ncluster.id=5L6g3nShT-eMCtK--X86sw\nnode.id=1\n"
     )
     with _running("run", tmp_path, f"log.dirs={log_dir}", "gateway.listener=") as running:
-        running.await_lines("manager started", 1)
+        running.await_lines("worker started process=manager", 1)
         yield running
 
 
@@ -109,7 +109,7 @@ def test_run_when_the_file_is_invalid_then_one_error_and_nothing_changes(host: _
 def test_gateway_when_the_level_changes_then_takes_it(tmp_path: Path) -> None:
     listener = ("gateway.listener=127.0.0.1:0", "gateway.advertised.listener=localhost:19092")
     with _running("gateway", tmp_path, *listener) as host:
-        host.await_lines("gateway started", 1)
+        host.await_lines("worker started process=gateway", 1)
         host.reload("logging.level=INFO", "logging.level=ERROR")
 
         host.await_lines(_RELOADED, 1)
