@@ -100,7 +100,7 @@ def test_creation_when_the_answer_has_no_checksum_then_looked_at_and_a_wrong_one
     if told is None:
         storage.create_with_content(name, source_of(b"abc"))
     else:
-        with pytest.raises(CorruptError, match="other bytes"):
+        with pytest.raises(CorruptError, match="not the written ones"):
             storage.create_with_content(name, source_of(b"abc"))
 
     assert proxy.requests == ["PUT"] + ["HEAD"] * looks
