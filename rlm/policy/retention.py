@@ -118,10 +118,10 @@ def _least_bytes(stored: Sequence[StoredRange]) -> list[int]:
     ends = [each.offsets.end_offset for each in stored]
     left = [0] * (len(stored) + 1)  # the least bytes above the end of the segment before
     for index in reversed(range(len(stored))):
-        overlapped = bisect_right(ends, starts[index], hi=index)
+        overlapped = bisect_right(ends, starts[index])
         added = max(0, whole[index] - (below[index] - below[overlapped]))
         left[index] = added + left[index + 1]
-        apart = bisect_left(starts, ends[index - 1], lo=index) if index else 0
+        apart = bisect_left(starts, ends[index - 1]) if index else len(stored)
         if apart < len(stored):
             left[index] = max(left[index], whole[apart] + left[apart + 1])
     return [left[index] - left[index + 1] for index in range(len(stored))]

@@ -68,9 +68,9 @@ def test_pieces_when_one_lies_inside_another_then_those_after_it_count() -> None
 
 
 def test_pieces_when_one_overlaps_another_then_no_byte_counts_twice() -> None:
-    stored = (remote(0, 100), remote(50, 150, size=1600), remote(150, 200))
+    stored = (remote(0, 100), remote(100, 200), remote(150, 250, size=1600), remote(250, 300))
     pieces = log_pieces(Given(segments=stored, rolled=()).view())
-    assert [piece.size_bytes for piece in pieces] == [1000, 600, 1000]
+    assert [piece.size_bytes for piece in pieces] == [1000, 1000, 600, 1000]
 
 
 def test_pieces_when_one_overlaps_two_that_have_more_bytes_then_counts_without_bytes() -> None:
