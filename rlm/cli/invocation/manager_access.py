@@ -6,7 +6,10 @@ of the start-up time.
 
 from __future__ import annotations
 
-from rlm.cli.invocation.session import CommandSession
+from functools import partial
+
+from rlm.cli.invocation.managers import LeadingManagers
+from rlm.cli.invocation.session import CommandSession, leaders_of
 from rlm.rest.credentials import MetadataCredentials
 from rlm.rest.manager_client import ManagerClient
 from rlm.tls.http_tls import client_context
@@ -21,3 +24,8 @@ def manager_client(session: CommandSession) -> ManagerClient:
         MetadataCredentials(metadata=session.metadata, cluster_id=session.cluster_id),
         client_context(session.config.rest_tls),
     )
+
+
+def leading_managers(session: CommandSession, client: ManagerClient) -> LeadingManagers:
+    """Return the managers that lead a topic's partitions, as the session's cluster shows them."""
+    return LeadingManagers(session.metadata, client, partial(leaders_of, session), session.clock)

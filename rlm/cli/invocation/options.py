@@ -31,6 +31,13 @@ ConfigOption = Annotated[
         show_default=False,
     ),
 ]
+PartitionArgument = Annotated[
+    str, typer.Argument(metavar="TOPIC[:PARTITION]", help="The topic, or one partition of it.")
+]
+AnyPartitionArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="TOPIC[:PARTITION]", help="All tiered topics by default."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from functools import partial
 from typing import Annotated
 from uuid import UUID, uuid4
 
@@ -12,9 +11,10 @@ import typer
 
 from rlm.cli.invocation.confirmation import confirm, confirm_on_terminal
 from rlm.cli.invocation.log_bounds import PartitionName
-from rlm.cli.invocation.managers import LeadingManagers, ManagerLags
+from rlm.cli.invocation.manager_access import leading_managers
+from rlm.cli.invocation.managers import ManagerLags
 from rlm.cli.invocation.policy_of import find_tiered
-from rlm.cli.invocation.session import CommandSession, leaders_of
+from rlm.cli.invocation.session import CommandSession
 from rlm.policy.topic.disable_gate import RecordsAtRisk
 from rlm.rest.manager_client import ManagerClient
 from rlm.topics.broker_retention import BrokerRetention
@@ -63,9 +63,7 @@ def tiering_end_of(session: CommandSession, client: ManagerClient) -> TieringEnd
         BrokerRetention(session.topics, session.clock),
         topics=session.topics,
         metadata=session.metadata,
-        lags=ManagerLags(
-            LeadingManagers(session.metadata, client, partial(leaders_of, session), session.clock)
-        ),
+        lags=ManagerLags(leading_managers(session, client)),
         clock=session.clock,
         progress=show_progress,
     )

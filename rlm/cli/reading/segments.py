@@ -10,7 +10,12 @@ from typing import Annotated
 import typer
 
 from rlm.cli.invocation.log_bounds import PartitionName
-from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
+from rlm.cli.invocation.options import (
+    ClusterOptions,
+    JsonOption,
+    PartitionArgument,
+    with_cluster_options,
+)
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import open_session
@@ -36,9 +41,6 @@ class _State(Enum):
     DELETED = STATE_NAMES[SegmentState.DELETE_SEGMENT_FINISHED]
 
 
-_Partition = Annotated[
-    str, typer.Argument(metavar="TOPIC[:PARTITION]", help="The topic, or one partition of it.")
-]
 _StateOption = Annotated[
     _State | None,
     typer.Option("--state", help="Only segments in this state; by default all but deleted ones."),
@@ -77,7 +79,7 @@ def _segments() -> None:
 
 @with_cluster_options
 def _list(
-    partition: _Partition,
+    partition: PartitionArgument,
     *,
     state: _StateOption = None,
     from_offset: _From = 0,

@@ -17,6 +17,7 @@ from rlm.cli.invocation.amounts import iso_time
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.named_topic import find_partition
 from rlm.cli.invocation.options import (
+    AnyPartitionArgument,
     ClusterOptions,
     JsonOption,
     reaching_cluster,
@@ -61,10 +62,6 @@ and --check was given; 2 the command line, the configuration or the cluster's
 address is wrong; 130 ended by Ctrl-C.
 """
 
-_Name = Annotated[
-    str | None,
-    typer.Argument(metavar="TOPIC[:PARTITION]", help="All tiered topics by default."),
-]
 _Wide = Annotated[
     bool, typer.Option("--wide", help="Print all columns, one row per partition, and no problems.")
 ]
@@ -90,7 +87,7 @@ def register(app: typer.Typer) -> None:
 @with_cluster_options
 def _status(
     context: typer.Context,
-    name: _Name = None,
+    name: AnyPartitionArgument = None,
     *,
     wide: _Wide = False,
     watch: _Watch = False,

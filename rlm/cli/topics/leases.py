@@ -11,7 +11,13 @@ import typer
 from rlm.cli.invocation.amounts import iso_time
 from rlm.cli.invocation.confirmation import YesOption, confirm, require_consent
 from rlm.cli.invocation.log_bounds import PartitionName
-from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
+from rlm.cli.invocation.options import (
+    AnyPartitionArgument,
+    ClusterOptions,
+    JsonOption,
+    PartitionArgument,
+    with_cluster_options,
+)
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import CommandSession, open_session
@@ -50,13 +56,6 @@ _RELEASE_EXAMPLES = """Examples:
   rlm leases release orders --holder 'spark app-20300131-0001' --yes
 """
 
-_AnyName = Annotated[
-    str | None,
-    typer.Argument(metavar="TOPIC[:PARTITION]", help="All tiered topics by default."),
-]
-_Name = Annotated[
-    str, typer.Argument(metavar="TOPIC[:PARTITION]", help="The topic, or one partition of it.")
-]
 _Holder = Annotated[
     str,
     typer.Option("--holder", metavar="H", help="The holder, as `rlm leases list` shows it."),
@@ -80,7 +79,9 @@ def _leases() -> None:
 
 
 @with_cluster_options
-def _list(name: _AnyName = None, *, cluster: ClusterOptions, as_json: JsonOption = False) -> None:
+def _list(
+    name: AnyPartitionArgument = None, *, cluster: ClusterOptions, as_json: JsonOption = False
+) -> None:
     """List the read leases that block expiry.
 
     A job that reads stored objects by itself, such as Spark, takes leases. Data below a lease's end
@@ -94,7 +95,7 @@ def _list(name: _AnyName = None, *, cluster: ClusterOptions, as_json: JsonOption
 
 @with_cluster_options
 def _release(
-    name: _Name,
+    name: PartitionArgument,
     *,
     holder: _Holder,
     dry_run: _DryRun = False,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from functools import partial
 from typing import Annotated
 from uuid import uuid4
 
@@ -13,21 +12,23 @@ import typer
 
 from rlm.cli.invocation.amount_options import seconds
 from rlm.cli.invocation.log_bounds import PartitionName
-from rlm.cli.invocation.manager_access import manager_client
-from rlm.cli.invocation.managers import LeadingManagers, ManagerCopyProgress
-from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
+from rlm.cli.invocation.manager_access import leading_managers, manager_client
+from rlm.cli.invocation.managers import ManagerCopyProgress
+from rlm.cli.invocation.options import (
+    ClusterOptions,
+    JsonOption,
+    PartitionArgument,
+    with_cluster_options,
+)
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.policy_of import find_tiered
-from rlm.cli.invocation.session import leaders_of, open_session
+from rlm.cli.invocation.session import open_session
 from rlm.operator.offload import Offload, OffloadedPartition, OffloadRequest
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 _DEFAULT_WAIT_S = 3600.0
 
-_Partition = Annotated[
-    str, typer.Argument(metavar="TOPIC[:PARTITION]", help="The topic, or one partition of it.")
-]
 _To = Annotated[
     int | None,
     typer.Option(
@@ -65,7 +66,7 @@ def register(app: typer.Typer) -> None:
 
 @with_cluster_options
 def _offload(
-    partition: _Partition,
+    partition: PartitionArgument,
     *,
     to: _To = None,
     wait: _Wait = _DEFAULT_WAIT_S,
@@ -88,11 +89,7 @@ def _offload(
         policy, partitions = find_tiered(session, name)
         offload = Offload(
             session.metadata,
-            ManagerCopyProgress(
-                LeadingManagers(
-                    session.metadata, client, partial(leaders_of, session), session.clock
-                )
-            ),
+            ManagerCopyProgress(leading_managers(session, client)),
             session.clock,
             new_id=uuid4,
             progress=lambda text: typer.echo(text, err=True),

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from functools import partial
-from typing import Annotated
 
 import typer
 
 from rlm.cli.invocation.log_bounds import PartitionName
-from rlm.cli.invocation.manager_access import manager_client
-from rlm.cli.invocation.managers import LeadingManagers, ManagerCopyProgress
-from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
+from rlm.cli.invocation.manager_access import leading_managers, manager_client
+from rlm.cli.invocation.managers import ManagerCopyProgress
+from rlm.cli.invocation.options import (
+    ClusterOptions,
+    JsonOption,
+    PartitionArgument,
+    with_cluster_options,
+)
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.policy_of import find_tiered
-from rlm.cli.invocation.session import leaders_of, open_session
+from rlm.cli.invocation.session import open_session
 from rlm.operator.offload_status import OffloadState, OffloadStatus, offload_status
 from rlm.status.document import PARTITION_REPORT
 from rlm.status.document_parts import PARTITION
@@ -74,10 +77,6 @@ manager does not answer; 2 the command line or the cluster's address is wrong.
 """
 _ROW = "{partition:20}  {state:13}  {requested:>12}  {stored:>12}  {lag}"
 
-_Partition = Annotated[
-    str, typer.Argument(metavar="TOPIC[:PARTITION]", help="The topic, or one partition of it.")
-]
-
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -86,7 +85,7 @@ def register(app: typer.Typer) -> None:
 
 @with_cluster_options
 def _offload_status(
-    partition: _Partition,
+    partition: PartitionArgument,
     *,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
@@ -102,9 +101,7 @@ def _offload_status(
         closing(manager_client(session)) as client,
     ):
         policy, partitions = find_tiered(session, name)
-        source = ManagerCopyProgress(
-            LeadingManagers(session.metadata, client, partial(leaders_of, session), session.clock)
-        )
+        source = ManagerCopyProgress(leading_managers(session, client))
         progress = source.rolled(policy)
         found = [
             offload_status(

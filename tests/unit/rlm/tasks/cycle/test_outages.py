@@ -107,11 +107,11 @@ def test_outage_when_policy_is_hold_then_all_is_kept_and_the_time_left_is_report
         world.fill(percent)
         world.cycle()
 
-    told = [r for r in caplog.records if "store takes nothing" in r.message]
+    logged = [r for r in caplog.records if "store takes nothing" in r.message]
     left = world.process.metrics.local_disk_seconds_until_full.labels("d")
     assert world.leader().log_start_offset == 0
     assert world.state().gaps == ()
-    assert [fields_of(r)["full"] for r in told] == ["not soon", "within an hour"]
+    assert [fields_of(r)["full"] for r in logged] == ["not soon", "within an hour"]
     assert 0 <= left._value.get() < 3600
     assert world.process.reports[0].lag_segments == 6
 

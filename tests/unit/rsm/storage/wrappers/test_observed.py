@@ -72,5 +72,5 @@ def test_observed_when_a_request_is_slow_for_what_it_moves_then_it_is_a_warning(
         list(storage.list(""))
 
     (record,) = caplog.records
-    told = (fields_of(record)[key] for key in ("operation", "chunk", "result", "duration_ms"))
-    assert tuple(told) == ("read_range", "large", "ok", 1_100)
+    found = (fields_of(record)[key] for key in ("operation", "chunk", "result", "duration_ms"))
+    assert tuple(found) == ("read_range", "large", "ok", 1_100)
