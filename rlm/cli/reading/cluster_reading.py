@@ -125,19 +125,20 @@ def _led(
     partitions: Iterable[TopicIdPartition],
     offsets: Mapping[TopicIdPartition, PartitionOffsets],
 ) -> tuple[LedPartition, ...]:
-    rows = []
-    for tip in partitions:
-        shown = view.topics[tip.topic].partitions
-        partition = next(each for each in shown if each.partition == tip.partition)
-        rows.append(
-            LedPartition(
-                topic_id_partition=tip,
-                leader_id=partition.leader_id,
-                leader_epoch=partition.leader_epoch,
-                offsets=offsets.get(tip),
-            )
+    shown = {
+        (name, each.partition): each
+        for name, topic in view.topics.items()
+        for each in topic.partitions
+    }
+    return tuple(
+        LedPartition(
+            topic_id_partition=tip,
+            leader_id=shown[tip.topic, tip.partition].leader_id,
+            leader_epoch=shown[tip.topic, tip.partition].leader_epoch,
+            offsets=offsets.get(tip),
         )
-    return tuple(rows)
+        for tip in partitions
+    )
 
 
 def _tiered(
