@@ -11,7 +11,7 @@ The cache of companions and indexes needs `decoded_cache_bytes` in total.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from rsm.layout.companion import checkpoint_bytes
 from rsm.layout.keys import ObjectKeys
@@ -42,8 +42,10 @@ from rsm.transfer import ReadBack
 class SegmentStorageManager(RemoteStorageManager):
     """The segments in one store. Thread-safe. Closes the storage with itself.
 
-    Reads all of `layouts`. Writes a new segment in the first of them that supports it; at least
-    one must support empty logs. `read_back` enables reading each object again after the write.
+    Reads all layouts. Writes a new segment in the first of `layouts` that supports it; at least
+    one must support empty logs. A topic may have another one: `class_names` are the names of
+    layouts that are plug-ins, by their classes. Writes a streamed segment in `stream_layout`, by
+    default the first of `layouts`. `read_back` enables reading each object again after the write.
     """
 
     def __init__(
@@ -52,12 +54,16 @@ class SegmentStorageManager(RemoteStorageManager):
         storage: ChunkStorage,
         keys: ObjectKeys,
         layouts: Sequence[SegmentLayout],
+        class_names: Mapping[str, str] | None = None,
+        stream_layout: SegmentLayout | None = None,
         read_back: ReadBack | None = None,
         decoded_cache_bytes: int = 64 << 20,
     ) -> None:
         self._storage = storage
         self._keys = keys
-        self._layouts = {layout.name: layout for layout in layouts}
+        self._stream_layout = layouts[0] if stream_layout is None else stream_layout
+        self._layouts = {each.name: each for each in (*layouts, self._stream_layout)}
+        self._class_names = {} if class_names is None else class_names
         self._read_back = read_back
         self._objects = ObjectReader(storage, decoded_bytes=decoded_cache_bytes)
 
@@ -67,8 +73,28 @@ class SegmentStorageManager(RemoteStorageManager):
         layout = next(
             each for each in self._layouts.values() if size_bytes or each.holds_empty_logs
         )
-        objects = layout.plan(self._keys, segment_id, base_offset)
-        return PlannedObjects(layout=layout.name, objects=objects)
+        return self._planned(layout, segment_id, base_offset)
+
+    def plan_objects_in(
+        self, layout: str, segment_id: RemoteLogSegmentId, base_offset: int, *, size_bytes: int
+    ) -> PlannedObjects:
+        chosen = self._layouts.get(self._class_names.get(layout, layout))
+        if chosen is None:
+            raise UnsupportedError(
+                "the topic's layout is unknown. Add it to rsm.config.layout and restart the "
+                "manager, or change the topic's layout",
+                segment_id=segment_id,
+                layout=layout,
+                known=(*self._layouts, *self._class_names),
+            )
+        if not size_bytes and not chosen.holds_empty_logs:
+            return self.plan_objects(segment_id, base_offset, size_bytes=size_bytes)
+        return self._planned(chosen, segment_id, base_offset)
+
+    def plan_streamed_objects(
+        self, segment_id: RemoteLogSegmentId, base_offset: int
+    ) -> PlannedObjects:
+        return self._planned(self._stream_layout, segment_id, base_offset)
 
     def open_segment_writer(
         self,
@@ -155,6 +181,12 @@ class SegmentStorageManager(RemoteStorageManager):
 
     def close(self) -> None:
         self._storage.close()
+
+    def _planned(
+        self, layout: SegmentLayout, segment_id: RemoteLogSegmentId, base_offset: int
+    ) -> PlannedObjects:
+        objects = layout.plan(self._keys, segment_id, base_offset)
+        return PlannedObjects(layout=layout.name, objects=objects)
 
     def _joined(self, located: LocatedBytes) -> bytes:
         pieces = [self._objects.read(each.key, each.positions) for each in located.ranges]

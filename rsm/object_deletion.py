@@ -1,6 +1,6 @@
 """Deletes the objects of segments in bulk, each segment's companion last.
 
-The companion describes the other objects, so it exists as long as any of them does.
+The companion describes the other objects, so it must exist as long as any of them.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
-"""Opens a store and the segments in it, for `rlm` and Spark alike; loads plug-ins.
-
-The settings are plain values: Spark sends them to its executors.
-"""
+"""Opens a store and the segments in it, for `rlm` and Spark alike; loads plug-ins."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from rsm.layout.block_v1.block_format import DEFAULT_BLOCK_BYTES
 from rsm.layout.block_v1.layout import NAME as BLOCK_V1
 from rsm.layout.block_v1.layout import BlockV1Layout
+from rsm.layout.block_v2.block_stream import DEFAULT_STREAM_BLOCK_BYTES
+from rsm.layout.block_v2.layout import NAME as BLOCK_V2
+from rsm.layout.block_v2.layout import BlockV2Layout
 from rsm.layout.keys import ObjectKeys
 from rsm.layout.raw import NAME as RAW
 from rsm.layout.raw import RawLayout
@@ -22,30 +20,13 @@ from rsm.plugins.loading import start_plugin
 from rsm.plugins.manager import PluginStorageManager
 from rsm.plugins.plugin import Plugin
 from rsm.plugins.storage import PluginChunkStorage
+from rsm.read.store_scan import StoreScan
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.spi import RemoteStorageManager
-from rsm.storage.bindings import StoreSettings, open_storage
+from rsm.storage.bindings import open_storage
 from rsm.storage.chunk_storage import ChunkStorage
+from rsm.store_settings import SegmentSettings, Store
 from rsm.transfer import ReadBack
-
-Store = StoreSettings | Plugin
-"""A built-in store, or the class of another one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentSettings:
-    """How segments are kept in a store.
-
-    `layouts` come before the built-in ones; the first one writes. With `manager`, a plug-in alone
-    copies, reads and deletes segments.
-    """
-
-    key_prefix: str = ""
-    layouts: tuple[str | Plugin, ...] = ()
-    block_bytes: int = DEFAULT_BLOCK_BYTES
-    index_cache_bytes: int = 64 << 20
-    reads_back: bool = False
-    manager: Plugin | None = None
 
 
 def open_store(store: Store, failed: PluginFailed = ignore_failure) -> ChunkStorage:
@@ -69,20 +50,46 @@ def open_segments(
 
     Raises InvalidConfigError for a plug-in that cannot be started; then `storage` is closed.
     """
-    read_back = ReadBack() if settings.reads_back else None
+    read_back = ReadBack() if settings.should_read_back else None
     try:
         if settings.manager is not None:
             return _PluginSegments(settings.manager, storage, failed, read_back)
+        built_in = _built_in_layouts(settings, origin)
+        layouts = list(_layouts(settings, dict(built_in), failed))
         return SegmentStorageManager(
             storage=storage,
             keys=ObjectKeys(prefix=settings.key_prefix),
-            layouts=list(_layouts(settings, origin, failed)),
+            layouts=layouts,
+            class_names={
+                str(each.class_name): layout.name
+                for each, layout in zip(settings.layouts, layouts, strict=False)
+                if isinstance(each, Plugin)
+            },
+            stream_layout=built_in[BLOCK_V2],
             read_back=read_back,
             decoded_cache_bytes=settings.index_cache_bytes,
         )
     except BaseException:
         storage.close()
         raise
+
+
+def open_store_scan(
+    settings: SegmentSettings, storage: ChunkStorage, failed: PluginFailed = ignore_failure
+) -> StoreScan:
+    """Open the search for segments in a store, which the caller closes.
+
+    Raises InvalidConfigError for a plug-in that cannot be started, and if a plug-in alone knows
+    where the objects of segments are.
+    """
+    if settings.manager is not None:
+        raise InvalidConfigError(
+            "segments can be found in the store only with rlm's own storage manager",
+            key=settings.manager.key,
+            found=settings.manager.class_name,
+        )
+    layouts = _layouts(settings, _built_in_layouts(settings, None), failed)
+    return StoreScan(storage, ObjectKeys(prefix=settings.key_prefix), list(layouts))
 
 
 def open_layout(plugin: Plugin, failed: PluginFailed = ignore_failure) -> SegmentLayout:
@@ -115,14 +122,22 @@ class _PluginSegments(PluginStorageManager):
             self._storage.close()
 
 
-def _layouts(
-    settings: SegmentSettings, origin: ObjectOrigin | None, failed: PluginFailed
-) -> Iterator[SegmentLayout]:
-    """Yield the configured layouts and then the other built-in ones, which are only read."""
-    built_in: dict[str, SegmentLayout] = {
+def _built_in_layouts(
+    settings: SegmentSettings, origin: ObjectOrigin | None
+) -> dict[str, SegmentLayout]:
+    """Return the layouts by name. A block of a stream is in memory, so it is small."""
+    stream_block_bytes = min(settings.block_bytes, DEFAULT_STREAM_BLOCK_BYTES)
+    return {
         RAW: RawLayout(origin=origin),
         BLOCK_V1: BlockV1Layout(block_bytes=settings.block_bytes, origin=origin),
+        BLOCK_V2: BlockV2Layout(block_bytes=stream_block_bytes, origin=origin),
     }
+
+
+def _layouts(
+    settings: SegmentSettings, built_in: dict[str, SegmentLayout], failed: PluginFailed
+) -> Iterator[SegmentLayout]:
+    """Yield the configured layouts and then the other built-in ones, which are only read."""
     names = set(built_in)
     for each in settings.layouts:
         if not isinstance(each, Plugin):

@@ -1,12 +1,12 @@
-"""ObjectsWriter: writes a segment's objects, while its log comes or as a whole.
+"""ObjectsWriter: writes a segment's objects; the log is appended in pieces or written as a whole.
 
 This module alone decides the order of effects:
 
     write    for each object in the layout's order, the companion last: write -> verify; on any
              error delete what may have been written, and raise the error
 
-A log that is appended is the content of a request in its own thread
-(rsm.storage.uploads.piece_stream); the caller's thread writes everything else.
+A separate thread sends an appended log to the store (rsm.storage.uploads.piece_stream). The
+caller's thread writes all other objects.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from rsm.layout.ledger_marks import LedgerMark, LedgerMarks
 from rsm.layout.segment_layout import (
     LogToWrite,
     ObjectContent,
@@ -60,9 +61,18 @@ class ObjectsWriter(SegmentWriter):
         self._stream: PieceStream[StoredObject] | None = None
         self._log_object: StoredObject | None = None
         self._log_bytes = 0
+        self._ledgers = LedgerMarks()
         self._written: list[str] = []
         self._error: BaseException | None = None
         self._is_sealed = False
+
+    def begin_ledger(self, ledger_id: int, first_entry_id: int) -> None:
+        with self._until_failed():
+            self._ledgers.note(
+                LedgerMark(
+                    log_position=self._log_bytes, ledger_id=ledger_id, first_entry_id=first_entry_id
+                )
+            )
 
     def append(self, log: memoryview) -> None:
         with self._until_failed():
@@ -127,10 +137,14 @@ class ObjectsWriter(SegmentWriter):
 
     def _begin(self, log: ContentSource, batches: BatchExtents | None) -> ObjectContent:
         if self._encoding is not None:
-            raise ValueError("the log is written already")
+            raise ValueError("the log is already written")
         self._encoding = self._layout.encoding(
             LogToWrite(
-                segment_id=self._segment_id, objects=self._objects, content=log, batches=batches
+                segment_id=self._segment_id,
+                objects=self._objects,
+                content=log,
+                batches=batches,
+                ledgers=self._ledgers,
             )
         )
         return self._encoding.log_object

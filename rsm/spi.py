@@ -69,24 +69,34 @@ class CopiedSegment:
 class SegmentWriter(ABC):
     """Writes the objects of one segment, whose end need not be known at the start.
 
-    Append the log, or write it as a whole; then seal the segment. Or else abort. What must be known
-    when:
+    Append the log, or write it as a whole; then seal the segment, or abort it. The caller must
+    know:
 
         open      the segment's id and the names of its objects
         append    the next bytes of the log
         write     the whole log: its length, and the extents of its batches if the layout needs them
         seal      the segment's record, and its indexes and lineage
 
-    Until the seal returns, the objects are not the segment: no record of them is finished, and the
-    companion is missing. After any error, the written objects are deleted if possible, and each
+    Until `seal` returns, the objects do not count as the segment: its record is not finished, and
+    the companion is missing. After any error, the written objects are deleted if possible, and each
     later call raises the same error again, except `abort`. A process that dies may leave objects of
     the planned names. One caller at a time.
 
-    Memory: nothing of the log, and what the store and the layout need. Appended bytes need more
-    than a log that is written as a whole: a layout in blocks buffers one block, and a writer that
-    waits for its log keeps one part of the store's upload memory occupied. A store may end a
-    request that gets no bytes for its time limit, so a writer should not wait for long.
+    Memory: what the store and the layout need. Appended bytes need more than a log that is written
+    as a whole: a layout in blocks buffers one block, and a writer that waits for its log keeps one
+    part of the store's upload memory occupied. A store may end a request that gets no bytes for its
+    time limit, so a writer should not wait for long.
     """
+
+    @abstractmethod
+    def begin_ledger(self, ledger_id: int, first_entry_id: int) -> None:
+        """Count the batches of the next `append` as entries of a ledger, from this entry id on.
+
+        For a log that spans files: each file is a ledger, its id the file's base offset (PIP-76).
+        Ledger ids ascend, and entry ids of one ledger follow each other. Without a call, the log is
+        one ledger: its id is the base offset of the first batch, and entries count from 0. Layouts
+        without ledgers ignore it.
+        """
 
     @abstractmethod
     def append(self, log: memoryview) -> None:
@@ -97,7 +107,7 @@ class SegmentWriter(ABC):
 
     @abstractmethod
     def write(self, log: SizedSource, batches: BatchExtents | None = None) -> None:
-        """Write the whole log, instead of any `append`; read it in the caller's thread.
+        """Write the whole log instead of calling `append`; read it in the caller's thread.
 
         `batches` as in LogSegmentData. Raises the errors of `copy_log_segment_data`.
         """
@@ -138,11 +148,37 @@ class RemoteStorageManager(ABC):
     ) -> PlannedObjects:
         """Name the objects that `copy_log_segment_data` would write, without writing anything.
 
-        `size_bytes` is the log's length, or any positive number while its end is not known. It is 0
-        if compaction removed all batches; not every layout can store such a segment. The caller
-        records the names before the first byte is written, so that a crash leaves no unrecorded
-        object.
+        `size_bytes` is the log's length. It is 0 if compaction removed all batches; not every
+        layout can store such a segment. The caller records the names before the first byte is
+        written, so that a crash leaves no unrecorded object.
         """
+
+    def plan_objects_in(
+        self, layout: str, segment_id: RemoteLogSegmentId, base_offset: int, *, size_bytes: int
+    ) -> PlannedObjects:
+        """Name the objects of a segment whose topic has a layout of its own.
+
+        As `plan_objects`. `layout` is a name as `rsm.config.layout` has it. A log without batches
+        may get another layout, because not every one can store it. Raises UnsupportedError for an
+        unknown layout. This default always raises it, because KIP-405 has no layouts.
+        """
+        raise UnsupportedError(
+            "this remote storage manager has no layouts: remove the topic's own layout",
+            segment_id=segment_id,
+            layout=layout,
+        )
+
+    def plan_streamed_objects(
+        self, segment_id: RemoteLogSegmentId, base_offset: int
+    ) -> PlannedObjects:
+        """Name the objects of a segment that is written while its end is not known (PIP-76).
+
+        As `plan_objects`. Raises UnsupportedError if the implementation stores only whole segments.
+        This default always raises it, because KIP-405 has no such method.
+        """
+        raise UnsupportedError(
+            "this remote storage manager stores only whole segments", segment_id=segment_id
+        )
 
     def open_segment_writer(
         self,
@@ -152,8 +188,8 @@ class RemoteStorageManager(ABC):
     ) -> SegmentWriter:
         """Return a writer of the planned objects, with the guarantees of a copy.
 
-        Raises UnsupportedError for an unknown layout, and where an implementation stores only whole
-        segments, as this one does (KIP-405 has no such method).
+        Raises UnsupportedError for an unknown layout, or if the implementation stores only whole
+        segments. This default always raises it, because KIP-405 has no such method.
         """
         raise UnsupportedError(
             "this remote storage manager stores only whole segments",
@@ -165,7 +201,7 @@ class RemoteStorageManager(ABC):
     def copy_log_segment_data(
         self, metadata: RemoteLogSegmentMetadata, data: LogSegmentData, attempt: CopyAttempt
     ) -> CopiedSegment:
-        """Write and verify the objects that `metadata` names, and no others: write and seal.
+        """Write and verify the objects that `metadata` names, and no others.
 
         On return they are durable and verified: the store's length equals the source's, and so
         does the store's checksum if it keeps one. With read-back enabled, they were also read

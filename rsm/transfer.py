@@ -1,8 +1,8 @@
 """Writes objects, then verifies them against their source.
 
 An object is verified when the store's length equals the source's, and the store's checksum, if it
-keeps one, equals that of the source. Both come from the response to the creation, or else from a
-later request. With read-back enabled, the object is also read. Must not know the objects' meaning.
+keeps one, equals that of the source. Both come from the response to the creation, or from a later
+request. With read-back enabled, the object is also read. Must not know the objects' meaning.
 
 Memory: one piece of the source; to read back, one piece.
 """
@@ -15,7 +15,7 @@ from functools import partial
 
 from crc32c import crc32c
 
-from rsm.segment.local_segment import ContentSource, parts_of
+from rsm.segment.local_segment import ContentSource, acknowledge, parts_of
 from rsm.segment.metadata import StoredObject
 from rsm.segment.ranges import ByteRange
 from rsm.spi import CopyAttempt
@@ -46,6 +46,9 @@ class _AttemptSource:
             self.read_bytes += len(view)
             yield view
             self._attempt.check()
+
+    def acknowledge(self, length_bytes: int) -> None:
+        acknowledge(self._source, length_bytes)
 
 
 def put_verified(
@@ -85,7 +88,7 @@ def _confirm(storage: ChunkStorage, key: str, length_bytes: int, checksum: int) 
 def read_all(
     read: Callable[[ByteRange], bytes], attempt: CopyAttempt, read_back: ReadBack
 ) -> tuple[int, int]:
-    """Read all that `read` has, in pieces; return its length and CRC32C."""
+    """Read the whole content through `read`, in pieces; return its length and CRC32C."""
     checksum = 0
     position = 0
     # Read to the actual end, to detect content that is too long.

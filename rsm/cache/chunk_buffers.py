@@ -4,7 +4,7 @@ A general allocator for chunks of several sizes and threads wastes memory: holes
 Without reuse, each new chunk takes a page fault for every 4 KiB, which costs more than a read from
 a fast store. Here chunks are in slabs, each aligned to the next power of two of its size, so that
 large chunks fit where neighboring small ones were freed. Memory above the limit returns to the
-system unit by unit, so holes have no memory.
+system unit by unit, so holes use no memory.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class ChunkBuffers:
         self._slab_units = _power_of_two(max(_unit_count(most_bytes), _LEAST_SLAB_UNITS))
         self._slabs: list[_Slab] = []
         self._free_units = 0
-        # The finalizer of a chunk adds to it, maybe inside a call of this class; reclaimed later.
+        # A chunk's finalizer adds its room, maybe during a call of this class, which reclaims it
+        # later.
         self._let_go: deque[_Room] = deque()
         self._lock = threading.Lock()
 
@@ -111,8 +112,8 @@ class ChunkBuffers:
     def make_ready(self, length_bytes: int) -> None:
         """Pre-fault memory, so that the next chunk of that length causes no page faults.
 
-        For an occasional reader that waits for its chunk. Does nothing if the memory is ready,
-        would exceed the kept amount, or is not available from the system.
+        Call it for an occasional reader that waits for its chunk. Does nothing if the memory is
+        ready, would exceed the kept amount, or is not available from the system.
         """
         count = _unit_count(length_bytes)
         if length_bytes < self._least_bytes or count > self._slab_units or self._has(count):
@@ -122,7 +123,7 @@ class ChunkBuffers:
             zeros.readinto(self.take(length_bytes))
 
     def _has(self, count: int) -> bool:
-        """Return whether `count` free units have memory, or the limit forbids it."""
+        """Return whether `count` free units have memory, or may have none because of the limit."""
         with self._lock:
             self._take_back()
             best = self._best(count)

@@ -93,10 +93,10 @@ class ChunkCache(Generic[ValueT]):
         """Lease all of `requests`, then the chunks of `extend` up to the first that is not cached.
 
         `extend` is limited to the rest of the reader's share of the budget. The caller releases
-        the lease. Cancelling the future leaves the queue but does not stop reads, which others may
-        need. The future raises the errors of `load`. Raises UnsupportedError if the chunks exceed
-        the whole budget. **Deadlock:** a reader that waits for a second lease while it keeps a
-        first one may never get it.
+        the lease. Cancelling the future removes the request from the queue. It does not stop reads,
+        because other requests may need them. The future raises the errors of `load`. Raises
+        UnsupportedError if the chunks exceed the whole budget. **Deadlock:** a reader that waits
+        for a second lease while it keeps a first one may never get it.
         """
         self._take_back()
         queued: QueuedRead[ValueT] = QueuedRead(requests=requests, extend=extend)

@@ -184,7 +184,10 @@ class ChunkReadQueue(Generic[ValueT]):
         return self.go_on()
 
     def forget(self, names: Container[str]) -> Effects[ValueT]:
-        """Drop all chunks of these names; one that is used or being read after its last use."""
+        """Drop all chunks of these names.
+
+        A chunk that is used or being read is dropped after its last use.
+        """
         for key in [each for each in self._table if each.name in names]:
             self._entry(key).is_forgotten = True
             self._remove_if_forgotten(key)

@@ -301,5 +301,5 @@ def _key_in(path: Path) -> str | None:
 
 
 def _names_no_object(match: re.Match[str], size_bytes: int) -> bool:
-    """Return whether a file has version 0.1.0: content and checksum, nothing else."""
+    """Return whether a file is one of version 0.1.0: content and checksum, nothing else."""
     return size_bytes == int(match[2]) - int(match[1]) + _CHECKSUM_BYTES

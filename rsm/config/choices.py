@@ -31,6 +31,7 @@ class Layout(Enum):
 
     RAW = "raw"
     BLOCK_V1 = "block_v1"
+    BLOCK_V2 = "block_v2"
 
 
 class StorageManager(Enum):
@@ -56,6 +57,13 @@ def _parse_layouts(value: object) -> object:
     if not chosen or len(set(map(str, chosen))) < len(chosen):
         raise ValueError(f"{_forms(Layout)}, or a list of different ones")
     return chosen
+
+
+def parse_layout(text: str) -> Layout | ClassName:
+    """Return a layout by its name or class; ValueError with the expected forms for other text."""
+    found = _choice(text, Layout)
+    assert isinstance(found, Layout | ClassName)
+    return found
 
 
 def _parse_storage_manager(value: object) -> object:
@@ -93,7 +101,7 @@ MetadataManagerChoice = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenSettings:
-    """All given keys of one prefix, without it. Shows no value."""
+    """The given settings below one prefix, with keys that lack it. Its `repr` shows no value."""
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
 

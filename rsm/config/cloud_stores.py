@@ -102,8 +102,8 @@ class S3Keys(StoreChoice):
     s3_max_attempts: Count = Field(
         default=3,
         validation_alias="rsm.config.storage.s3.max.attempts",
-        description="Attempts of one request, with growing, jittered pauses between them. Higher: "
-        "a request survives longer faults and fails later.",
+        description="How often one request is attempted, with growing, jittered pauses in between. "
+        "Higher: a request survives longer faults and fails later.",
     )
 
     def s3_settings(self) -> S3Settings:
@@ -215,8 +215,9 @@ class GcsKeys(StoreChoice):
     gcs_default_credentials: bool = Field(
         default=True,
         validation_alias="rsm.config.storage.gcs.credentials.default",
-        description="Without a key file, whether `rlm` uses the application default credentials: "
-        "environment, role of the machine or the pod. `false`: it sends no credentials.",
+        description="Whether `rlm` uses the application default credentials if there is no key "
+        "file: those of the environment, the machine's role or the pod's. `false`: it sends no "
+        "credentials.",
     )
     gcs_part_bytes: int = Field(
         default=16 << 20,
@@ -235,7 +236,7 @@ class GcsKeys(StoreChoice):
     gcs_retry_timeout_ms: IntervalMs = Field(
         default=60_000,
         validation_alias="rsm.config.storage.gcs.retry.timeout.ms",
-        description="How long a failed request is sent again, with growing, jittered pauses. "
+        description="How long a failed request is repeated, with growing, jittered pauses. "
         "Higher: a request survives longer faults and fails later.",
     )
 
@@ -246,7 +247,7 @@ class GcsKeys(StoreChoice):
             bucket=self.gcs_bucket,
             endpoint_url=self.gcs_endpoint_url,
             credentials_file=self.gcs_credentials_file,
-            anonymous=self.gcs_credentials_file is None and not self.gcs_default_credentials,
+            is_anonymous=self.gcs_credentials_file is None and not self.gcs_default_credentials,
             part_bytes=self.gcs_part_bytes,
             attempt_timeout_ms=self.gcs_attempt_timeout_ms,
             retry_timeout_ms=self.gcs_retry_timeout_ms,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from rsm.config.section import Section
 from rsm.config.values import Count, Directory, SizeBytes
@@ -37,3 +37,12 @@ class FetchCacheKeys(Section):
         validation_alias="rsm.config.fetch.chunk.cache.disk.size",
         description="Maximum size of that directory.",
     )
+
+    @field_validator("chunk_cache_bytes")
+    @classmethod
+    def _check_cache(cls, value: int, info: ValidationInfo) -> int:
+        """Refuse a cache without room for a batch that spans two chunks: it could not be read."""
+        chunk_bytes = info.data.get("chunk_bytes")
+        if chunk_bytes is not None and value < 2 * chunk_bytes:
+            raise ValueError(f"at least twice rsm.config.chunk.size={chunk_bytes}")
+        return value

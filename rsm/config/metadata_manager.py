@@ -22,8 +22,7 @@ class MetadataManagerKeys(Section):
         default=MetadataManager.TOPIC,
         validation_alias=METADATA_MANAGER_KEY,
         description="The remote log metadata manager: `topic`, or a [plug-in](plugins.md) that "
-        "extends it, as `package.module:Class`. Every process reads the metadata topic. Needs a "
-        "restart.",
+        "extends it, as `package.module:Class`. Every process reads the metadata topic.",
     )
     given_to_manager: GivenSettings = Field(
         default=GivenSettings(),

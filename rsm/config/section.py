@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails
 
+from rsm.config.units import unit_of
+from rsm.config.value_form import ValueForm
 from rsm.secret_keys import is_secret
 from rsm.segment.errors import InvalidConfigError
 
 
 class Section(BaseModel):
-    """A group of related settings; frozen, and built by field names or by keys."""
+    """A group of related settings; frozen, and built by field names or by keys.
+
+    A setting in ms, seconds, bytes or bytes per second can also be a duration or size with a unit.
+    """
 
     model_config = ConfigDict(
         frozen=True,
@@ -23,6 +28,12 @@ class Section(BaseModel):
         hide_input_in_errors=True,
         arbitrary_types_allowed=True,
     )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _parse_amount(cls, value: object, info: ValidationInfo) -> object:
+        """Replace a duration or size by its number; the field's type checks any other text."""
+        return unit_of(str(info.field_name)).in_units(value) if isinstance(value, str) else value
 
 
 S = TypeVar("S", bound=Section)
@@ -55,10 +66,17 @@ def section_problems(
 def _invalid(
     details: ErrorDetails, section: type[Section], values: Mapping[str, object]
 ) -> InvalidConfigError:
-    name = str(details["loc"][0])  # the field's name for a default that does not fit; else the key
-    key = str(section.model_fields[name].validation_alias) if name in section.model_fields else name
+    # Located at the field's name for a default that does not fit; else at the key.
+    located = str(details["loc"][0])
+    name, field = next(
+        (name, field)
+        for name, field in section.model_fields.items()
+        if located in {name, field.validation_alias}
+    )
+    key = str(field.validation_alias)
     if details["type"] == "missing":
         return InvalidConfigError("missing setting", key=key)
-    expected = details["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    is_own_text = details["type"] == "value_error"
+    expected = str(details["ctx"]["error"]) if is_own_text else ValueForm.of(name, field).expected
     found = "(not shown)" if is_secret(key) else repr(values.get(key))
     return InvalidConfigError("invalid setting", key=key, found=found, expected=expected)

@@ -22,6 +22,7 @@ from rsm.config.metadata_manager import METADATA_MANAGER_KEY, METADATA_PREFIX
 from rsm.config.section import keys_of, parse_section
 from rsm.config.store_choice import BACKEND_KEY, FILESYSTEM_ROOT_KEY, required
 from rsm.config.values import (
+    AbsolutePath,
     CopyVerification,
     Count,
     DurationMs,
@@ -31,17 +32,14 @@ from rsm.config.values import (
     KeyPrefix,
     split_list,
 )
-from rsm.layout.block_v1.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
-from rsm.opening import SegmentSettings, Store
+from rsm.layout.blocks.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
 from rsm.plugins.plugin import ClassName, Plugin
-from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.filesystem.file_access import FileAccess
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.s3.settings import MIN_PART_BYTES
-from rsm.storage.wrappers.faulty import FaultPlan
-from rsm.storage.wrappers.rehearsal import RehearsalSettings
+from rsm.storage.settings import FaultPlan, FilesystemSettings, RehearsalSettings
+from rsm.store_settings import SegmentSettings, Store
 
-_AbsolutePath = Annotated[str, Field(pattern=r"^/")]
 _Share = Annotated[float, Field(ge=0, le=1)]
 
 HDFS_NAMENODES_KEY = "rsm.config.storage.hdfs.namenode.urls"
@@ -67,7 +65,7 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         description="WebHDFS addresses of the name nodes, or of HttpFS, as http://host:9870, "
         "comma-separated; required for `hdfs`. `rlm` finds the active one.",
     )
-    hdfs_root: _AbsolutePath | None = Field(
+    hdfs_root: AbsolutePath | None = Field(
         default=None,
         validate_default=True,
         validation_alias=HDFS_ROOT_KEY,
@@ -103,9 +101,11 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         default=(Layout.RAW,),
         validation_alias=LAYOUT_KEY,
         description="Layout of new segments: `raw`, the broker's file unchanged, `block_v1`, "
-        "Apache Pulsar's format of offloaded ledgers, or the class of a [plug-in](plugins.md) as "
-        "`package.module:Class`. In a comma-separated list, the first one writes. Segments in the "
-        "built-in layouts and in those of the list can be read.",
+        "Apache Pulsar's format of offloaded ledgers, `block_v2`, its format of streams, or the "
+        "class of a [plug-in](plugins.md) as `package.module:Class`. In a comma-separated list, "
+        "the first one writes topics without a layout of their own (`rlm topic set --layout`). "
+        "The built-in layouts and those of the list can be read, and topics can have them. "
+        "Streamed segments (`offload.mode=stream`) are always written in `block_v2`.",
     )
     given: GivenSettings = Field(
         default=GivenSettings(),
@@ -128,9 +128,9 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         ge=MIN_BLOCK_BYTES,
         le=MAX_BLOCK_BYTES,
         validation_alias="rsm.config.block.size",
-        description="Size of a block of `block_v1`. A block is one part of the upload. On `s3` at "
-        "least 5242880. A larger record batch has a block of its own. Higher: fewer requests and "
-        "more memory for each copy.",
+        description="Size of a block of `block_v1`, and of `block_v2` up to 5 MiB. A block is one "
+        "part of the upload. On `s3` at least 5242880. A larger record batch has a block of its "
+        "own. Higher: fewer requests and more memory for each copy.",
     )
     index_cache_bytes: Count = Field(
         default=67_108_864,
@@ -148,14 +148,14 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
     request_warning_ms: IntervalMs = Field(
         default=10_000,
         validation_alias="rsm.config.storage.request.warning.ms",
-        description="A request that takes longer than this logs a warning. A transfer has one "
-        "more millisecond for each KiB.",
+        description="A request that takes longer than this logs a warning. For a transfer, the "
+        "limit is one millisecond higher for each KiB.",
     )
     read_only: bool = Field(
         default=False,
         validation_alias="rsm.config.storage.read.only",
-        description="Whether the process rejects every change of the store. For gateways on hosts "
-        "of their own.",
+        description="Whether the process rejects every change of the store. Set it for gateways on "
+        "hosts of their own.",
     )
     throttle_bytes_per_second: Count | None = Field(
         default=None,
@@ -202,6 +202,30 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
         """The layout of new segments."""
         return self.layouts[0]
 
+    @property
+    def part_bytes(self) -> int:
+        """The size of a part of an upload; 0 if the store takes parts of any size."""
+        match self.backend:
+            case Backend.S3:
+                return self.s3_part_bytes
+            case Backend.AZURE:
+                return self.azure_block_bytes
+            case Backend.GCS:
+                return self.gcs_part_bytes
+            case _:
+                return 0
+
+    @property
+    def upload_memory_bytes(self) -> int:
+        """The memory that all uploads of a process share; 0 if they share none."""
+        match self.backend:
+            case Backend.S3:
+                return self.s3_upload_memory_bytes
+            case Backend.AZURE:
+                return self.azure_upload_memory_bytes
+            case _:
+                return 0
+
     def store(self) -> Store:
         """Return the settings of the store's binding, or the plug-in."""
         match self.backend:
@@ -229,7 +253,7 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
             ),
             block_bytes=self.block_bytes,
             index_cache_bytes=self.index_cache_bytes,
-            reads_back=self.copy_verify is CopyVerification.READ,
+            should_read_back=self.copy_verify is CopyVerification.READ,
             manager=self._plugin_manager(),
         )
 
@@ -249,7 +273,7 @@ class StorageConfig(GcsKeys, AzureKeys, S3Keys):
                 seed=self.faulty_seed,
             ),
             faults_while_file=self.faulty_while_file,
-            read_only=self.read_only,
+            is_read_only=self.read_only,
         )
 
     def _plugin(self, name: ClassName, key: str, below: str) -> Plugin:

@@ -62,11 +62,18 @@ def _check_http_address(value: str) -> str:
     return value
 
 
+def _check_absolute_path(value: str) -> str:
+    if not value.startswith("/"):
+        raise ValueError("an absolute path, which starts with '/'")
+    return value
+
+
 def split_list(text: str) -> list[str]:
     """Return the parts of a comma-separated list, without empty ones."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+AbsolutePath = Annotated[str, AfterValidator(_check_absolute_path)]
 FileMode = Annotated[int, BeforeValidator(_parse_file_mode)]
 File = Annotated[Path, BeforeValidator(_parse_file)]
 Directory = Annotated[Path, BeforeValidator(_parse_directory)]

@@ -2,12 +2,13 @@
 
     <prefix>/<topic>-<topic id>/<partition>/<base offset>-<segment id>.<suffix>
     <prefix>/<topic>-<topic id>/<partition>/<segment uuid>-ledger-<base offset><part>
+    <prefix>/<topic>-<topic id>/<partition>/<segment uuid><part>
 
-PIP-17 defines the second form, whose ledger is the log segment. An empty prefix adds no slash. Ids
-have Kafka's 22 characters. The base offset has 20 digits, so that a partition's objects sort by
-offset. The partition has no leading zeros. In PIP-17's form the segment id is a UUID with hyphens,
-as Java prints it, and the base offset is plain decimal. A topic's name has no "/" and the id after
-it has a fixed length, so each key has exactly one meaning.
+PIP-17 defines the second form, whose ledger is the log segment; PIP-76 the third one, of a stream.
+An empty prefix adds no slash. Ids have Kafka's 22 characters. The base offset has 20 digits, so
+that a partition's objects sort by offset. The partition has no leading zeros. In Pulsar's forms the
+segment id is a UUID with hyphens, as Java prints it, and the base offset is plain decimal. The name
+of a topic has no "/" and the id after it has a fixed length, so each key has exactly one meaning.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _KEY = re.compile(
     rf"\.(?P<suffix>{_SUFFIX.pattern})",
     re.ASCII,
 )
-_LEDGER_KEY = re.compile(
+_PULSAR_KEY = re.compile(
     rf"{_PARTITION}/(?P<uuid>[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}})"
-    r"-ledger-(?P<base_offset>0|[1-9][0-9]{0,18})(?P<part>(?:-index|-companion)?)",
+    r"(?:-ledger-(?P<base_offset>0|[1-9][0-9]{0,18}))?(?P<part>(?:-index|-companion)?)",
     re.ASCII,
 )
 _MAX_PARTITION = 2**31 - 1
@@ -55,7 +56,7 @@ class ObjectKey:
 
 
 class LedgerPart(Enum):
-    """The objects of a segment in PIP-17's form; the value is the suffix of the name."""
+    """The objects of a segment in Pulsar's forms; the value is the suffix of the name."""
 
     DATA = ""
     INDEX = "-index"
@@ -75,6 +76,21 @@ class LedgerKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StreamedKey:
+    """A parsed key in PIP-76's form, which does not name the base offset."""
+
+    segment_id: RemoteLogSegmentId
+    part: LedgerPart
+
+    def __post_init__(self) -> None:
+        _check_segment(self.segment_id, 0)
+
+
+SegmentKey = ObjectKey | LedgerKey | StreamedKey
+"""The key of one object of a segment, in any form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectKeys:
     """The keys below one prefix. Raises InvalidConfigError for an invalid prefix."""
 
@@ -90,11 +106,13 @@ class ObjectKeys:
                 expected="segments joined by single slashes, none before or after them",
             )
 
-    def build(self, key: ObjectKey | LedgerKey) -> str:
+    def build(self, key: SegmentKey) -> str:
         """Encode a key."""
         partition = self.partition_prefix(key.segment_id.topic_id_partition)
         if isinstance(key, LedgerKey):
             return partition + ledger_name(key.base_offset, key.segment_id.id, key.part)
+        if isinstance(key, StreamedKey):
+            return partition + streamed_name(key.segment_id.id, key.part)
         return segment_prefix(partition, key.base_offset, key.segment_id.id) + key.suffix
 
     def partition_prefix(self, partition: TopicIdPartition) -> str:
@@ -102,14 +120,28 @@ class ObjectKeys:
         topic_id = id_to_text(partition.topic_id)
         return f"{self._start}{partition.topic}-{topic_id}/{partition.partition}/"
 
-    def parse(self, text: str) -> ObjectKey | LedgerKey | None:
+    def topic_prefix(self, topic: str, topic_id: UUID) -> str:
+        """Return the common prefix of a topic's keys. Raises as `name_prefix`."""
+        return f"{self.name_prefix(topic)}{id_to_text(topic_id)}/"
+
+    def name_prefix(self, topic: str) -> str:
+        """Return the common prefix of the keys of all topics of this name, whatever their ids.
+
+        Keys of other topics, whose names continue after a hyphen, start with it, too. Raises
+        InvalidConfigError for a name that no topic has.
+        """
+        if not _TOPIC.fullmatch(topic):
+            raise InvalidConfigError("the topic's name is invalid", topic=topic)
+        return f"{self._start}{topic}-"
+
+    def parse(self, text: str) -> SegmentKey | None:
         """Decode a key that `build` encoded; None for any other name, as in a listing."""
         name = text.removeprefix(self._start)
-        match = _KEY.fullmatch(name) or _LEDGER_KEY.fullmatch(name)
+        match = _KEY.fullmatch(name) or _PULSAR_KEY.fullmatch(name)
         if match is None:
             return None
         try:
-            key = _key_of(match) if match.re is _KEY else _ledger_key_of(match)
+            key = _key_of(match) if match.re is _KEY else _pulsar_key_of(match)
         except (ValueError, InvalidConfigError):
             return None
         # Also refuses another prefix, and ids with nonzero unused bits.
@@ -118,6 +150,14 @@ class ObjectKeys:
     @property
     def _start(self) -> str:
         return f"{self.prefix}/" if self.prefix else ""
+
+
+def after_all_below(prefix: str) -> str:
+    """Return a name that sorts after all names that start with `prefix`, to continue a listing.
+
+    The prefix ends in "/". No other key is left out.
+    """
+    return prefix.removesuffix("/") + chr(ord("/") + 1)
 
 
 def segment_of_key(text: str) -> RemoteLogSegmentId | None:
@@ -131,13 +171,18 @@ def segment_of_key(text: str) -> RemoteLogSegmentId | None:
 
 
 def segment_prefix(partition_prefix: str, base_offset: int, segment_id: UUID) -> str:
-    """Return the common prefix of one segment's keys; not for PIP-17's form."""
+    """Return the common prefix of one segment's keys; not for Pulsar's forms."""
     return f"{partition_prefix}{base_offset:020d}-{id_to_text(segment_id)}."
 
 
 def ledger_name(ledger_id: int, uuid: UUID, part: LedgerPart) -> str:
     """Return PIP-17's name of an offloaded ledger's object, without a prefix."""
     return f"{uuid}-ledger-{ledger_id}{part.value}"
+
+
+def streamed_name(uuid: UUID, part: LedgerPart) -> str:
+    """Return PIP-76's name of a streamed object or its index, without a prefix."""
+    return f"{uuid}{part.value}"
 
 
 def _check_segment(segment_id: RemoteLogSegmentId, base_offset: int) -> None:
@@ -157,12 +202,12 @@ def _key_of(match: re.Match[str]) -> ObjectKey:
     )
 
 
-def _ledger_key_of(match: re.Match[str]) -> LedgerKey:
-    return LedgerKey(
-        segment_id=_segment_id_of(match, UUID(match["uuid"])),
-        base_offset=int(match["base_offset"]),
-        part=LedgerPart(match["part"]),
-    )
+def _pulsar_key_of(match: re.Match[str]) -> LedgerKey | StreamedKey:
+    segment_id = _segment_id_of(match, UUID(match["uuid"]))
+    part = LedgerPart(match["part"])
+    if match["base_offset"] is None:
+        return StreamedKey(segment_id=segment_id, part=part)
+    return LedgerKey(segment_id=segment_id, base_offset=int(match["base_offset"]), part=part)
 
 
 def _segment_id_of(match: re.Match[str], segment_id: UUID) -> RemoteLogSegmentId:

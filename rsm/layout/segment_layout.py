@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from rsm.layout.companion import Companion
-from rsm.layout.keys import LedgerKey, ObjectKey, ObjectKeys
+from rsm.layout.keys import ObjectKeys, SegmentKey
+from rsm.layout.ledger_marks import LedgerMarks
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.local_segment import BatchExtents, ContentSource, SegmentCompanions
@@ -57,13 +58,15 @@ class ObjectContent:
 class LogToWrite:
     """A log before its first byte is read: the names of its segment's objects, and its content.
 
-    `batches` as in LogSegmentData; None if the batches are known only as they arrive.
+    `batches` as in LogSegmentData; None if the batches are known only as they arrive. `ledgers` are
+    noted before their bytes are read; a layout without ledgers ignores them.
     """
 
     segment_id: RemoteLogSegmentId
     objects: tuple[StoredObject, ...]
     content: ContentSource
     batches: BatchExtents | None = None
+    ledgers: LedgerMarks = field(default_factory=LedgerMarks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +136,7 @@ class SegmentLayout(ABC):
     @abstractmethod
     def object_keys(
         self, segment_id: RemoteLogSegmentId, base_offset: int
-    ) -> tuple[ObjectKey | LedgerKey, ...]:
+    ) -> tuple[SegmentKey, ...]:
         """Return the objects' keys in the order of writing; the last object has the companions.
 
         Raises the errors of the keys.

@@ -4,9 +4,9 @@
     any other error, a wrong result     counted, logged, RetriableError
     no result in time                   counted, RetriableError; the thread is abandoned
 
-So a plug-in's error never means that an object is absent, and never that work is done. Only
-Ctrl-C passes. Each call runs in a thread of its own, because a caller cannot end a call that hangs.
-At most CALLS_MAX run at once, abandoned ones included; further calls fail at once.
+So a plug-in's error never means that an object is absent or that work is done. Only Ctrl-C passes.
+Each call runs in a thread of its own, because a caller cannot end a call that hangs. At most
+CALLS_MAX run at once, abandoned ones included; further calls fail at once.
 
 An abandoned call gets no more bytes of its source: its caller may have closed the file. Time that
 the call spends in its source does not count: a throttle may delay the source.
@@ -165,7 +165,10 @@ class CallWatch:
                 self._last_s = time.monotonic()
 
     def remaining_s(self, timeout_ms: int) -> float:
-        """Return how long the call may still take without progress; the limit itself in a use."""
+        """Return how long the call may still take without progress.
+
+        During a use of its source, that is the whole limit.
+        """
         with self._lock:
             if self._uses:
                 return timeout_ms / 1000

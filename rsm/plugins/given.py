@@ -14,7 +14,7 @@ from crc32c import crc32c
 from rsm.plugins.calls import CallWatch, PluginCalls
 from rsm.segment.errors import CorruptError
 from rsm.segment.ids import RemoteLogSegmentId
-from rsm.segment.local_segment import SizedSource, WrappedSource
+from rsm.segment.local_segment import SizedSource, WrappedSource, acknowledge
 from rsm.spi import CopyAttempt
 
 
@@ -38,7 +38,7 @@ class BytesRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedSource(WrappedSource):
-    """A source whose passes are counted, and that ends with its call."""
+    """A source that counts its passes and ends with its call."""
 
     watch: CallWatch
     read: BytesRead = field(default_factory=BytesRead)
@@ -56,6 +56,8 @@ class CountedSource(WrappedSource):
                 self.read.length_bytes, self.read.crc32c = length_bytes, checksum
                 return
             yield view
+            # A plug-in that wants the next chunk has taken this one.
+            acknowledge(self.source, len(view))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,7 @@ class MappedSource(WrappedSource):
 
 
 class WatchedAttempt(CopyAttempt):
-    """An attempt whose checks are progress of its call."""
+    """An attempt whose checks count as progress of its call."""
 
     def __init__(self, attempt: CopyAttempt, watch: CallWatch) -> None:
         self._attempt = attempt

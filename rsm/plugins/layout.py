@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from rsm.layout.companion import Companion
-from rsm.layout.keys import LedgerKey, ObjectKey
+from rsm.layout.keys import SegmentKey, StreamedKey
 from rsm.layout.segment_layout import (
     LocatedBytes,
     LogToWrite,
@@ -49,12 +49,10 @@ class PluginLayout(SegmentLayout):
 
     def object_keys(
         self, segment_id: RemoteLogSegmentId, base_offset: int
-    ) -> tuple[ObjectKey | LedgerKey, ...]:
+    ) -> tuple[SegmentKey, ...]:
         with self._calls.mapped("object_keys"):
             found = require_type(self._inner.object_keys(segment_id, base_offset), tuple)
-            if any(
-                each.segment_id != segment_id or each.base_offset != base_offset for each in found
-            ):
+            if not all(_names(each, segment_id, base_offset) for each in found):
                 raise ValueError("the keys are not of this segment")
             if len(found) < _LEAST_OBJECTS:
                 raise ValueError("fewer objects than one of the log and one of its companions")
@@ -130,6 +128,13 @@ class PluginLayout(SegmentLayout):
     def decode_companion(self, content: bytes) -> Companion:
         with self._calls.mapped("decode_companion"):
             return require_type(self._inner.decode_companion(content), Companion)
+
+
+def _names(key: SegmentKey, segment_id: RemoteLogSegmentId, base_offset: int) -> bool:
+    """Return whether a key is the segment's; not every form has the base offset."""
+    if key.segment_id != segment_id:
+        return False
+    return isinstance(key, StreamedKey) or key.base_offset == base_offset
 
 
 def _not_planned(segment_id: RemoteLogSegmentId) -> CorruptError:

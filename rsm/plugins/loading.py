@@ -1,8 +1,8 @@
 """Imports a plug-in's class, checks it against its SPI, and makes an object of it.
 
 All errors of a start are InvalidConfigError with the class and its key. The import and the
-constructor run in a thread of their own, so that one that hangs is reported. They cannot install
-signal handlers there.
+constructor run in a thread of their own, so that a hanging one can be reported. They cannot install
+signal handlers in that thread.
 """
 
 from __future__ import annotations

@@ -53,7 +53,10 @@ class Plugin:
 
 
 class PluginSettings(Mapping[str, str]):
-    """The settings that a plug-in's constructor gets; notes which of them it reads. Shows none."""
+    """The settings that a plug-in's constructor gets; `repr` shows none.
+
+    Notes which of them the constructor reads.
+    """
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         self._settings = settings

@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 def require_type(found: T, expected: type[object]) -> T:
-    """Return `found`. TypeError if it is not of that type, whatever its annotation says."""
+    """Return `found`. TypeError if it is not of that type: annotations prove nothing."""
     if not isinstance(found, expected):
         raise TypeError(f"{type(found).__name__} instead of {expected.__name__}")
     return found

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rsm.layout.block_v1.block_index import BlockIndex
-from rsm.layout.block_v1.block_plan import BlockBuilder, PlannedBlock, indexed
-from rsm.layout.block_v1.ledger_metadata import LedgerMetadata, LedgerState
+from rsm.layout.blocks.block_format import MAX_ID
+from rsm.layout.blocks.block_plan import BlockBuilder, PlannedBlock, indexed
+from rsm.layout.blocks.ledger_metadata import LedgerMetadata, LedgerState
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.local_segment import PartBounds
-
-_MAX_ENTRY_ID = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +49,7 @@ class LedgerBlocks:
     def chunks(self) -> Iterator[memoryview]:
         entries = iter(self._ledger.entries)
         first = next(entries, None)
-        if first is None or not 0 <= first[0] <= _MAX_ENTRY_ID:
+        if first is None or not 0 <= first[0] <= MAX_ID:
             found = "no entries" if first is None else f"entry {first[0]}"
             raise InvalidConfigError("not a ledger", ledger_id=self._ledger.ledger_id, found=found)
         first_entry_id, data = first
@@ -85,7 +84,7 @@ def _require_next(entry_id: int, builder: BlockBuilder) -> None:
         raise InvalidConfigError(
             "entry ids are not consecutive", expected=builder.next_entry_id, found=entry_id
         )
-    if entry_id > _MAX_ENTRY_ID:
+    if entry_id > MAX_ID:
         raise InvalidConfigError("the entry id is invalid", found=entry_id)
 
 

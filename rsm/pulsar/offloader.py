@@ -1,4 +1,4 @@
-"""LedgerOffloader: PIP-17's operations for any ledger, over a chunk storage or without a store.
+"""LedgerOffloader: PIP-17's and PIP-76's operations for any ledger, with a store or without one.
 
 Compatible with Pulsar in both directions: same bytes, names and user metadata. It writes the data
 object first and the index second, so that an index proves complete data; a failed offload leaves
@@ -9,37 +9,56 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from functools import partial
+from itertools import pairwise
 from uuid import UUID
 
 from rsm.cache.noted_positions import NotedPositions
-from rsm.layout.block_v1.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
-from rsm.layout.block_v1.block_index import MAX_INDEX_BYTES, BlockIndex, decode_index, encode_index
-from rsm.layout.block_v1.ledger_attributes import Role, check_attributes, ledger_attributes
-from rsm.layout.block_v1.ledger_walk import READ_BUFFER_BYTES, DataObject
-from rsm.layout.block_v1.offloaded_ledger import OffloadedLedger
-from rsm.layout.keys import LedgerPart, ledger_name
+from rsm.layout.block_v1.block_index import decode_index, encode_index
+from rsm.layout.block_v2.block_stream import require_block_size
+from rsm.layout.block_v2.offload_context import OffloadContext, OffloadSegment
+from rsm.layout.block_v2.stream_index import StreamedLedger, decode_stream_index
+from rsm.layout.blocks.block_format import DEFAULT_BLOCK_BYTES, MAX_ID
+from rsm.layout.blocks.ledger_attributes import Role, check_attributes, ledger_attributes
+from rsm.layout.blocks.ledger_walk import READ_BUFFER_BYTES, noted_object
+from rsm.layout.blocks.offloaded_ledger import LedgerFragment, OffloadedLedger
+from rsm.layout.keys import LedgerPart, ledger_name, streamed_name
+from rsm.object_deletion import delete_objects
 from rsm.pulsar.ledger import Ledger, LedgerBlocks
+from rsm.pulsar.object_pair import (
+    PairObject,
+    PairReading,
+    match_stream,
+    open_fragment,
+    open_ledger,
+    read_index,
+)
+from rsm.pulsar.offload_handle import OffloadHandle, StreamingLimits
 from rsm.segment.errors import (
+    AlreadyExistsError,
     CorruptError,
     InvalidConfigError,
     RetriableError,
-    TieredStorageError,
     UnsupportedError,
 )
-from rsm.segment.local_segment import BytesSource
-from rsm.segment.ranges import ByteRange
+from rsm.segment.local_segment import BytesSource, ContentSource
 from rsm.storage.chunk_storage import ChunkStorage
+
+DriverMetadata = Mapping[str, str]
+"""Where data is, such as the bucket; without a key, where the offloader's own store is."""
 
 
 class LedgerOffloader(ABC):
-    """PIP-17's LedgerOffloader. Implementations are thread-safe."""
+    """Pulsar's LedgerOffloader. Implementations are thread-safe.
+
+    Calls with `driver_metadata` raise InvalidConfigError if it names another store.
+    """
 
     @abstractmethod
     def offload(
         self, ledger: Ledger, uuid: UUID, extra_metadata: Mapping[str, str] | None = None
     ) -> None:
-        """Write a ledger's two objects; `uuid` names this attempt only.
+        """Write a closed ledger's two objects (PIP-17); `uuid` names this attempt only.
 
         Not idempotent: raises AlreadyExistsError. Raises InvalidConfigError for a ledger that is
         empty, open or not as its metadata says, or whose ids are not consecutive. Raises
@@ -47,17 +66,37 @@ class LedgerOffloader(ABC):
         """
 
     @abstractmethod
-    def read_offloaded(self, ledger_id: int, uuid: UUID) -> OffloadedLedger:
-        """Open an offloaded ledger.
+    def streaming_offload(
+        self, uuid: UUID, driver_metadata: DriverMetadata | None = None
+    ) -> OffloadHandle:
+        """Begin a streamed object and its index (PIP-76); `uuid` names this attempt only.
 
-        Raises NotFoundError, CorruptError if the objects are invalid or of different ledgers.
+        Sends no request to the store. If the objects exist already, the handle raises
+        AlreadyExistsError later, and leaves them alone.
         """
 
     @abstractmethod
-    def delete_offloaded(self, ledger_id: int, uuid: UUID) -> None:
-        """Delete both objects; absent ones count as deleted. Idempotent.
+    def read_offloaded(
+        self, ledger_id: int, context: OffloadContext, driver_metadata: DriverMetadata | None = None
+    ) -> OffloadedLedger:
+        """Open an offloaded ledger: the objects of a context without segments, or the segments.
 
-        Raises RetriableError that names the remaining objects.
+        Raises InvalidConfigError for a context that names no object, NotFoundError, and
+        CorruptError if the objects are invalid, of different ledgers, or not consecutive.
+        """
+
+    @abstractmethod
+    def delete_offloaded(
+        self,
+        uuid: UUID,
+        driver_metadata: DriverMetadata | None = None,
+        *,
+        ledger_id: int | None = None,
+    ) -> None:
+        """Delete a streamed object and its index, or with `ledger_id` PIP-17's two objects.
+
+        A streamed object may have entries of several ledgers. Absent objects count as deleted.
+        Idempotent. Raises RetriableError that names the remaining objects.
         """
 
 
@@ -66,16 +105,22 @@ def open_offloader(
     *,
     block_bytes: int = DEFAULT_BLOCK_BYTES,
     read_buffer_bytes: int = READ_BUFFER_BYTES,
+    streaming: StreamingLimits | None = None,
+    driver_metadata: DriverMetadata | None = None,
 ) -> LedgerOffloader:
     """Return the offloader of a store, which the caller closes; without a store PIP-17's default.
 
-    S3 needs `block_bytes` of at least 5 MiB, because it accepts no smaller part. Raises
-    InvalidConfigError for a size outside the format's limits.
+    S3 needs `block_bytes` of at least 5 MiB, because it accepts no smaller part. `driver_metadata`
+    names the store. Raises InvalidConfigError for a size outside the format's limits.
     """
     if storage is None:
         return NullLedgerOffloader()
     return StoreLedgerOffloader(
-        storage, block_bytes=block_bytes, read_buffer_bytes=read_buffer_bytes
+        storage,
+        block_bytes=block_bytes,
+        read_buffer_bytes=read_buffer_bytes,
+        streaming=streaming or StreamingLimits(),
+        driver_metadata=driver_metadata or {},
     )
 
 
@@ -88,132 +133,226 @@ class NullLedgerOffloader(LedgerOffloader):
     def offload(
         self, ledger: Ledger, uuid: UUID, extra_metadata: Mapping[str, str] | None = None
     ) -> None:
-        raise _no_store("offload a ledger", ledger.ledger_id, uuid)
+        raise _no_store("offload a ledger", ledger_id=ledger.ledger_id, uuid=uuid)
 
-    def read_offloaded(self, ledger_id: int, uuid: UUID) -> OffloadedLedger:
-        raise _no_store("read an offloaded ledger", ledger_id, uuid)
+    def streaming_offload(
+        self, uuid: UUID, driver_metadata: DriverMetadata | None = None
+    ) -> OffloadHandle:
+        raise _no_store("stream entries", uuid=uuid)
 
-    def delete_offloaded(self, ledger_id: int, uuid: UUID) -> None:
-        raise _no_store("delete an offloaded ledger", ledger_id, uuid)
+    def read_offloaded(
+        self, ledger_id: int, context: OffloadContext, driver_metadata: DriverMetadata | None = None
+    ) -> OffloadedLedger:
+        raise _no_store("read an offloaded ledger", ledger_id=ledger_id)
+
+    def delete_offloaded(
+        self,
+        uuid: UUID,
+        driver_metadata: DriverMetadata | None = None,
+        *,
+        ledger_id: int | None = None,
+    ) -> None:
+        raise _no_store("delete an offload", uuid=uuid)
 
 
 class StoreLedgerOffloader(LedgerOffloader):
     """Ledgers in a chunk storage. Thread-safe.
 
     An offload writes its blocks as the entries come. Memory: one block and one entry for each
-    offload, and the store's parts. An open ledger needs the memory of `OffloadedLedger` and its
-    index. The positions of entries need 3 MB in total.
+    offload, that of each OffloadHandle, and the store's parts. An open ledger needs the memory of
+    `OffloadedLedger` and its indexes. The positions of entries need 3 MB in total.
     """
 
     def __init__(
         self,
         storage: ChunkStorage,
         *,
-        block_bytes: int = DEFAULT_BLOCK_BYTES,
-        read_buffer_bytes: int = READ_BUFFER_BYTES,
+        block_bytes: int,
+        read_buffer_bytes: int,
+        streaming: StreamingLimits,
+        driver_metadata: DriverMetadata,
     ) -> None:
-        if not MIN_BLOCK_BYTES <= block_bytes <= MAX_BLOCK_BYTES:
-            raise InvalidConfigError(
-                "the block size is invalid",
-                found=block_bytes,
-                expected=f"{MIN_BLOCK_BYTES}..{MAX_BLOCK_BYTES}",
-            )
+        require_block_size(block_bytes)
         self._storage = storage
         self._block_bytes = block_bytes
-        self._read_buffer_bytes = max(1, read_buffer_bytes)
+        self._streaming = streaming
+        self._driver_metadata = driver_metadata
         self._positions = NotedPositions()
+        self._reading = PairReading(
+            positions=self._positions, read_buffer_bytes=max(1, read_buffer_bytes)
+        )
 
     def offload(
         self, ledger: Ledger, uuid: UUID, extra_metadata: Mapping[str, str] | None = None
     ) -> None:
-        extra = extra_metadata or {}
-        data_name, index_name = _names(ledger.ledger_id, uuid)
         blocks = LedgerBlocks(ledger, block_bytes=self._block_bytes)
-        self._storage.create_with_content(
-            data_name, blocks, attributes=ledger_attributes(Role.DATA, extra)
+        self._write_pair(
+            _names(uuid, ledger.ledger_id),
+            tuple(ledger_attributes(role, extra_metadata or {}) for role in Role),
+            blocks,
+            lambda: encode_index(blocks.index()),
         )
-        try:
-            index = BytesSource(content=encode_index(blocks.index()))
-            self._storage.create_with_content(
-                index_name, index, attributes=ledger_attributes(Role.INDEX, extra)
-            )
-        except BaseException:
-            with suppress(TieredStorageError):  # the caller gets the first error
-                self._storage.delete_many([data_name])
-            raise
 
-    def read_offloaded(self, ledger_id: int, uuid: UUID) -> OffloadedLedger:
-        data_name, index_name = _names(ledger_id, uuid)
-        data_info = self._storage.info(data_name)
-        index_info = self._storage.info(index_name)
-        check_attributes(data_info.attributes, name=data_name)
-        check_attributes(index_info.attributes, name=index_name)
-        index = read_index(
-            lambda positions: self._storage.read_range(index_name, positions),
-            name=index_name,
-            object_bytes=index_info.length_bytes,
+    def streaming_offload(
+        self, uuid: UUID, driver_metadata: DriverMetadata | None = None
+    ) -> OffloadHandle:
+        self._require_own_store(driver_metadata)
+        attributes = ledger_attributes(None, {})
+        return OffloadHandle(
+            uuid=uuid,
+            limits=self._streaming,
+            write=partial(self._write_pair, _names(uuid), (attributes, attributes)),
         )
-        require_same_ledger(index, data_name=data_name, data_bytes=data_info.length_bytes)
+
+    def read_offloaded(
+        self, ledger_id: int, context: OffloadContext, driver_metadata: DriverMetadata | None = None
+    ) -> OffloadedLedger:
+        self._require_own_store(driver_metadata)
+        if context.segments:
+            return self._open_streamed(ledger_id, context.segments)
+        data, index = self._open_pair(context.uuid, ledger_id)
+        return open_ledger(ledger_id, read_index(index, decode_index), data, self._reading)
+
+    def delete_offloaded(
+        self,
+        uuid: UUID,
+        driver_metadata: DriverMetadata | None = None,
+        *,
+        ledger_id: int | None = None,
+    ) -> None:
+        self._require_own_store(driver_metadata)
+        names = _names(uuid, ledger_id)
+        for key in self._positions.keys():  # noqa: SIM118 - not a mapping
+            if noted_object(key) == names[0]:
+                self._positions.forget(key)
+        failures = delete_objects(self._storage, names)
+        if failures:
+            error = next(iter(failures.values()))
+            raise RetriableError(
+                "objects could not be deleted", uuid=uuid, keys=tuple(failures), reason=error
+            ) from error
+
+    def _open_streamed(
+        self, ledger_id: int, segments: tuple[OffloadSegment, ...]
+    ) -> OffloadedLedger:
+        found = [self._open_segment(ledger_id, segment) for segment in segments]
+        fragments = [fragment for _, fragment in found]
+        for segment, (fragment, following) in zip(segments, pairwise(fragments), strict=False):
+            _require_consecutive(segment, fragment, following)
+        last = segments[-1].last_entry_id
+        last_entry_id = fragments[-1].find_end_entry_id() - 1 if last is None else last
+        if last_entry_id < fragments[-1].first_entry_id:
+            raise InvalidConfigError(
+                "the context ends before its last segment",
+                ledger_id=ledger_id,
+                expected=f">= {fragments[-1].first_entry_id}",
+                found=last_entry_id,
+            )
         return OffloadedLedger(
             ledger_id=ledger_id,
-            index=index,
-            data=DataObject(
-                name=data_name,
-                read=lambda positions: self._storage.read_range(data_name, positions),
-                read_buffer_bytes=self._read_buffer_bytes,
-            ),
-            positions=self._positions,
+            metadata=found[-1][0].info.metadata(last_entry_id),
+            fragments=fragments,
+            last_entry_id=last_entry_id,
         )
 
-    def delete_offloaded(self, ledger_id: int, uuid: UUID) -> None:
-        names = _names(ledger_id, uuid)
-        self._positions.forget(names[0])
-        failed = [each for each in self._storage.delete_many(names) if each.error is not None]
-        if failed:
-            raise RetriableError(
-                "objects could not be deleted",
-                ledger_id=ledger_id,
-                keys=tuple(each.name for each in failed),
-                reason=failed[0].error,
-            ) from failed[0].error
+    def _open_segment(
+        self, ledger_id: int, segment: OffloadSegment
+    ) -> tuple[StreamedLedger, LedgerFragment]:
+        data, index_object = self._open_pair(segment.uuid)
+        stated = read_index(index_object, decode_stream_index)
+        index = match_stream(stated, data, self._reading)
+        ledger = index.ledger(ledger_id)
+        if ledger is None:
+            raise CorruptError(
+                "the segment does not have the ledger",
+                object=index_object.name,
+                position=0,
+                expected=f"ledger {ledger_id}",
+                found=f"ledgers {index.ledgers[0].ledger_id} to {index.ledgers[-1].ledger_id}",
+            )
+        return ledger, open_fragment(ledger, data, self._reading)
+
+    def _open_pair(
+        self, uuid: UUID | None, ledger_id: int | None = None
+    ) -> tuple[PairObject, PairObject]:
+        """Check the user metadata of both objects, and return the data and the index."""
+        if uuid is None:
+            raise InvalidConfigError(
+                "the offload context names no object", ledger_id=ledger_id, expected="a UUID"
+            )
+        data, index = (self._open_object(name) for name in _names(uuid, ledger_id))
+        return data, index
+
+    def _open_object(self, name: str) -> PairObject:
+        info = self._storage.info(name)
+        check_attributes(info.attributes, name=name)
+        return PairObject(
+            name=name,
+            length_bytes=info.length_bytes,
+            read=lambda positions: self._storage.read_range(name, positions),
+        )
+
+    def _write_pair(
+        self,
+        names: tuple[str, str],
+        attributes: tuple[Mapping[str, str], ...],
+        data: ContentSource,
+        index: Callable[[], bytes],
+    ) -> None:
+        """Write the data and then the index; on any error delete what may have been written."""
+        written: list[str] = []
+
+        def create(number: int, content: ContentSource) -> None:
+            name = names[number]
+            written.append(name)
+            try:
+                self._storage.create_with_content(name, content, attributes=attributes[number])
+            except AlreadyExistsError:
+                written.remove(name)  # another writer's object, not to be deleted
+                raise
+
+        try:
+            create(0, data)
+            create(1, BytesSource(content=index()))
+        except BaseException:
+            delete_objects(self._storage, written)  # the caller gets the first error
+            raise
+
+    def _require_own_store(self, driver_metadata: DriverMetadata | None) -> None:
+        for key, found in (driver_metadata or {}).items():
+            expected = self._driver_metadata.get(key, found)
+            if found != expected:
+                raise InvalidConfigError(
+                    "the data is in another store", key=key, found=found, expected=expected
+                )
 
 
-def read_index(read: Callable[[ByteRange], bytes], *, name: str, object_bytes: int) -> BlockIndex:
-    """Read the whole index object `name`. CorruptError for a too large one, before any read."""
-    if object_bytes > MAX_INDEX_BYTES:
+def _require_consecutive(
+    segment: OffloadSegment, fragment: LedgerFragment, following: LedgerFragment
+) -> None:
+    """Check what is known of two segments before their entries are read."""
+    least = fragment.first_entry_id + 1
+    most = MAX_ID if segment.last_entry_id is None else segment.last_entry_id + 1
+    if not least <= following.first_entry_id <= most:
         raise CorruptError(
-            "the index has a wrong length",
-            object=name,
-            position=4,
-            expected=f"at most {MAX_INDEX_BYTES}",
-            found=object_bytes,
-        )
-    return decode_index(read(ByteRange(start_position=0, end_position=object_bytes)), name=name)
-
-
-def require_same_ledger(index: BlockIndex, *, data_name: str, data_bytes: int) -> None:
-    """Check that a data object of this length can belong to the index. Raises CorruptError."""
-    # If Pulsar's offloader stopped at a too large entry, the index's length omits the last block.
-    is_cut_off = index.end_entry_id <= index.last_entry_id
-    if data_bytes != index.data_bytes and not (is_cut_off and data_bytes > index.data_bytes):
-        raise CorruptError(
-            "index and data disagree",
-            object=data_name,
-            position=min(data_bytes, index.data_bytes),
-            expected=f"{index.data_bytes} bytes",
-            found=data_bytes,
+            "a segment does not continue the one before it",
+            object=following.data_name,
+            position=0,
+            expected=f"entry {least}..{most}",
+            found=following.first_entry_id,
         )
 
 
-def _no_store(what: str, ledger_id: int, uuid: UUID) -> UnsupportedError:
+def _no_store(what: str, **context: object) -> UnsupportedError:
     return UnsupportedError(
-        f"cannot {what}: no store is configured. Open the offloader with a store",
-        ledger_id=ledger_id,
-        uuid=uuid,
+        f"cannot {what}: no store is configured. Open the offloader with a store", **context
     )
 
 
-def _names(ledger_id: int, uuid: UUID) -> tuple[str, str]:
+def _names(uuid: UUID, ledger_id: int | None = None) -> tuple[str, str]:
+    """Return the names of a data object and its index: PIP-17's of a ledger, or else PIP-76's."""
+    if ledger_id is None:
+        return streamed_name(uuid, LedgerPart.DATA), streamed_name(uuid, LedgerPart.INDEX)
     return (
         ledger_name(ledger_id, uuid, LedgerPart.DATA),
         ledger_name(ledger_id, uuid, LedgerPart.INDEX),

@@ -23,8 +23,9 @@ _LARGE_BATCH_BYTES = 65_536
 class IndexedPosition:
     """The position of an offset's batch in a log, as far as the offset index limits it.
 
-    It is at or after `entry` and before `reach_position`. A broker indexes the last offset of a
-    batch, so a large batch at `entry` ends before the offset, and `likely` is the probable one.
+    It is at or after `entry` and before `reach_position`. `likely` is the next entry, if the batch
+    probably begins there: a broker indexes the last offset of a batch, so a large batch at `entry`
+    ends before the offset.
     """
 
     entry: OffsetIndexEntry

@@ -1,8 +1,8 @@
 """RemoteScanner: reads stored segments as runs of complete, verified record batches.
 
-It is for one consumer that reads a large range: it finds the first batch by the offset index,
-fetches ranges of the log ahead of the consumer, and bypasses all caches of the log. The caller
-selects the segments; rsm.segment.batches.segment_cursor verifies batches. Records are not decoded.
+It serves one consumer of a large range. It finds the first batch by the offset index, fetches
+ranges of the log ahead of the consumer, and bypasses all caches of the log. The caller selects the
+segments; rsm.segment.batches.segment_cursor verifies batches. Records are not decoded.
 
 Memory of a scan: (ahead_count + 2) · fetch_bytes and one batch.
 """
@@ -45,8 +45,8 @@ class RemoteScan:
     """One pass over stored batches; iterate it once, in one thread.
 
     It ends at `end_offset`, or with the last segment. It raises NotFoundError, CorruptError or
-    RetriableError if a segment cannot be read. Reading continues at `next_offset`, which is also
-    after a compaction gap at a segment's end.
+    RetriableError if a segment cannot be read. A reader continues at `next_offset`. If the segment
+    ends with a compaction gap, that offset is above the gap.
     """
 
     def __init__(self, fetched: _Fetched, from_offset: int, end_offset: int | None) -> None:
@@ -143,8 +143,9 @@ def _pieces(
 ) -> Iterator[ByteRange]:
     """Yield the ranges of a segment to fetch, until its cursor is done.
 
-    By the index, the requested offsets end at `end_position`. The next range is fetched ahead, and
-    needed only if compaction removed the last of them or the index is wrong. So it is small.
+    By the index, the requested offsets end at `end_position`. The range after that is fetched ahead
+    too. It is small, because it is needed only if compaction removed the last requested offsets or
+    the index is wrong.
     """
     size = cursor.stored.metadata.segment_size_bytes
     position = cursor.position

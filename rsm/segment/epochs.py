@@ -78,8 +78,9 @@ class Lineage:
         """Return the end of the part of a segment that is in this lineage.
 
         `others` are the segment's leader epochs, `end_offset` its end. The comparison begins at the
-        segment's start. It ends in the first epoch that this lineage lacks, ends earlier or begins
-        later. Returns the segment's start if no part of it is in this lineage.
+        segment's start. It ends in the first epoch that differs: this lineage lacks the epoch, or
+        in this lineage the epoch ends earlier or begins later. Returns the segment's start if no
+        part of it is in this lineage.
         """
         entries = tuple(others)
         position = entries[0].start_offset if entries else end_offset
@@ -109,9 +110,10 @@ def stitch(stored: Lineage, checkpoint: Lineage) -> StitchedLineage:
 
     The checkpoint decides from its first entry on: an unclean election may have cut what was
     stored. The stored lineage decides below. If both have the checkpoint's first epoch, the lower
-    start is correct. A conflict is a stored epoch newer than the checkpoint's first one. Either it
-    began below that one's offset, so that the offset has two epochs, or the stored lineage lacks
-    that one: the histories diverged at an unknown offset below.
+    start is correct. A conflict is a stored epoch that is newer than the checkpoint's first epoch.
+    There are two cases. The stored epoch began below the first epoch's offset, so that this offset
+    has two epochs. Or the stored lineage lacks the first epoch, so that the histories diverged at
+    an unknown lower offset.
     """
     if not stored or not checkpoint:
         return StitchedLineage(lineage=stored or checkpoint)

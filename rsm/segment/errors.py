@@ -1,19 +1,27 @@
 """The errors of all layers: one root, and one subclass for each reaction of a caller.
 
-Each error has its context as fields (`error.context["partition"]`) and prints it after the message,
-so that one line says what failed, where, and for which object. Code that converts an error of an
-SDK or a protocol chains the original with `raise … from`.
+Each error has its context as fields (`error.context["partition"]`). One line says what failed, why,
+where, and what to do:
+
+    manager cannot be reached: Connection refused (broker_id=3). Check rest.listener of that host.
+
+Code that converts an error of an SDK or a protocol chains the original with `raise … from`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+
+_REASON = "reason"
+_ADVICE = "advice"
 
 
 class TieredStorageError(Exception):
     """Root of all errors that rlm raises on purpose.
 
-    `message` is constant text; `context` identifies the objects. Never put a secret in either.
+    `message` is constant text; `context` identifies the objects. Two names have a meaning of their
+    own: `reason` says why, as a text or as the causing error, and `advice` says what to do, as a
+    sentence without its full stop. Never put a secret in any of them.
     """
 
     def __init__(self, message: str, **context: object) -> None:
@@ -22,10 +30,35 @@ class TieredStorageError(Exception):
         self.context: Mapping[str, object] = context
 
     def __str__(self) -> str:
-        if not self.context:
-            return self.message
-        fields = ", ".join(f"{name}={value}" for name, value in self.context.items())
-        return f"{self.message} ({fields})"
+        chain = tuple(self._with_reasons())
+        whys = (_text(each.context.get(_REASON)) for each in chain)
+        text = ": ".join((*(each.message for each in chain), *filter(None, whys)))
+        fields = dict.fromkeys(
+            f"{name}={value}" for each in chain for name, value in each._fields()
+        )
+        if fields:
+            text += f" ({', '.join(fields)})"
+        advice = next(filter(None, (each.context.get(_ADVICE) for each in chain)), None)
+        return text if advice is None else f"{text}. {advice}."
+
+    def _with_reasons(self) -> Iterator[TieredStorageError]:
+        """Yield this error, its reason, the reason of that, as long as they are of this class."""
+        error: object = self
+        while isinstance(error, TieredStorageError):
+            yield error
+            error = error.context.get(_REASON)
+
+    def _fields(self) -> Iterator[tuple[str, object]]:
+        return (pair for pair in self.context.items() if pair[0] not in (_REASON, _ADVICE))
+
+
+def _text(reason: object) -> str:
+    """Return the text of a reason that is not an error of rlm; empty for one that is."""
+    if reason is None or isinstance(reason, TieredStorageError):
+        return ""
+    if isinstance(reason, OSError) and reason.strerror and reason.filename is None:
+        return reason.strerror  # without the number
+    return str(reason) or (type(reason).__name__ if isinstance(reason, Exception) else "")
 
 
 class RetriableError(TieredStorageError):

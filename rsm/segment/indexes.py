@@ -91,7 +91,10 @@ class OffsetIndex:
         return OffsetIndexEntry(offset=self.base_offset + found, position=position)
 
     def following(self, offset: int) -> OffsetIndexEntry | None:
-        """Return the first entry above `offset`, after whose batch `offset` cannot be; or None."""
+        """Return the first entry above `offset`, or None.
+
+        `offset` is never after that entry's batch.
+        """
         number = bisect_right(
             range(len(self)), offset - self.base_offset, key=self._relative_offset
         )

@@ -52,12 +52,26 @@ class PartedSource(ContentSource, Protocol):
 
     @property
     def parts(self) -> Sequence[int] | PartBounds:
-        """The lengths of the parts in order, in total `length_bytes`; or else their bounds."""
+        """The lengths of the parts, `length_bytes` in total; without them, their bounds."""
 
 
 def parts_of(source: ContentSource) -> Sequence[int] | PartBounds:
     """Return the required parts of a source's content."""
     return source.parts if isinstance(source, PartedSource) else PartBounds.ANY
+
+
+@runtime_checkable
+class AcknowledgedSource(ContentSource, Protocol):
+    """Content that its producer keeps in memory until the store has accepted it."""
+
+    def acknowledge(self, length_bytes: int) -> None:
+        """Note that the store accepted `length_bytes` more; called by any thread, in any order."""
+
+
+def acknowledge(source: ContentSource, length_bytes: int) -> None:
+    """Report to a source that the store accepted `length_bytes` more of it."""
+    if isinstance(source, AcknowledgedSource):
+        source.acknowledge(length_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +87,10 @@ class WrappedSource(ABC):
     @property
     def parts(self) -> Sequence[int] | PartBounds:
         return parts_of(self.source)
+
+    def acknowledge(self, length_bytes: int) -> None:
+        """Pass the store's acknowledgement on to the source."""
+        acknowledge(self.source, length_bytes)
 
     @abstractmethod
     def chunks(self) -> Iterator[memoryview]:

@@ -4,7 +4,7 @@
     copied segment topic_partition=orders-0 size_bytes=1048576
 
 A value that is not plain text is quoted as in JSON, and its control characters are escaped: they
-may come from a client, and must not control the terminal of the one who reads the log.
+may come from a client, and must not control the terminal of a person who reads the log.
 
 The line renders itself, so no field is lost in a process whose formatters are not `rlm`'s: a Spark
 driver, an executor, a notebook. Source: "Using custom message objects" of Python's logging

@@ -51,7 +51,9 @@ class RemoteLogSegmentMetadata:
     offsets below are not readable. `objects` are named before the first byte is written, and
     `layout` names their layout. `custom_metadata` are the storage manager's own bytes (KIP-917).
     `unknown_fields` are a newer version's protobuf fields. `in_state` copies it to another state.
-    Metadata is equal by its fields, also that of a subclass.
+    `is_open`: the copy started before its end was known. Then `offsets` contain only the base
+    offset, and the size is 0; the finished state has the true values.
+    Metadata with equal fields is equal, also if it is of a subclass.
     """
 
     segment_id: RemoteLogSegmentId
@@ -66,6 +68,7 @@ class RemoteLogSegmentMetadata:
     objects: tuple[StoredObject, ...]
     has_transaction_index: bool = False
     custom_metadata: bytes = b""
+    is_open: bool = False
     unknown_fields: bytes = b""
 
     def __eq__(self, other: object) -> bool:
@@ -87,6 +90,8 @@ class RemoteLogSegmentMetadata:
             raise ValueError("leader epochs reach beyond the segment's end")
         if self.segment_size_bytes < 0:
             raise ValueError(f"negative size {self.segment_size_bytes}")
+        if self.is_open and not may_be_open(self.state, len(self.offsets), self.segment_size_bytes):
+            raise ValueError("an open segment is finished, or has an end or a size")
 
     @property
     def topic_id_partition(self) -> TopicIdPartition:
@@ -106,6 +111,12 @@ class RemoteLogSegmentMetadata:
             event_timestamp_ms=event_timestamp_ms,
             writer=self.writer if writer is None else writer,
         )
+
+
+def may_be_open(state: SegmentState, offset_count: int, size_bytes: int) -> bool:
+    """Return whether the metadata of a segment without a known end may have these values."""
+    is_finished = state is SegmentState.COPY_SEGMENT_FINISHED
+    return not is_finished and offset_count == 1 and size_bytes == 0
 
 
 _values = attrgetter(*(each.name for each in fields(RemoteLogSegmentMetadata)))

@@ -18,8 +18,8 @@ from rsm.segment.errors import CorruptError, UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject, Writer
 from rsm.segment.proto import segment_pb2 as pb
+from rsm.segment.proto.unknown_fields import restore_unknown_fields, unknown_fields
 from rsm.segment.ranges import OffsetRange
-from rsm.segment.unknown_fields import restore_unknown_fields, unknown_fields
 
 E = TypeVar("E", bound=Enum)
 _STATES = {state.value: state for state in SegmentState}
@@ -117,6 +117,7 @@ def metadata_to_message(value: RemoteLogSegmentMetadata) -> pb.RemoteLogSegmentM
         objects=_objects_to_messages(value.objects),
         has_transaction_index=value.has_transaction_index,
         custom_metadata=value.custom_metadata,
+        is_open=value.is_open,
     )
     restore_unknown_fields(message, value.unknown_fields)
     return message
@@ -152,7 +153,8 @@ def metadata_on_demand(
 class _MetadataOnDemand(RemoteLogSegmentMetadata):
     """Metadata with an _OnDemandField for each of its fields; equal to the decoded metadata.
 
-    Several threads may read the same field at once. A copy with other values is whole at once.
+    Several threads may read the same field at once. A copy with changed fields is decoded
+    completely at once.
     """
 
     message: pb.RemoteLogSegmentMetadata
@@ -221,6 +223,7 @@ _METADATA_FIELDS: Mapping[str, Callable[[pb.RemoteLogSegmentMetadata], Any]] = {
     "objects": lambda message: tuple([_object_from_message(o) for o in message.objects[:]]),
     "has_transaction_index": attrgetter("has_transaction_index"),
     "custom_metadata": attrgetter("custom_metadata"),
+    "is_open": attrgetter("is_open"),
     "unknown_fields": unknown_fields,
 }
 """The decoder of each metadata field. Raises UnsupportedError, CorruptError, ValueError."""

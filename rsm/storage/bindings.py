@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.azure.settings import AzureSettings
 from rsm.storage.chunk_storage import ChunkStorage
-from rsm.storage.filesystem.file_access import DEFAULT_ACCESS, FileAccess
 from rsm.storage.gcs.settings import GcsSettings
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.s3.settings import S3Settings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilesystemSettings:
-    """An existing directory, and the permissions of new files and directories in it."""
-
-    root: Path
-    access: FileAccess = DEFAULT_ACCESS
-
-
-# Excludes the memory store, because trimmed segments must be durable.
-StoreSettings = FilesystemSettings | AzureSettings | GcsSettings | HdfsSettings | S3Settings
-"""The identity of a store, and how to access it."""
+from rsm.storage.settings import FilesystemSettings, StoreSettings
 
 
 def open_storage(settings: StoreSettings) -> ChunkStorage:
     """Open the store that a configuration names.
 
     Raises InvalidConfigError for settings that the binding can refuse at once (a missing root, an
-    SDK that is not installed), RetriableError.
+    SDK that is not installed). Also raises RetriableError.
     """
     match settings:
         case FilesystemSettings():

@@ -21,7 +21,7 @@ from rsm.storage.expiry_rules import ExpiryRule
 
 
 class Concat(Enum):
-    """How a store joins chunks; people read the value."""
+    """How a store joins chunks; the value is shown to users."""
 
     NONE = "none"
     BY_COPY = "by copy"  # the client reads each source and appends it
@@ -84,7 +84,8 @@ class ChunkStorage(ABC):
         """Create a chunk with all of `source`: it is either complete or absent.
 
         A source may announce no length (None); then its end decides. A known length needs fewer
-        requests in some stores. Returns the CRC32C of the bytes sent. Not idempotent. Raises
+        requests in some stores. An AcknowledgedSource learns which bytes the store accepted: all of
+        them before the return. Returns the CRC32C of the bytes sent. Not idempotent. Raises
         AlreadyExistsError (nothing changed), CorruptError if the length of `source` differs from
         its announcement, and the errors of `source`; the latter two leave no chunk. Also raises
         CorruptError if the store reports other bytes than were sent; the chunk may then exist.

@@ -6,9 +6,9 @@ from rsm.segment.errors import CorruptError
 
 
 def require_stored(name: str, what: str, *, stored: int, handed_over: int) -> None:
-    """Check the length or the checksum that the store reports; `what` names which of them.
+    """Check the length or the checksum that the store reports; `what` says which.
 
-    Raises CorruptError if it differs from that of the bytes sent.
+    Raises CorruptError if it differs from the length or checksum of the bytes sent.
     """
     if stored != handed_over:
         raise CorruptError(

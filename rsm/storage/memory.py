@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from crc32c import crc32c
 
 from rsm.segment.errors import AlreadyExistsError, CorruptError, NotFoundError
-from rsm.segment.local_segment import ContentSource
+from rsm.segment.local_segment import ContentSource, acknowledge
 from rsm.segment.ranges import ByteRange
 from rsm.storage.changes import require_as_long, require_at_end, require_distinct
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, Concat
@@ -61,6 +61,7 @@ class MemoryChunkStorage(ChunkStorage):
         content = bytearray()
         for view in source.chunks():
             content += view
+            acknowledge(source, len(view))
         if source.length_bytes not in (None, len(content)):
             raise CorruptError(
                 "a source yielded another length than it announced",

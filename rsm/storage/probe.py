@@ -152,10 +152,10 @@ class _Probe:
         grown = self._try("create an empty object", lambda: self._storage.create(name), when=when)
         self._try("append", lambda: self._storage.append(name, 0, _SMALL), when=grown)
         self._try("truncate", lambda: self._storage.truncate(name, 0), when=grown)
-        join = "join, by copy" if self._by_copy() else "join"
+        join = "join, by copy" if self._is_by_copy() else "join"
         self._try(join, lambda: self._storage.concat(name, [self._small]), when=grown)
 
-    def _by_copy(self) -> bool:
+    def _is_by_copy(self) -> bool:
         """Return whether a join moves all bytes through this host, which takes as long."""
         return self._storage.capabilities.concat is Concat.BY_COPY
 

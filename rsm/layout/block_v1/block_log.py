@@ -12,8 +12,8 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rsm.layout.block_v1.block_format import ENTRY_HEADER, ENTRY_HEADER_BYTES, HEADER_BYTES, padding
-from rsm.layout.block_v1.block_plan import BlockedSource, PlannedBlock
+from rsm.layout.blocks.block_format import ENTRY_HEADER, ENTRY_HEADER_BYTES, HEADER_BYTES, padding
+from rsm.layout.blocks.block_plan import BlockedSource, PlannedBlock
 from rsm.segment.batches.batch import LOG_OVERHEAD_BYTES
 from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import ContentSource

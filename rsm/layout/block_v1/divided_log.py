@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rsm.layout.block_v1.block_format import ENTRY_HEADER_BYTES
-from rsm.layout.block_v1.block_plan import BlockPlanner, PlannedBlock
-from rsm.layout.block_v1.log_points import LogPointsBuilder
+from rsm.layout.blocks.block_format import ENTRY_HEADER_BYTES
+from rsm.layout.blocks.block_plan import BlockPlanner, PlannedBlock
+from rsm.layout.blocks.log_points import LogPointsBuilder
 from rsm.segment.errors import UnsupportedError
 
 

@@ -9,12 +9,13 @@ Memory: one block, and what is left of a batch.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
-from rsm.layout.block_v1.block_plan import BlockBuilder
 from rsm.layout.block_v1.divided_log import DividedLog
-from rsm.layout.block_v1.log_points import LogPointsBuilder
-from rsm.segment.batches.batch import scan_batches
-from rsm.segment.errors import CorruptError, UnsupportedError
+from rsm.layout.blocks.batch_runs import batch_runs
+from rsm.layout.blocks.block_plan import BlockBuilder
+from rsm.layout.blocks.log_points import LogPointsBuilder
+from rsm.segment.errors import UnsupportedError
 from rsm.segment.local_segment import ContentSource, PartBounds
 
 
@@ -34,16 +35,17 @@ class StreamedLog:
         self._points = LogPointsBuilder()
 
     def chunks(self) -> Iterator[memoryview]:
-        log_position = due_position = 0
-        for base_offset, batch in _batches(self._log):
-            full = self._builder.add(batch)
-            if full is not None or log_position >= due_position:
-                entry_id = self._builder.next_entry_id - 1
-                due_position = self._points.add(entry_id, log_position, base_offset)
-            log_position += len(batch)
-            if full is not None:
-                yield memoryview(full)
-        if not log_position:
+        due_position = -1
+        for run in batch_runs(self._log):
+            for number, (begin, end) in enumerate(pairwise(run.bounds)):
+                full = self._builder.add(run.buffer[begin:end])
+                at = run.log_position + begin
+                if full is not None or at >= due_position:
+                    entry_id = self._builder.next_entry_id - 1
+                    due_position = self._points.add(entry_id, at, run.base_offset_of(number))
+                if full is not None:
+                    yield memoryview(full)
+        if due_position < 0:
             raise UnsupportedError("block_v1 cannot store a segment without batches")
         yield memoryview(self._builder.finish())
 
@@ -54,20 +56,3 @@ class StreamedLog:
             entry_count=self._builder.next_entry_id,
             log_points=self._points.encode(),
         )
-
-
-def _batches(log: ContentSource) -> Iterator[tuple[int, memoryview]]:
-    """Yield each batch of a log with its base offset; each is valid until the next one."""
-    rest = b""
-    base_position = 0
-    for view in log.chunks():
-        buffer = memoryview(rest + view)
-        consumed = 0
-        for position, header in scan_batches(buffer, base_position=base_position):
-            begin = position - base_position
-            consumed = begin + header.length_bytes
-            yield header.base_offset, buffer[begin:consumed]
-        rest = bytes(buffer[consumed:])
-        base_position += consumed
-    if rest:
-        raise CorruptError("the last batch is cut short", position=base_position)

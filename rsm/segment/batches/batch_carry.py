@@ -10,7 +10,8 @@ from rsm.segment.batches.batch import PREFIX_BYTES, batch_length_bytes
 class BatchCarry:
     """Collects the bytes of the batch at `position` from consecutive pieces. Not thread-safe.
 
-    It refers to the pieces; `own` ends that. Memory: one batch, at most MAX_BATCH_BYTES.
+    It refers to the memory of the pieces until `own` copies the last one. Memory: one batch, at
+    most MAX_BATCH_BYTES.
     """
 
     __slots__ = ("_buffered_bytes", "_pieces", "_position", "_size_bytes")
@@ -32,7 +33,7 @@ class BatchCarry:
 
     @property
     def end_position(self) -> int:
-        """Where the batch ends, or how far bytes are needed to find that out."""
+        """The batch's end; while it is unknown, the end of the bytes that are needed to find it."""
         return self._position + (PREFIX_BYTES if self._size_bytes is None else self._size_bytes)
 
     @property
@@ -60,5 +61,5 @@ class BatchCarry:
         self._pieces[-1] = memoryview(bytes(self._pieces[-1]))
 
     def clear(self) -> None:
-        """Free the bytes of a batch that was used, also where `pieces` is still referred to."""
+        """Free the bytes of a used batch, even while a caller still refers to `pieces`."""
         self._pieces.clear()

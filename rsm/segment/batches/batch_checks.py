@@ -41,7 +41,7 @@ class RunEnd:
     position: int = _NO_END
     offset: int = _NO_END
 
-    def reached(self, position: int, next_offset: int) -> bool:
+    def is_reached(self, position: int, next_offset: int) -> bool:
         return position >= self.position or next_offset > self.offset
 
 

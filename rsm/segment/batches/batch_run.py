@@ -95,8 +95,8 @@ class BatchRun:
     def require_start(self, position: int, *, at_least_offset: int) -> None:
         """Check that a batch begins at `position`, without offsets below `at_least_offset`.
 
-        It may be the batch after the last one; of an empty run, that is then the first one's lowest
-        valid offset. Raises CorruptError.
+        It may be the batch after the last one. In an empty run, `at_least_offset` then becomes the
+        lowest valid offset of the first batch. Raises CorruptError.
         """
         number = bisect_left(self._bounds, position)
         if number == len(self._bounds) or self._bounds[number] != position:

@@ -59,7 +59,7 @@ class StoredObject(_message.Message):
     def __init__(self, key: _Optional[str] = ..., length_bytes: _Optional[int] = ..., crc32c: _Optional[int] = ...) -> None: ...
 
 class RemoteLogSegmentMetadata(_message.Message):
-    __slots__ = ("topic_id_partition", "id", "start_offset", "end_offset", "max_timestamp_ms", "segment_size_bytes", "segment_leader_epochs", "state", "writer", "event_timestamp_ms", "layout", "objects", "has_transaction_index", "custom_metadata")
+    __slots__ = ("topic_id_partition", "id", "start_offset", "end_offset", "max_timestamp_ms", "segment_size_bytes", "segment_leader_epochs", "state", "writer", "event_timestamp_ms", "layout", "objects", "has_transaction_index", "custom_metadata", "is_open")
     TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     START_OFFSET_FIELD_NUMBER: _ClassVar[int]
@@ -74,6 +74,7 @@ class RemoteLogSegmentMetadata(_message.Message):
     OBJECTS_FIELD_NUMBER: _ClassVar[int]
     HAS_TRANSACTION_INDEX_FIELD_NUMBER: _ClassVar[int]
     CUSTOM_METADATA_FIELD_NUMBER: _ClassVar[int]
+    IS_OPEN_FIELD_NUMBER: _ClassVar[int]
     topic_id_partition: TopicIdPartition
     id: bytes
     start_offset: int
@@ -88,4 +89,5 @@ class RemoteLogSegmentMetadata(_message.Message):
     objects: _containers.RepeatedCompositeFieldContainer[StoredObject]
     has_transaction_index: bool
     custom_metadata: bytes
-    def __init__(self, topic_id_partition: _Optional[_Union[TopicIdPartition, _Mapping]] = ..., id: _Optional[bytes] = ..., start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ..., max_timestamp_ms: _Optional[int] = ..., segment_size_bytes: _Optional[int] = ..., segment_leader_epochs: _Optional[_Iterable[_Union[EpochEntry, _Mapping]]] = ..., state: _Optional[_Union[SegmentState, str]] = ..., writer: _Optional[_Union[Writer, _Mapping]] = ..., event_timestamp_ms: _Optional[int] = ..., layout: _Optional[str] = ..., objects: _Optional[_Iterable[_Union[StoredObject, _Mapping]]] = ..., has_transaction_index: _Optional[bool] = ..., custom_metadata: _Optional[bytes] = ...) -> None: ...
+    is_open: bool
+    def __init__(self, topic_id_partition: _Optional[_Union[TopicIdPartition, _Mapping]] = ..., id: _Optional[bytes] = ..., start_offset: _Optional[int] = ..., end_offset: _Optional[int] = ..., max_timestamp_ms: _Optional[int] = ..., segment_size_bytes: _Optional[int] = ..., segment_leader_epochs: _Optional[_Iterable[_Union[EpochEntry, _Mapping]]] = ..., state: _Optional[_Union[SegmentState, str]] = ..., writer: _Optional[_Union[Writer, _Mapping]] = ..., event_timestamp_ms: _Optional[int] = ..., layout: _Optional[str] = ..., objects: _Optional[_Iterable[_Union[StoredObject, _Mapping]]] = ..., has_transaction_index: _Optional[bool] = ..., custom_metadata: _Optional[bytes] = ..., is_open: _Optional[bool] = ...) -> None: ...

@@ -1,4 +1,4 @@
-"""ChunkStorage in a container: a chunk is a block blob, its name the blob's.
+"""ChunkStorage in a container: a chunk is a block blob with the chunk's name.
 
 The source is read once. Content of one part is a single request. Longer content, and content of
 unknown length, is uploaded as blocks, and a last request creates the blob from them. Without it
@@ -100,7 +100,7 @@ class AzureChunkStorage(ObjectChunkStorage):
                     lengths = self._senders.lengths(source, reader)
                     self._put_in_blocks(name, reader, lengths, metadata)
             except HttpResponseError as error:
-                if not is_taken(error) or not self._is_ours(name, creation):
+                if not is_taken(error) or not self._is_own_blob(name, creation):
                     raise
         return reader.checksum
 
@@ -167,7 +167,7 @@ class AzureChunkStorage(ObjectChunkStorage):
             match_condition=MatchConditions.IfMissing,
         )
 
-    def _is_ours(self, name: str, creation: str) -> bool:
+    def _is_own_blob(self, name: str, creation: str) -> bool:
         """Return whether an earlier attempt of the same request created the blob."""
         try:
             found = self._look(name).metadata or {}

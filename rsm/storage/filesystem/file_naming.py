@@ -43,7 +43,7 @@ class FileNaming:
         owner = owner_path(path)
         if owner is not None and owner.is_file():
             raise InvalidConfigError(
-                "the name is kept for another chunk's attributes", name=name, chunk=owner.name
+                "the name is reserved for another chunk's attributes", name=name, chunk=owner.name
             )
         # A chunk is linked before its attributes: a reader that sees them also sees the chunk.
         sidecar = sidecar_path(path)

@@ -1,4 +1,4 @@
-"""ChunkStorage in a directory of a POSIX file system: a chunk is a file, its name the path.
+"""ChunkStorage in a directory of a POSIX file system: the chunk's name is the path of its file.
 
 A creation writes an incoming file (rsm.storage.filesystem.incoming), syncs it, links it to its name
 (a link never replaces another file), and syncs the directories above. A crash before the link
@@ -27,7 +27,7 @@ from rsm.segment.errors import (
     NotFoundError,
     RetriableError,
 )
-from rsm.segment.local_segment import ContentSource
+from rsm.segment.local_segment import ContentSource, acknowledge
 from rsm.segment.ranges import ByteRange
 from rsm.storage.changes import join_by_appending, require_as_long, require_at_end
 from rsm.storage.chunk_storage import Capabilities, ChunkInfo, ChunkStorage, Concat
@@ -46,8 +46,8 @@ _CAPABILITIES = Capabilities(
     has_stored_checksum=False,
 )
 
-# The disk writes such pieces while the next one is read and checked. With it, a copy of 64 MiB
-# segments is as fast as a plain copy of the same files; without it, half as fast.
+# The disk writes such pieces while the next one is read and checked. With this size, a copy of 64
+# MiB segments is as fast as a plain copy of the files. Without such pieces it is half as fast.
 _WRITE_BACK_BYTES = 8 << 20
 
 
@@ -193,6 +193,7 @@ class FilesystemChunkStorage(ChunkStorage):
                 if written_bytes - handed_on_bytes >= _WRITE_BACK_BYTES:
                     file.start_writeback(handed_on_bytes, written_bytes)
                     handed_on_bytes = written_bytes
+            acknowledge(source, len(view))
         if source.length_bytes not in (None, written_bytes):
             raise CorruptError(
                 "a source yielded another length than it announced",

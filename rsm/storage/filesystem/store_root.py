@@ -45,9 +45,10 @@ class StoreRoot:
             status = path.stat()
         except OSError as error:
             raise InvalidConfigError(
-                "the store's root must exist: rlm never creates it",
+                "cannot find the store's root",
                 root=path,
                 reason=error.strerror,
+                advice="Mount it or create it: rlm never does",
             ) from error
         if not S_ISDIR(status.st_mode):
             raise InvalidConfigError("the store's root is not a directory", root=path)
@@ -64,8 +65,9 @@ class StoreRoot:
             ) from error
         if inode != self._inode:
             raise RetriableError(
-                "another directory is where the store's root was: a mount may be missing",
+                "another directory is where the store's root was",
                 root=self.path,
+                advice="Look for a missing mount",
             )
 
     def locate(self, name: str) -> Path:
@@ -76,7 +78,7 @@ class StoreRoot:
         check_name(name)
         first, *rest = name.split("/")
         if first in RESERVED:
-            raise InvalidConfigError("the file store keeps this name for itself", name=name)
+            raise InvalidConfigError("the file store reserves this name for itself", name=name)
         directory = self.path
         try:
             for segment in (first, *rest)[:-1]:

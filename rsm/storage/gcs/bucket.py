@@ -120,7 +120,7 @@ class GcsBucket:
         )
 
     def _credentials(self) -> Credentials:
-        if self.settings.anonymous:
+        if self.settings.is_anonymous:
             return AnonymousCredentials()
         path = self.settings.credentials_file
         if path is None:

@@ -72,7 +72,7 @@ def store_error(error: Exception, **context: object) -> TieredStorageError:
     if isinstance(cause, GoogleAPICallError):
         message = _ANSWERED.get(cause.code, "the store failed")
     elif is_about_credentials(cause):
-        message = "no credentials that the store takes were found"
+        message = "no credentials that the store accepts were found"
     elif isinstance(cause, DataCorruption):
         message = "bytes changed on their way"
     else:

@@ -12,7 +12,7 @@ PART_UNIT_BYTES = 256 << 10  # the parts of an upload are multiples of it
 class GcsSettings:
     """One bucket. Without `credentials_file`, a service account's key, the SDK finds credentials.
 
-    `anonymous` sends no credentials, for emulators. Larger objects are uploaded in parts of
+    `is_anonymous` sends no credentials, for emulators. Larger objects are uploaded in parts of
     `part_bytes`, a multiple of PART_UNIT_BYTES. `attempt_timeout_ms` limits connecting, each wait
     for data, and the whole body of a response. A failed request is repeated until
     `retry_timeout_ms` have passed; 0 disables that.
@@ -21,7 +21,7 @@ class GcsSettings:
     bucket: str
     endpoint_url: str | None = None
     credentials_file: Path | None = None
-    anonymous: bool = False
+    is_anonymous: bool = False
     part_bytes: int = 16 << 20
     attempt_timeout_ms: int = 30_000
     retry_timeout_ms: int = 60_000

@@ -1,4 +1,4 @@
-"""ChunkStorage in a bucket: a chunk is an object, its name the object's.
+"""ChunkStorage in a bucket: a chunk is an object with the chunk's name.
 
 The source is read once. Content of one part is a single request. Longer content, and content of
 unknown length, is one resumable upload, part by part; the store discards an unfinished one after a
@@ -69,7 +69,8 @@ class GcsChunkStorage(ObjectChunkStorage):
         attributes: Mapping[str, str] | None = None,
     ) -> int:
         self._check_name(name)
-        reader = PartReader(source, name)
+        # The SDK sends parts of one length only.
+        reader = PartReader(source, name, accepts_as_read=True)
         creation = uuid4().hex
         with self._bucket.errors(name):
             blob = self._bucket.blob(name)

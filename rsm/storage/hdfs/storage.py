@@ -1,4 +1,4 @@
-"""ChunkStorage in a directory of HDFS: a chunk is a file, its name the path.
+"""ChunkStorage in a directory of HDFS: the chunk's name is the path of its file.
 
 A creation writes an incoming file below `.incoming` and asks the data nodes to sync its closed
 blocks. It then sets the attributes and renames the file, which never replaces another file. A
@@ -24,7 +24,7 @@ from rsm.segment.errors import (
     RetriableError,
     TieredStorageError,
 )
-from rsm.segment.local_segment import BytesSource, ContentSource
+from rsm.segment.local_segment import BytesSource, ContentSource, acknowledge
 from rsm.segment.ranges import ByteRange
 from rsm.storage.broken_reads import ReadLimits, read_on
 from rsm.storage.changes import join_by_appending, require_as_long, require_at_end
@@ -220,6 +220,7 @@ class _CheckedContent:
                 raise self._other_length()
             self.checksum = crc32c(view, self.checksum)
             yield view
+            acknowledge(self._source, len(view))
         if self.length_bytes not in (None, sent_bytes):
             raise self._other_length()
 

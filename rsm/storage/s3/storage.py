@@ -1,4 +1,4 @@
-"""ChunkStorage in a bucket: a chunk is an object, its name the key.
+"""ChunkStorage in a bucket: the chunk's name is the key of its object.
 
 Supports neither append nor truncate. An object counts as absent only if the store says so of its
 key: HEAD returns 404 also for a missing bucket, so a GET then distinguishes the two. A read that

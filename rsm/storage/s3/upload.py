@@ -109,7 +109,7 @@ class S3Uploads:
     def _confirm(
         self, name: str, answer: Mapping[str, Any], length_bytes: int, checksum: int
     ) -> None:
-        """Check the store's checksum, by HEAD also the length; S3 itself checks a sent length."""
+        """Check the store's checksum; after a HEAD, check the length too."""
         stored = parse_crc32c(answer.get(_CHECKSUM, ""))
         if stored is None:
             found = self._bucket.ask("head_object", Key=name, ChecksumMode="ENABLED")

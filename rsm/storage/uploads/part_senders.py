@@ -96,9 +96,14 @@ class PartSenders:
         self._room.take(length_bytes)
         try:
             content = reader.read(length_bytes)
-            sending = self._threads.submit(send_part, number, content)
+            sending = self._threads.submit(_send, reader, number, content, send_part)
         except BaseException:
             self._room.give_back(length_bytes)
             raise
         sending.add_done_callback(lambda _sending: self._room.give_back(length_bytes))
         return sending
+
+
+def _send(reader: PartReader, number: int, content: bytearray, send_part: SendPart) -> None:
+    send_part(number, content)
+    reader.acknowledge(len(content))

@@ -5,13 +5,19 @@ from __future__ import annotations
 from crc32c import crc32c
 
 from rsm.segment.errors import CorruptError
-from rsm.segment.local_segment import ContentSource
+from rsm.segment.local_segment import ContentSource, acknowledge
 
 
 class PartReader:
-    """One pass over `source`; `checksum` is the CRC32C of the bytes read. Not thread-safe."""
+    """One pass over `source`; `checksum` is the CRC32C of the bytes read. Not thread-safe.
 
-    def __init__(self, source: ContentSource, name: str) -> None:
+    With `accepts_as_read`, bytes count as accepted by the store once they are read. A store needs
+    this if its parts may be larger than what the source can buffer.
+    """
+
+    def __init__(self, source: ContentSource, name: str, *, accepts_as_read: bool = False) -> None:
+        self._accepts_as_read = accepts_as_read
+        self._source = source
         self._views = source.chunks()
         self._rest = memoryview(b"")
         self._name = name
@@ -47,6 +53,8 @@ class PartReader:
             content[filled : filled + len(piece)] = piece
             self._rest = self._rest[len(piece) :]
             filled += len(piece)
+            if self._accepts_as_read:
+                self.acknowledge(len(piece))
         if filled < length_bytes:
             if self._length_bytes is not None:
                 raise self._other_length()
@@ -56,6 +64,10 @@ class PartReader:
         if self.left_bytes == 0:
             self._require_end()
         return content
+
+    def acknowledge(self, length_bytes: int) -> None:
+        """Report to the source that the store accepted `length_bytes` more. Thread-safe."""
+        acknowledge(self._source, length_bytes)
 
     def _require_end(self) -> None:
         """Read to the source's end: only there it may raise that its content is invalid."""

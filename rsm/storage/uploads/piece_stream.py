@@ -1,9 +1,10 @@
-"""PieceStream: content that one thread appends while another thread reads it as a source.
+"""Content that one thread appends while another thread reads it as a source.
 
-A store pulls an object's content, and a writer pushes it. The stream runs the store's request in a
-thread of its own and passes it each piece as it comes. It buffers nothing: `append` returns when
-the reader has taken the piece and wants the next one. So a slow store delays its writer, and the
-caller may reuse the piece's buffer.
+A store pulls an object's content, and a writer pushes it. A stream runs the store's request in a
+thread of its own and passes it each piece as it comes.
+
+    PieceStream    buffers nothing: `append` waits for the reader, so a slow store delays its writer
+    PieceBuffer    never waits: keeps each piece until the store has accepted it, and counts them
 """
 
 from __future__ import annotations
@@ -14,31 +15,33 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
+from rsm.segment.local_segment import PartBounds
+
 T = TypeVar("T")
 
 
-class PieceStream(Generic[T]):
+class PushedContent(Generic[T]):
     """A ContentSource for one pass, whose length only its end shows.
 
-    `start` begins the request. `append`, `finish` and `abort` belong to one caller at a time. The
-    request's errors pass to it unchanged, from the first call after the failure on.
+    `start` begins the request. `finish`, `abort` and the methods that add pieces belong to one
+    caller at a time. The request's errors pass to it unchanged, from the first call after the
+    failure on.
     """
 
     length_bytes = None
 
     def __init__(self) -> None:
-        self._pieces = SimpleQueue[memoryview | None]()  # at most one piece; None: the end
-        self._taken = SimpleQueue[None]()  # one for each piece taken, and one for the request's end
+        self._pieces = SimpleQueue[memoryview | None]()  # None: the end
         self._is_ended = False
         self._reason: BaseException | None = None
         self._result: Future[T] = Future()
         self._thread: threading.Thread | None = None
 
     def chunks(self) -> Iterator[memoryview]:
-        """Yield each piece as it is appended; raise the reason of `abort`."""
+        """Yield each piece as it is added; raise the reason of `abort`."""
         while (piece := self._pieces.get()) is not None:
             yield piece
-            self._taken.put(None)
+            self._note_taken()
         self._pieces.put(None)  # a reader that looks once more finds the end again
         if self._reason is not None:
             raise self._reason
@@ -48,27 +51,30 @@ class PieceStream(Generic[T]):
         self._thread = threading.Thread(target=self._run, args=(request,), name=name, daemon=True)
         self._thread.start()
 
-    def append(self, piece: memoryview) -> None:
-        """Pass a piece to the reader. Raises the request's error."""
-        if not self._result.done():
-            self._pieces.put(piece)
-            self._taken.get()
-        if self._result.done():
-            self._result.result()
+    def end(self) -> None:
+        """End the content; the request may still run. Idempotent."""
+        self._end(None)
 
     def finish(self) -> T:
         """End the content; return the request's result, or raise its error."""
-        self._end(None)
+        self.end()
+        self._join()
         return self._result.result()
 
     def abort(self, reason: BaseException) -> None:
         """Fail the reader with `reason`, and return when the request has ended. Idempotent."""
         self._end(reason)
+        self._join()
+
+    def _note_taken(self) -> None:
+        """Note that the reader wants the next piece, or that the request ended."""
 
     def _end(self, reason: BaseException | None) -> None:
         if not self._is_ended:
             self._is_ended, self._reason = True, reason
             self._pieces.put(None)
+
+    def _join(self) -> None:
         if self._thread is not None:
             self._thread.join()
 
@@ -77,4 +83,84 @@ class PieceStream(Generic[T]):
             self._result.set_result(request())
         except BaseException as error:  # noqa: BLE001 - passes to the caller
             self._result.set_exception(error)
+        self._note_taken()
+
+
+class PieceStream(PushedContent[T]):
+    """Pushed content without a buffer.
+
+    `append` returns when the reader has taken the piece and wants the next one. So the caller may
+    reuse the piece's memory.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._taken = SimpleQueue[None]()  # one for each piece taken, and one for the request's end
+
+    def append(self, piece: memoryview) -> None:
+        """Pass a piece to the reader. Raises the request's error."""
+        if not self._result.done():
+            self._pieces.put(piece)
+            self._taken.get()
+        if self._result.done():
+            self._result.result()
+
+    def _note_taken(self) -> None:
         self._taken.put(None)
+
+
+class PieceBuffer(PushedContent[T]):
+    """Pushed content in memory: each piece is a part of the upload (PartBounds.EACH_CHUNK).
+
+    The caller bounds the memory by what is buffered. `buffered_bytes`, `check` and the waits are
+    for any thread.
+    """
+
+    parts = PartBounds.EACH_CHUNK
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._buffered_bytes = 0
+        self._changed = threading.Condition()
+
+    @property
+    def buffered_bytes(self) -> int:
+        """The bytes that the store has not accepted yet."""
+        return self._buffered_bytes
+
+    def add(self, piece: bytearray) -> None:
+        """Pass on a piece, which must not change any more. Raises the request's error."""
+        self.check()
+        with self._changed:
+            self._buffered_bytes += len(piece)
+        self._pieces.put(memoryview(piece))
+
+    def check(self) -> None:
+        """Raise the request's error if it has failed."""
+        if self._result.done():
+            self._result.result()
+
+    def acknowledge(self, length_bytes: int) -> None:
+        """Note that the store accepted `length_bytes` more (AcknowledgedSource)."""
+        with self._changed:
+            self._buffered_bytes -= length_bytes
+            self._changed.notify_all()
+
+    def wait_until(self, most_bytes: int, timeout_s: float | None) -> None:
+        """Wait until at most `most_bytes` are buffered, the request ended, or time is over."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._result.done() or self._buffered_bytes <= most_bytes, timeout_s
+            )
+
+    def result(self, timeout_s: float | None) -> T:
+        """Wait for the request's result. Raises its error, and TimeoutError."""
+        return self._result.result(timeout_s)
+
+    def fail(self, error: BaseException) -> None:
+        """Set the error of a request that was not started."""
+        self._result.set_exception(error)
+
+    def _note_taken(self) -> None:
+        with self._changed:
+            self._changed.notify_all()

@@ -25,18 +25,10 @@ from rsm.segment.errors import RetriableError
 from rsm.segment.local_segment import ContentSource
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkStorage, DeleteOutcome
+from rsm.storage.settings import FaultPlan
 from rsm.storage.wrappers.wrapper import ChunkStorageWrapper
 
 _CHANGES = frozenset({"create_with_content", "create", "append", "truncate", "concat", "delete"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FaultPlan:
-    """Shares of requests, from 0 to 1; `flip_share` is that of reads. `seed` selects them."""
-
-    fail_share: float = 0.0
-    flip_share: float = 0.0
-    seed: int = 0
 
 
 class FaultyChunkStorage(ChunkStorageWrapper):

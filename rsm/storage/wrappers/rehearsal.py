@@ -7,30 +7,15 @@ useful on their own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from rsm.segment.clock import Clock
 from rsm.storage.chunk_storage import ChunkStorage
-from rsm.storage.wrappers.faulty import FaultPlan, FaultyChunkStorage
+from rsm.storage.settings import RehearsalSettings
+from rsm.storage.wrappers.faulty import FaultyChunkStorage
 from rsm.storage.wrappers.restricted import ReadOnlyChunkStorage
 from rsm.storage.wrappers.slow import SlowChunkStorage
 from rsm.storage.wrappers.throttle import ThrottledChunkStorage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RehearsalSettings:
-    """The defaults change nothing. With `faults_while_file`, faults occur only while it exists.
-
-    Each request checks for the file, so a store can be broken and repaired while programs run.
-    """
-
-    delay_ms: int = 0
-    bytes_per_second: int | None = None
-    requests_per_second: int | None = None
-    faults: FaultPlan = field(default_factory=FaultPlan)
-    faults_while_file: Path | None = None
-    read_only: bool = False
 
 
 def rehearsed(storage: ChunkStorage, settings: RehearsalSettings, clock: Clock) -> ChunkStorage:
@@ -48,7 +33,7 @@ def rehearsed(storage: ChunkStorage, settings: RehearsalSettings, clock: Clock) 
         storage = FaultyChunkStorage(
             storage, settings.faults, active=_existence_of(settings.faults_while_file)
         )
-    return ReadOnlyChunkStorage(storage) if settings.read_only else storage
+    return ReadOnlyChunkStorage(storage) if settings.is_read_only else storage
 
 
 def _existence_of(path: Path | None) -> Callable[[], bool]:

@@ -1,7 +1,8 @@
 """A walk through the entries of a ledger's data object, block by block, with all checks.
 
 A walk has a read buffer and reads ranges of its length. It checks each length against the block's
-end before a read or an allocation. Pure.
+end before a read or an allocation. In v2 only the padding shows where the last block's entries end.
+Pure.
 """
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from rsm.layout.block_v1.block_format import (
+from rsm.layout.blocks.block_format import (
     ENTRY_HEADER,
     ENTRY_HEADER_BYTES,
+    PADDING,
+    BlockFormat,
     BlockHeader,
+    begins_padding,
     check_padding,
     decode_header,
 )
-from rsm.layout.block_v1.block_index import BlockIndex
+from rsm.layout.blocks.block_sequence import BlockSequence
 from rsm.segment.errors import CorruptError
 from rsm.segment.ranges import ByteRange
 
@@ -62,47 +66,63 @@ class DataObject:
 class LedgerWalk:
     """A walk through entries, block by block. Not thread-safe."""
 
-    def __init__(self, index: BlockIndex, data: DataObject, positions: EntryPositions) -> None:
-        self._index = index
+    def __init__(self, blocks: BlockSequence, data: DataObject, positions: EntryPositions) -> None:
+        self._blocks = blocks
         self._data = data
         self._positions = positions
+        self._note_key = note_key(data.name, blocks.header_ledger_id)
         self._buffer = memoryview(b"")
         self._buffer_position = 0
         self._position = 0
         self._block_end_position = 0
-        self._block_end_entry_id = 0
+        self._block_end_entry_id: int | None = 0
         self.next_entry_id = 0
 
     def enter(self, number: int) -> BlockHeader:
         """Move to a block's first entry, and check the block's header."""
-        block = self._index.blocks[number]
-        end_position = self._index.block_end_position(number)
-        content = self._view(block.position, self._index.header_bytes)
-        header = decode_header(content, name=self._data.name, position=block.position)
-        found = (header.header_bytes, header.block_bytes, header.first_entry_id)
-        expected = (
-            self._index.header_bytes,
-            end_position - block.position,
-            block.first_entry_id,
+        block = self._blocks.blocks[number]
+        expected = self._blocks.block_header(number)
+        content = self._view(block.position, self._blocks.header_bytes)
+        header = decode_header(
+            content, name=self._data.name, position=block.position, block_format=expected.format
         )
-        if found != expected:
+        if header != expected:
             raise self._corrupt(
-                "block header contradicts the index", block.position, expected, found
+                "block header contradicts the index",
+                block.position,
+                _fields(expected),
+                _fields(header),
             )
-        position = block.position + self._index.header_bytes
+        position = block.position + self._blocks.header_bytes
         self.enter_at(number, block.first_entry_id, position)
         return header
 
     def enter_at(self, number: int, entry_id: int, position: int) -> None:
         """Move to an entry of a block by its known position."""
-        self._block_end_position = self._index.block_end_position(number)
-        self._block_end_entry_id = self._index.block_end_entry_id(number)
+        self._block_end_position = self._blocks.block_end_position(number)
+        self._block_end_entry_id = self._blocks.block_end_entry_id(number)
         self.next_entry_id = entry_id
         self._position = position
 
+    @property
+    def position(self) -> int:
+        """The position of the next entry, or of what is after the last one."""
+        return self._position
+
+    def is_at_padding(self) -> bool:
+        """Return whether no entry can begin here, judged by one byte."""
+        return self._view(self._position, 1) == PADDING[:1]
+
+    def is_at_end(self) -> bool:
+        """Return whether no entry of the block follows."""
+        if self._block_end_entry_id is not None:
+            return self.next_entry_id == self._block_end_entry_id
+        left_bytes = self._block_end_position - self._position
+        return begins_padding(self._view(self._position, min(left_bytes, ENTRY_HEADER_BYTES)))
+
     def skip(self) -> int | None:
         """Pass one entry and return its length, or None at the block's end."""
-        if self.next_entry_id == self._block_end_entry_id:
+        if self.is_at_end():
             return None
         length_bytes = self._length()
         self._pass(length_bytes)
@@ -110,7 +130,7 @@ class LedgerWalk:
 
     def take(self) -> bytes | None:
         """Return an entry's data and pass it, or None at the block's end."""
-        if self.next_entry_id == self._block_end_entry_id:
+        if self.is_at_end():
             return None
         length_bytes = self._length()
         data = bytes(self._view(self._position + ENTRY_HEADER_BYTES, length_bytes))
@@ -131,8 +151,13 @@ class LedgerWalk:
 
     def note(self) -> None:
         """Note the position of the next entry, if it is in this block."""
-        if self.next_entry_id < self._block_end_entry_id:
-            self._positions.note(self._data.name, self.next_entry_id, self._position)
+        end_entry_id = self._block_end_entry_id
+        if end_entry_id is None or self.next_entry_id < end_entry_id:
+            self._positions.note(self._note_key, self.next_entry_id, self._position)
+
+    def noted_floor(self, entry_id: int) -> tuple[int, int] | None:
+        """Return the last noted entry at or before this one, and its position."""
+        return self._positions.floor(self._note_key, entry_id)
 
     def _length(self) -> int:
         """Check the next entry's header and return the entry's length."""
@@ -147,6 +172,10 @@ class LedgerWalk:
             raise self._corrupt("entry length", self._position, expected, length_bytes)
         if entry_id != self.next_entry_id:
             raise self._corrupt("another entry", self._position + 4, self.next_entry_id, entry_id)
+        limit_entry_id = self._blocks.limit_entry_id
+        if limit_entry_id is not None and entry_id >= limit_entry_id:
+            expected = f"< {limit_entry_id}"
+            raise self._corrupt("entry beyond the ledger", self._position + 4, expected, entry_id)
         return int(length_bytes)
 
     def _pass(self, length_bytes: int) -> None:
@@ -163,7 +192,7 @@ class LedgerWalk:
             kept = self._buffer[start:]
             from_position = position + len(kept)
             wanted_bytes = max(lacking_bytes, self._data.read_buffer_bytes)
-            end_position = min(from_position + wanted_bytes, self._index.data_bytes)
+            end_position = min(from_position + wanted_bytes, self._blocks.data_bytes)
             read = self._data.read(
                 ByteRange(start_position=from_position, end_position=end_position)
             )
@@ -176,3 +205,18 @@ class LedgerWalk:
         return CorruptError(
             message, object=self._data.name, position=at, expected=expected, found=found
         )
+
+
+def note_key(name: str, ledger_id: int | None) -> str:
+    """Return the key of the noted positions of a ledger in the data object `name`."""
+    return name if ledger_id is None else f"{name}\n{ledger_id}"
+
+
+def noted_object(key: str) -> str:
+    """Return the data object of a key of noted positions."""
+    return key.partition("\n")[0]
+
+
+def _fields(header: BlockHeader) -> tuple[int, ...]:
+    fields = (header.header_bytes, header.block_bytes, header.first_entry_id)
+    return fields if header.format is BlockFormat.V1 else (*fields, header.ledger_id or 0)

@@ -1,13 +1,14 @@
 """LogPoints: the positions of some of a log segment's batches in its ledger.
 
 Entry ids are ordinals without relation to offsets or log positions. So the index object of a
-segment carries points with both, in addition to Pulsar's fields. The first batch of each block is a
-point, and one batch at least every 128 KiB of log. They are in the ledger metadata's custom field
-`kafka-rlm.log-points.v1`, as i64, i64, i64, big-endian, per point:
+ledger carries points with both, in addition to Pulsar's fields. The first batch of each block is a
+point, and one batch at least every 128 KiB of log. They have the key `kafka-rlm.log-points.v1`: in
+v1 as a custom field of the ledger's metadata, in v2 as a property of the ledger's info. Each point
+is i64, i64, i64, big-endian:
 
-    entry id    position in the log    base offset
+    entry id    position in the ledger's log    base offset
 
-All three ascend. Other readers ignore the field. Pure.
+All three ascend. Other readers ignore the key. Pure.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from __future__ import annotations
 import struct
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rsm.layout.block_v1.block_index import BlockIndex
+from rsm.layout.blocks.block_sequence import IndexedBlock, corrupt_index
 from rsm.segment.errors import CorruptError
 
 CUSTOM_KEY = "kafka-rlm.log-points.v1"
@@ -49,34 +51,51 @@ class LogPointsBuilder:
         return bytes(self._encoded)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerExtent:
+    """The part of a ledger in one data object: its blocks, its end, and where the index has it.
+
+    `index_position` is that of the ledger's metadata in the index object `index_name`.
+    """
+
+    blocks: Sequence[IndexedBlock]
+    end_entry_id: int
+    log_bytes: int
+    index_name: str
+    index_position: int
+
+    def corrupt(self, message: str, expected: object, found: object) -> CorruptError:
+        """Return the error for the metadata in the index."""
+        return corrupt_index(message, self.index_name, self.index_position, expected, found)
+
+
 class LogPoints:
-    """The points of one segment. Immutable. Memory: 16 bytes for each point."""
+    """The points of one ledger. Immutable. Memory: 16 bytes for each point."""
 
     def __init__(self, entry_ids: array[int], log_positions: array[int]) -> None:
         self._entry_ids = entry_ids
         self._log_positions = log_positions
 
     @classmethod
-    def of(cls, index: BlockIndex, *, name: str) -> LogPoints:
-        """Decode the points of an index object.
+    def decode(cls, encoded: bytes | None, of: LedgerExtent) -> LogPoints:
+        """Decode the points in the index object, None if it has none.
 
         Raises CorruptError if there are none, if they do not ascend, or if a block's first entry
         is missing.
         """
-        encoded = index.metadata.custom_value(CUSTOM_KEY)
-        if encoded is None or not encoded or len(encoded) % _POINT.size:
+        if not encoded or len(encoded) % _POINT.size:
             found = "nothing" if encoded is None else f"{len(encoded)} bytes"
-            raise _corrupt("no log points", name, f"{_POINT.size} bytes for each", found)
+            raise of.corrupt("no log points", f"{_POINT.size} bytes for each", found)
         entry_ids, log_positions = array("q"), array("q")
         for entry_id, log_position, _ in _POINT.iter_unpack(encoded):
             if entry_ids and (entry_id <= entry_ids[-1] or log_position <= log_positions[-1]):
                 expected = f"> entry {entry_ids[-1]} at {log_positions[-1]}"
                 found = f"entry {entry_id} at {log_position}"
-                raise _corrupt("log points do not ascend", name, expected, found)
+                raise of.corrupt("log points do not ascend", expected, found)
             entry_ids.append(entry_id)
             log_positions.append(log_position)
         points = cls(entry_ids, log_positions)
-        points._check(index, name)
+        points._check(of)
         return points
 
     def floor(self, log_position: int) -> LogPoint:
@@ -95,23 +114,16 @@ class LogPoints:
     def _at(self, number: int) -> LogPoint:
         return LogPoint(entry_id=self._entry_ids[number], log_position=self._log_positions[number])
 
-    def _check(self, index: BlockIndex, name: str) -> None:
-        if (self._entry_ids[0], self._log_positions[0]) != (0, 0):
+    def _check(self, of: LedgerExtent) -> None:
+        first_entry_id = of.blocks[0].first_entry_id
+        if (self._entry_ids[0], self._log_positions[0]) != (first_entry_id, 0):
             found = f"entry {self._entry_ids[0]} at {self._log_positions[0]}"
-            raise _corrupt("first log point", name, "entry 0 at 0", found)
-        last_position = self._log_positions[-1]
-        if (
-            self._entry_ids[-1] > index.last_entry_id
-            or last_position >= index.metadata.length_bytes
-        ):
-            expected = f"<= entry {index.last_entry_id}, < {index.metadata.length_bytes}"
-            found = f"entry {self._entry_ids[-1]} at {last_position}"
-            raise _corrupt("log point beyond the log", name, expected, found)
-        for block in index.blocks:
+            raise of.corrupt("first log point", f"entry {first_entry_id} at 0", found)
+        if self._entry_ids[-1] >= of.end_entry_id or self._log_positions[-1] >= of.log_bytes:
+            expected = f"< entry {of.end_entry_id}, < {of.log_bytes}"
+            found = f"entry {self._entry_ids[-1]} at {self._log_positions[-1]}"
+            raise of.corrupt("log point beyond the log", expected, found)
+        for block in of.blocks:
             number = bisect_left(self._entry_ids, block.first_entry_id)
             if number == len(self._entry_ids) or self._entry_ids[number] != block.first_entry_id:
-                raise _corrupt("block without a log point", name, block.first_entry_id, "none")
-
-
-def _corrupt(message: str, name: str, expected: object, found: object) -> CorruptError:
-    return CorruptError(message, object=name, position=32, expected=expected, found=found)
+                raise of.corrupt("block without a log point", block.first_entry_id, "none")

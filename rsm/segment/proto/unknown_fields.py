@@ -14,8 +14,8 @@ from google.protobuf.message import Message
 def unknown_fields(message: Message) -> bytes:
     """Return the unknown fields of a message; empty if all fields are known.
 
-    Nested messages with unknown fields are kept with all of their fields, to find them at the
-    restore.
+    Nested messages with unknown fields are kept with all of their fields, so that the restore can
+    match them.
     """
     if _known_part(message).ByteSize() == message.ByteSize():
         return b""

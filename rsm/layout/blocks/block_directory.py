@@ -1,4 +1,4 @@
-"""Locates the bytes of a log in a data object of block format v1, and extracts them.
+"""Locates the bytes of a ledger's log in a data object in blocks, and extracts them.
 
 The log position and the entry id of a batch give its position in its block. Before it are the
 block's header, one entry header for each batch up to its own, and the log's bytes of the block. So
@@ -16,9 +16,8 @@ from dataclasses import dataclass
 
 from crc32c import crc32c
 
-from rsm.layout.block_v1.block_format import ENTRY_HEADER, ENTRY_HEADER_BYTES
-from rsm.layout.block_v1.block_index import BlockIndex, decode_index
-from rsm.layout.block_v1.log_points import LogPoint, LogPoints
+from rsm.layout.blocks.block_format import ENTRY_HEADER, ENTRY_HEADER_BYTES
+from rsm.layout.blocks.log_points import LedgerExtent, LogPoint, LogPoints
 from rsm.segment.batches.batch import (
     CRC_COVERED_FROM,
     HEADER_BYTES,
@@ -79,32 +78,26 @@ class BatchSequence:
 
 
 class BlockDirectory:
-    """A decoded index object. Immutable. Errors call the data object `name`."""
+    """The entries of one ledger in a data object. Immutable. Errors call the object `name`."""
 
-    def __init__(self, index: BlockIndex, points: LogPoints, *, name: str) -> None:
-        self._index = index
+    def __init__(
+        self, extent: LedgerExtent, points: LogPoints, *, header_bytes: int, name: str
+    ) -> None:
+        self._blocks = extent.blocks
+        self._header_bytes = header_bytes
+        self._end = LogPoint(entry_id=extent.end_entry_id, log_position=extent.log_bytes)
         self._points = points
         self._name = name
         self._block_log_positions = [
-            points.log_position_of(block.first_entry_id) for block in index.blocks
+            points.log_position_of(block.first_entry_id) for block in extent.blocks
         ]
-
-    @classmethod
-    def decode(cls, content: bytes, *, name: str, index_name: str) -> BlockDirectory:
-        """Decode an index object with log points. Raises CorruptError."""
-        index = decode_index(content, name=index_name)
-        return cls(index, LogPoints.of(index, name=index_name), name=name)
 
     @property
     def log_bytes(self) -> int:
-        return self._index.metadata.length_bytes
-
-    @property
-    def data_bytes(self) -> int:
-        return self._index.data_bytes
+        return self._end.log_position
 
     def runs(self, positions: ByteRange, known: LogPoint | None = None) -> list[EntryRun]:
-        """Return the runs to read for a range within the log: one for each block.
+        """Return the runs to read for a range within the ledger's log: one for each block.
 
         `known` is a batch at or below the range's start.
         """
@@ -119,7 +112,7 @@ class BlockDirectory:
             if number == len(self._block_log_positions):
                 break
             begin = LogPoint(
-                entry_id=self._index.blocks[number].first_entry_id,
+                entry_id=self._blocks[number].first_entry_id,
                 log_position=self._block_log_positions[number],
             )
         return runs
@@ -200,18 +193,18 @@ class BlockDirectory:
 
     def _position(self, number: int, point: LogPoint) -> int:
         """Return the position of a batch's entry header in this block."""
-        block = self._index.blocks[number]
+        block = self._blocks[number]
         headers_bytes = (point.entry_id - block.first_entry_id) * ENTRY_HEADER_BYTES
         log_bytes = point.log_position - self._block_log_positions[number]
-        return block.position + self._index.header_bytes + headers_bytes + log_bytes
+        return block.position + self._header_bytes + headers_bytes + log_bytes
 
     def _block_end(self, number: int) -> LogPoint:
         """Return the first batch after a block."""
         following = number + 1
         if following == len(self._block_log_positions):
-            return LogPoint(entry_id=self._index.last_entry_id + 1, log_position=self.log_bytes)
+            return self._end
         return LogPoint(
-            entry_id=self._index.blocks[following].first_entry_id,
+            entry_id=self._blocks[following].first_entry_id,
             log_position=self._block_log_positions[following],
         )
 

@@ -1,9 +1,10 @@
-"""Divides entries among the blocks of a data object (PIP-17).
+"""Divides entries among the blocks of a data object (PIP-17, PIP-76).
 
-A block is full when the next entry does not fit, and is padded to the block size. The last block
-ends with its last entry. An entry larger than a block gets its own block, as long as the entry.
-Without such entries this is Pulsar's division to the byte. Pure.
-Source: Pulsar's BlockAwareSegmentInputStreamImpl.calculateBlockSize.
+A block is full when the next entry does not fit, and is padded to the block size. In v1 the last
+block ends with its last entry; in v2 the last block of a ledger is padded too. An entry larger than
+a block gets its own block, as long as the entry. Without such entries this is Pulsar's division to
+the byte. Pure.
+Source: Pulsar's BlockAwareSegmentInputStreamImpl and BufferedOffloadStream, calculateBlockSize.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from rsm.layout.block_v1.block_format import (
+from rsm.layout.blocks.block_format import (
     ENTRY_HEADER,
     ENTRY_HEADER_BYTES,
     HEADER_BYTES,
@@ -21,24 +23,43 @@ from rsm.layout.block_v1.block_format import (
     encode_header,
     padding,
 )
-from rsm.layout.block_v1.block_index import IndexedBlock
+from rsm.layout.blocks.block_sequence import IndexedBlock
 from rsm.segment.errors import UnsupportedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedBlock:
-    """One block: its entries, its position, its whole length and its padding."""
+    """One block: its entries, its position, its whole length and its padding.
+
+    `ledger_id` is None in v1, whose blocks do not name their ledger.
+    """
 
     first_entry_id: int
     entry_count: int
     position: int
     block_bytes: int
     padding_bytes: int
+    ledger_id: int | None = None
 
     def header(self) -> bytes:
         """Encode the block's header."""
         return encode_header(
-            BlockHeader(block_bytes=self.block_bytes, first_entry_id=self.first_entry_id)
+            BlockHeader(
+                block_bytes=self.block_bytes,
+                first_entry_id=self.first_entry_id,
+                ledger_id=self.ledger_id,
+            )
+        )
+
+
+def require_entry_fits(entry_id: int, length_bytes: int) -> None:
+    """Raise UnsupportedError for an entry that exceeds the format's limit."""
+    if length_bytes > MAX_ENTRY_BYTES:
+        raise UnsupportedError(
+            "an entry does not fit into any block",
+            entry_id=entry_id,
+            length_bytes=length_bytes,
+            limit_bytes=MAX_ENTRY_BYTES,
         )
 
 
@@ -51,6 +72,17 @@ class BlockPlanner:
         self._position = 0
         self._entry_count = 0
         self._used_bytes = HEADER_BYTES
+        self._ledger_id: int | None = None
+
+    @property
+    def position(self) -> int:
+        """The position of the current block, which is the length of all blocks before it."""
+        return self._position
+
+    @property
+    def entry_count(self) -> int:
+        """The number of entries in the current block."""
+        return self._entry_count
 
     @property
     def next_entry_id(self) -> int:
@@ -66,17 +98,11 @@ class BlockPlanner:
 
         Raises UnsupportedError for an entry that exceeds the format's limit.
         """
-        if length_bytes > MAX_ENTRY_BYTES:
-            raise UnsupportedError(
-                "an entry does not fit into any block",
-                entry_id=self._next_entry_id,
-                length_bytes=length_bytes,
-                limit_bytes=MAX_ENTRY_BYTES,
-            )
+        require_entry_fits(self._next_entry_id, length_bytes)
         size_bytes = ENTRY_HEADER_BYTES + length_bytes
         full = None
         if self._entry_count and self._used_bytes + size_bytes > self._block_bytes:
-            full = self._close(max(self._used_bytes, self._block_bytes))
+            full = self.close()
         self._used_bytes += size_bytes
         self._entry_count += 1
         self._next_entry_id += 1
@@ -88,18 +114,29 @@ class BlockPlanner:
         self._entry_count += entry_count
         self._next_entry_id += entry_count
 
+    def begin_ledger(self, ledger_id: int, first_entry_id: int) -> None:
+        """Continue with the entries of a ledger; the current block must be empty (v2)."""
+        assert not self._entry_count
+        self._ledger_id = ledger_id
+        self._next_entry_id = first_entry_id
+
+    def close(self) -> PlannedBlock:
+        """End the current block, which has an entry, with padding up to the block size."""
+        return self._close(max(self._used_bytes, self._block_bytes))
+
     def finish(self) -> PlannedBlock:
-        """Return the last block; at least one entry must have been added."""
-        assert self._entry_count
+        """End the current block, which has an entry, with its last entry."""
         return self._close(self._used_bytes)
 
     def _close(self, block_bytes: int) -> PlannedBlock:
+        assert self._entry_count
         block = PlannedBlock(
             first_entry_id=self._next_entry_id - self._entry_count,
             entry_count=self._entry_count,
             position=self._position,
             block_bytes=block_bytes,
             padding_bytes=block_bytes - self._used_bytes,
+            ledger_id=self._ledger_id,
         )
         self._position += block_bytes
         self._entry_count = 0
@@ -124,6 +161,15 @@ class BlockBuilder:
     def next_entry_id(self) -> int:
         return self._planner.next_entry_id
 
+    @property
+    def plan(self) -> BlockPlanner:
+        """The current block and the length of those before it; only to be read."""
+        return self._planner
+
+    def begin_ledger(self, ledger_id: int, first_entry_id: int) -> None:
+        """Continue with the entries of a ledger; the current block must be empty (v2)."""
+        self._planner.begin_ledger(ledger_id, first_entry_id)
+
     def add(self, data: bytes | memoryview) -> bytearray | None:
         """Add the next entry; return the previous block if that is now complete."""
         entry_header = ENTRY_HEADER.pack(len(data), self._planner.next_entry_id)
@@ -133,8 +179,22 @@ class BlockBuilder:
         self._content += data
         return content
 
+    def extend(self, buffer: memoryview, bounds: Sequence[int]) -> None:
+        """Add adjoining entries of `buffer` between these bounds, which must fit (`room_bytes`)."""
+        content, entry_id = self._content, self._planner.next_entry_id
+        pack = ENTRY_HEADER.pack
+        for begin, end in pairwise(bounds):
+            content += pack(end - begin, entry_id)
+            content += buffer[begin:end]
+            entry_id += 1
+        self._planner.add_fitting(len(bounds) - 1, bounds[-1] - bounds[0])
+
+    def close(self) -> bytearray:
+        """End and return the current block, which has an entry, padded to the block size."""
+        return self._take(self._planner.close())
+
     def finish(self) -> bytearray:
-        """Return the last block."""
+        """End and return the current block, which has an entry, without padding."""
         return self._take(self._planner.finish())
 
     def _take(self, block: PlannedBlock) -> bytearray:

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from rsm.layout.proto import ledger_metadata_pb2 as pb
 from rsm.segment.errors import CorruptError
-from rsm.segment.unknown_fields import restore_unknown_fields, unknown_fields
+from rsm.segment.proto.unknown_fields import restore_unknown_fields, unknown_fields
 
 
 class LedgerState(IntEnum):
@@ -70,7 +70,7 @@ def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
         ensemble=[
             pb.LedgerEnsemble(
                 first_entry_id=each.first_entry_id,
-                member=[_to_bytes(member) for member in each.members],
+                member=[bytes_of(member) for member in each.members],
             )
             for each in metadata.ensembles
         ],
@@ -79,7 +79,7 @@ def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
         ack_quorum_count=metadata.ack_quorum_count,
         created_ms=metadata.created_ms,
         custom=[
-            pb.LedgerCustomEntry(key=_to_bytes(key), value=value) for key, value in metadata.custom
+            pb.LedgerCustomEntry(key=bytes_of(key), value=value) for key, value in metadata.custom
         ],
     )
     restore_unknown_fields(message, metadata.unknown_fields)
@@ -118,11 +118,11 @@ def decode_ledger_metadata(content: bytes) -> LedgerMetadata:
         ensembles=tuple(
             LedgerEnsemble(
                 first_entry_id=each.first_entry_id,
-                members=tuple(map(_to_text, each.member)),
+                members=tuple(map(text_of, each.member)),
             )
             for each in message.ensemble
         ),
-        custom=tuple((_to_text(each.key), each.value) for each in message.custom),
+        custom=tuple((text_of(each.key), each.value) for each in message.custom),
         unknown_fields=unknown_fields(message),
     )
 
@@ -131,9 +131,11 @@ def _optional(message: pb.LedgerMetadata, field: str) -> int | None:
     return getattr(message, field) if message.HasField(field) else None
 
 
-def _to_text(content: bytes) -> str:
+def text_of(content: bytes) -> str:
+    """Return a message's text; any bytes can be restored from it."""
     return content.decode("utf-8", "surrogateescape")
 
 
-def _to_bytes(text: str) -> bytes:
+def bytes_of(text: str) -> bytes:
+    """Return the bytes of a message's text."""
     return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,50 @@
+"""Asks before a command or a Spark job deletes data or accepts its loss.
+
+One rule for all programs:
+
+    --dry-run            shows what would happen; asks nothing, changes nothing
+    --yes                acts without a question
+    on a terminal        asks on standard error; every answer but y and yes changes nothing
+    without a terminal   refuses, before the command connects
+
+A command that itself deletes nothing stored acts without a terminal: it sets what its arguments
+say, such as a shorter retention, or accepts a loss by `--force` (`confirm_on_terminal`). So does
+`rlm-repair`, which schedulers start, and which deletes what `rlm-audit` was permitted to delete.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from rsm.segment.errors import InvalidConfigError, StoppedError
+
+YES_HELP = "Do not ask for confirmation."
+
+
+def require_consent(*, yes: bool, dry_run: bool) -> None:
+    """Raise InvalidConfigError if the command needs an answer and there is no terminal."""
+    if not (yes or dry_run or _has_terminal()):
+        raise InvalidConfigError(
+            "cannot ask for confirmation without a terminal: look with --dry-run, then give --yes"
+        )
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask unless `yes`. StoppedError unless the user agrees, InvalidConfigError as above."""
+    require_consent(yes=yes, dry_run=False)
+    confirm_on_terminal(question, yes=yes)
+
+
+def confirm_on_terminal(question: str, *, yes: bool) -> None:
+    """Ask unless `yes`, but not without a terminal. StoppedError unless the user agrees."""
+    if yes or not _has_terminal():
+        return
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise StoppedError("not confirmed: nothing was changed")
+
+
+def _has_terminal() -> bool:
+    # A stream is None in a process that was started with it closed.
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))

@@ -1,0 +1,240 @@
+"""BlockStream: encodes entries of one ledger after another as blocks in format v2 (PIP-76).
+
+    stream = BlockStream(block_bytes=5 << 20)
+    for ledger_id, entry_id, data in entries:
+        for block in stream.add(ledger_id, entry_id, data):
+            …                        # the next part of the data object
+    for block in stream.finish():
+        …
+    index = stream.index()           # the content of the index object
+
+A block has entries of one ledger. Each is at least `block_bytes` long, so that it can be a part of
+an upload. Knows neither a store nor where the entries come from. Pure.
+Source: Pulsar's BufferedOffloadStream.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from rsm.layout.block_v2.ledger_info import LedgerInfo
+from rsm.layout.block_v2.stream_index import StreamedLedger, StreamIndex
+from rsm.layout.blocks.block_format import (
+    ENTRY_HEADER_BYTES,
+    HEADER_BYTES,
+    MAX_BLOCK_BYTES,
+    MAX_ID,
+    MIN_BLOCK_BYTES,
+)
+from rsm.layout.blocks.block_plan import (
+    BlockBuilder,
+    PlannedBlock,
+    indexed,
+    require_entry_fits,
+)
+from rsm.segment.errors import InvalidConfigError
+
+# Pulsar's streamingMinBlockSize; S3 accepts no smaller part.
+DEFAULT_STREAM_BLOCK_BYTES = 5 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class EntryPosition:
+    """An entry of a ledger (Pulsar's Position)."""
+
+    ledger_id: int
+    entry_id: int
+
+
+class BlockStream:
+    """The blocks of one data object, and its index at the end. Not thread-safe.
+
+    Memory: one block, or an entry that is larger; 100 bytes for each block and each ledger.
+    """
+
+    def __init__(self, *, block_bytes: int = DEFAULT_STREAM_BLOCK_BYTES) -> None:
+        """Raises InvalidConfigError for a size outside the format's limits."""
+        require_block_size(block_bytes)
+        self._block_bytes = block_bytes
+        self._builder = BlockBuilder(block_bytes=block_bytes)
+        self._first: EntryPosition | None = None
+        self._last: EntryPosition | None = None
+        self._size_bytes: dict[int, int] = {}  # of the entries' data, by ledger
+
+    @property
+    def first(self) -> EntryPosition | None:
+        """The first entry; None before it."""
+        return self._first
+
+    @property
+    def last(self) -> EntryPosition | None:
+        """The last entry; None before the first."""
+        return self._last
+
+    @property
+    def data_bytes(self) -> int:
+        """The length of the data object if the stream ended now."""
+        return self._builder.plan.position + self.open_block_bytes
+
+    @property
+    def open_block_bytes(self) -> int:
+        """The length of the current block if it ended now; 0 if it has no entry."""
+        plan = self._builder.plan
+        if not plan.entry_count:
+            return 0
+        return max(self._block_bytes, self._block_bytes - plan.room_bytes)
+
+    def new_block_bytes(self, ledger_id: int, length_bytes: int) -> int:
+        """Return the length of the block that such an entry would begin; 0 if it begins none."""
+        size_bytes = ENTRY_HEADER_BYTES + length_bytes
+        plan = self._builder.plan
+        is_same = self._last is not None and self._last.ledger_id == ledger_id
+        if is_same and plan.entry_count and size_bytes <= plan.room_bytes:
+            return 0
+        return max(self._block_bytes, HEADER_BYTES + size_bytes)
+
+    def require_next(self, ledger_id: int, entry_id: int, length_bytes: int) -> None:
+        """Raise InvalidConfigError unless the entry can follow the last one.
+
+        Entry ids are consecutive within a ledger, ledger ids ascend, and both are at most i64.
+        Raises UnsupportedError for an entry of almost 2 GiB.
+        """
+        require_entry_fits(entry_id, length_bytes)
+        if not 0 <= ledger_id <= MAX_ID or not 0 <= entry_id <= MAX_ID:
+            raise InvalidConfigError(
+                "the entry's position is invalid",
+                found=(ledger_id, entry_id),
+                expected=f"0..{MAX_ID}",
+            )
+        last = self._last
+        if last is None or ledger_id > last.ledger_id:
+            return
+        if ledger_id < last.ledger_id:
+            raise InvalidConfigError(
+                "ledger ids do not ascend", expected=f">= {last.ledger_id}", found=ledger_id
+            )
+        if entry_id != last.entry_id + 1:
+            raise InvalidConfigError(
+                "entry ids are not consecutive",
+                ledger_id=ledger_id,
+                expected=last.entry_id + 1,
+                found=entry_id,
+            )
+
+    def add(self, ledger_id: int, entry_id: int, data: bytes | memoryview) -> tuple[bytearray, ...]:
+        """Add the next entry; return the blocks that are now complete, in order.
+
+        Raises the errors of `require_next`; nothing is changed then.
+        """
+        self.require_next(ledger_id, entry_id, len(data))
+        complete: list[bytearray] = []
+        if self._last is None or self._last.ledger_id != ledger_id:
+            complete += self.finish()
+            self._builder.begin_ledger(ledger_id, entry_id)
+        full = self._builder.add(data)
+        if full is not None:
+            complete.append(full)
+        complete += self._closed_if_full()
+        self._last = EntryPosition(ledger_id=ledger_id, entry_id=entry_id)
+        self._first = self._first or self._last
+        self._size_bytes[ledger_id] = self._size_bytes.get(ledger_id, 0) + len(data)
+        return tuple(complete)
+
+    def count_fitting(
+        self, ledger_id: int, entry_id: int, bounds: Sequence[int], number: int
+    ) -> int:
+        """Return how many entries `extend` may add, from the one of this number and id on.
+
+        `bounds` are the positions of adjoining entries, and the end of the last one. 0 if the entry
+        begins a block, or cannot follow the last one.
+        """
+        plan = self._builder.plan
+        previous = EntryPosition(ledger_id=ledger_id, entry_id=entry_id - 1)
+        if self._last != previous or not plan.entry_count:
+            return 0
+        begin, room_bytes = bounds[number], plan.room_bytes
+
+        def used_bytes(following: int) -> int:
+            return bounds[following] - begin + ENTRY_HEADER_BYTES * (following - number)
+
+        candidates = range(number + 1, len(bounds))
+        return bisect_right(candidates, room_bytes, key=used_bytes)
+
+    def extend(self, buffer: memoryview, bounds: Sequence[int]) -> tuple[bytearray, ...]:
+        """Add the next entries of the ledger, which must fit; return the block if it is complete.
+
+        The entries adjoin in `buffer`; `bounds` are their positions, and the end of the last one.
+        """
+        last = self._last
+        assert last is not None
+        self._builder.extend(buffer, bounds)
+        entry_id = last.entry_id + len(bounds) - 1
+        self._last = EntryPosition(ledger_id=last.ledger_id, entry_id=entry_id)
+        self._size_bytes[last.ledger_id] += bounds[-1] - bounds[0]
+        return self._closed_if_full()
+
+    def _closed_if_full(self) -> tuple[bytearray, ...]:
+        """End the current block if it has no room for an entry."""
+        if self._builder.plan.room_bytes >= ENTRY_HEADER_BYTES:
+            return ()
+        return (self._builder.close(),)
+
+    def finish(self, *, is_padded: bool = True) -> tuple[bytearray, ...]:
+        """End the current block; return it, or nothing if it has no entry.
+
+        Only an object's last block may be without padding.
+        """
+        if not self._builder.plan.entry_count:
+            return ()
+        return (self._builder.close() if is_padded else self._builder.finish(),)
+
+    def index(self, infos: Mapping[int, LedgerInfo] | None = None) -> StreamIndex:
+        """Return the index of the complete blocks; at least one must exist.
+
+        `infos` describe ledgers by their ids. Of any other ledger the index has the number of its
+        entries up to here, and the length of the data in this object.
+        """
+        data_bytes = self._builder.plan.position
+        groups = [
+            (ledger_id, tuple(blocks))
+            for ledger_id, blocks in groupby(self._builder.built, key=_ledger_id)
+        ]
+        numbered = iter(indexed(self._builder.built))
+        ledgers = []
+        for ledger_id, blocks in groups:
+            last = blocks[-1]
+            ledgers.append(
+                StreamedLedger(
+                    ledger_id=ledger_id,
+                    info=(infos or {}).get(ledger_id) or self._info(ledger_id, last),
+                    blocks=tuple(next(numbered) for _ in blocks),
+                    data_bytes=data_bytes,
+                    blocks_end_position=last.position + last.block_bytes,
+                )
+            )
+        return StreamIndex(data_bytes=data_bytes, ledgers=tuple(ledgers))
+
+    def _info(self, ledger_id: int, last: PlannedBlock) -> LedgerInfo:
+        return LedgerInfo(
+            ledger_id=ledger_id,
+            entry_count=last.first_entry_id + last.entry_count,
+            size_bytes=self._size_bytes[ledger_id],
+        )
+
+
+def require_block_size(block_bytes: int) -> None:
+    """Raise InvalidConfigError for a block size outside the formats' limits."""
+    if not MIN_BLOCK_BYTES <= block_bytes <= MAX_BLOCK_BYTES:
+        raise InvalidConfigError(
+            "the block size is invalid",
+            found=block_bytes,
+            expected=f"{MIN_BLOCK_BYTES}..{MAX_BLOCK_BYTES}",
+        )
+
+
+def _ledger_id(block: PlannedBlock) -> int:
+    assert block.ledger_id is not None
+    return block.ledger_id

@@ -1,0 +1,146 @@
+"""Encodes a log as a data object in block format v2 while the log comes.
+
+Each batch is an entry of the ledger that the log's marks name. Without a mark, the ledger's id is
+the base offset of the log's first batch, and entries count from 0. The last block ends with its
+last entry, so that little data is a small object. Pure.
+
+Memory: one block, and what is left of a batch.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from rsm.layout.block_v2.block_stream import BlockStream
+from rsm.layout.block_v2.stream_index import StreamedLedger, StreamIndex
+from rsm.layout.blocks.batch_runs import AdjoiningBatches, batch_runs
+from rsm.layout.blocks.log_points import CUSTOM_KEY, LogPointsBuilder
+from rsm.layout.ledger_marks import LedgerMark, LedgerMarks
+from rsm.segment.errors import CorruptError, UnsupportedError
+from rsm.segment.local_segment import ContentSource, PartBounds
+
+
+@dataclass(slots=True, kw_only=True)
+class _OpenLedger:
+    """The ledger of the next batches: its next entry, and where its next log point is due."""
+
+    ledger_id: int
+    start_position: int
+    points: LogPointsBuilder
+    next_entry_id: int = 0
+    due_position: int = 0
+
+    def note(self, run: AdjoiningBatches, begin: int, end: int) -> None:
+        """Count these batches of a run as entries, and add those that are due as log points."""
+        number = begin
+        while True:
+            due = self.due_position - run.log_position
+            number = bisect_left(run.bounds, due, number, end)
+            if number == end:
+                break
+            log_position = run.log_position + run.bounds[number] - self.start_position
+            due_position = self.points.add(
+                self.next_entry_id + number - begin, log_position, run.base_offset_of(number)
+            )
+            self.due_position = self.start_position + due_position
+        self.next_entry_id += end - begin
+
+
+class LedgerStream:
+    """A PartedSource for one pass over `log`; each block is a part. Not thread-safe.
+
+    The pass raises the errors of the log, CorruptError for content that is not batches and for a
+    ledger that begins within a batch, InvalidConfigError for ledgers that do not ascend, and
+    UnsupportedError for an empty log or a batch that is too large.
+    """
+
+    length_bytes = None
+    parts = PartBounds.EACH_CHUNK
+
+    def __init__(self, log: ContentSource, ledgers: LedgerMarks, *, block_bytes: int) -> None:
+        self._log = log
+        self._marks = ledgers
+        self._mark_number = 0
+        self._stream = BlockStream(block_bytes=block_bytes)
+        self._points: dict[int, LogPointsBuilder] = {}
+        self._ledger: _OpenLedger | None = None
+
+    def chunks(self) -> Iterator[memoryview]:
+        for run in batch_runs(self._log):
+            for ledger, part in self._divided(run):
+                for block in self._encoded(ledger, part):
+                    yield memoryview(block)
+        if self._ledger is None:
+            raise UnsupportedError("block_v2 cannot store a segment without batches")
+        for block in self._stream.finish(is_padded=False):
+            yield memoryview(block)
+
+    def index(self) -> StreamIndex:
+        """Return the index with the log points; only after the pass."""
+        index = self._stream.index()
+        return replace(index, ledgers=tuple(map(self._with_points, index.ledgers)))
+
+    def _divided(self, run: AdjoiningBatches) -> Iterator[tuple[_OpenLedger, AdjoiningBatches]]:
+        """Yield the ledgers of a run, each with its batches.
+
+        The log's first batch begins a ledger even if no mark is noted.
+        """
+        ledger = self._ledger
+        while (mark := self._marks.at(self._mark_number)) is not None:
+            if mark.log_position >= run.end_log_position:
+                break
+            if mark.log_position != run.log_position:
+                divided = run.divided_at(mark.log_position)
+                if divided is None:
+                    raise CorruptError(
+                        "a ledger begins within a batch",
+                        ledger_id=mark.ledger_id,
+                        position=mark.log_position,
+                    )
+                before, run = divided
+                yield ledger or self._begin_unmarked(before), before
+            ledger = self._begin(mark)
+            self._mark_number += 1
+        yield ledger or self._begin_unmarked(run), run
+
+    def _begin_unmarked(self, run: AdjoiningBatches) -> _OpenLedger:
+        mark = LedgerMark(
+            log_position=run.log_position, ledger_id=run.base_offset, first_entry_id=0
+        )
+        return self._begin(mark)
+
+    def _begin(self, mark: LedgerMark) -> _OpenLedger:
+        """Begin a ledger, or continue the one before if the mark has its id."""
+        ledger = self._ledger
+        if ledger is None or ledger.ledger_id != mark.ledger_id:
+            points = self._points.setdefault(mark.ledger_id, LogPointsBuilder())
+            ledger = _OpenLedger(
+                ledger_id=mark.ledger_id, start_position=mark.log_position, points=points
+            )
+        ledger.next_entry_id = mark.first_entry_id
+        self._ledger = ledger
+        return ledger
+
+    def _encoded(self, ledger: _OpenLedger, run: AdjoiningBatches) -> Iterator[bytearray]:
+        """Add a ledger's batches; yield the blocks that are complete."""
+        stream, bounds = self._stream, run.bounds
+        number, end_number = 0, len(bounds) - 1
+        while number < end_number:
+            ledger_id, entry_id = ledger.ledger_id, ledger.next_entry_id
+            count = stream.count_fitting(ledger_id, entry_id, bounds, number)
+            if count:
+                complete = stream.extend(run.buffer, bounds[number : number + count + 1])
+            else:  # this batch begins a block, unless it is refused
+                batch = run.buffer[bounds[number] : bounds[number + 1]]
+                complete = stream.add(ledger_id, entry_id, batch)
+                count, ledger.due_position = 1, run.log_position + bounds[number]
+            yield from complete
+            ledger.note(run, number, number + count)
+            number += count
+
+    def _with_points(self, ledger: StreamedLedger) -> StreamedLedger:
+        encoded = b64encode(self._points[ledger.ledger_id].encode()).decode("ascii")
+        return replace(ledger, info=replace(ledger.info, properties=((CUSTOM_KEY, encoded),)))

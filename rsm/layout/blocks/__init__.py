@@ -1,0 +1,1 @@
+"""What the block formats of PIP-17 and PIP-76 share: blocks, entries, padding, reading. Pure."""

@@ -1,0 +1,169 @@
+"""The blocks of one ledger in a data object, as its index object names them.
+
+An index has 20 bytes for each block, big-endian: first entry id i64, part i32 (from 1), position
+of the block header i64. Checks what both index formats have in common. Pure.
+"""
+
+from __future__ import annotations
+
+import struct
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rsm.layout.blocks.block_format import HEADER_BYTES, BlockFormat, BlockHeader
+from rsm.segment.errors import CorruptError
+
+# An upload has at most 10 000 parts; the rest is for the metadata.
+MAX_INDEX_BYTES = 64 << 20
+
+_BLOCK = struct.Struct(">qiq")
+INDEXED_BLOCK_BYTES = _BLOCK.size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedBlock:
+    """One block: its first entry, its part of the upload, and its position."""
+
+    first_entry_id: int
+    part: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockSequence(ABC):
+    """A ledger's blocks in a data object of `data_bytes`.
+
+    `blocks` is not empty and ascends by entry id and by position.
+    """
+
+    data_bytes: int
+    blocks: tuple[IndexedBlock, ...]
+    header_bytes: int = HEADER_BYTES
+
+    @property
+    def first_entry_id(self) -> int:
+        return self.blocks[0].first_entry_id
+
+    @property
+    @abstractmethod
+    def end_position(self) -> int:
+        """The position of the last block's end, including its padding."""
+
+    @property
+    @abstractmethod
+    def end_entry_id(self) -> int | None:
+        """The id after the last entry that was written; None if only the last block shows it."""
+
+    @property
+    @abstractmethod
+    def limit_entry_id(self) -> int | None:
+        """The id after the last entry that the ledger may have here; None if not known."""
+
+    @property
+    @abstractmethod
+    def header_ledger_id(self) -> int | None:
+        """The ledger id in the block headers; None in v1."""
+
+    def block_number(self, entry_id: int) -> int:
+        """Return the number of an entry's block, counted from 0."""
+        return bisect_right(self.blocks, entry_id, key=lambda block: block.first_entry_id) - 1
+
+    def block_end_position(self, number: int) -> int:
+        """Return the position of a block's end, including its padding."""
+        following = number + 1
+        return (
+            self.blocks[following].position if following < len(self.blocks) else self.end_position
+        )
+
+    def block_end_entry_id(self, number: int) -> int | None:
+        """Return the id of the first entry after the block; None if only the block shows it."""
+        following = number + 1
+        if following < len(self.blocks):
+            return self.blocks[following].first_entry_id
+        return self.end_entry_id
+
+    def block_header(self, number: int) -> BlockHeader:
+        """Return the header that a block must have."""
+        block = self.blocks[number]
+        return BlockHeader(
+            block_bytes=self.block_end_position(number) - block.position,
+            first_entry_id=block.first_entry_id,
+            header_bytes=self.header_bytes,
+            ledger_id=self.header_ledger_id,
+        )
+
+
+def encode_blocks(blocks: Iterable[IndexedBlock]) -> bytes:
+    """Encode the blocks of an index."""
+    return b"".join(_BLOCK.pack(b.first_entry_id, b.part, b.position) for b in blocks)
+
+
+def decode_blocks(content: bytes | memoryview) -> tuple[IndexedBlock, ...]:
+    """Decode the blocks of an index; `content` is a multiple of their length."""
+    return tuple(
+        IndexedBlock(first_entry_id=first_entry_id, part=part, position=position)
+        for first_entry_id, part, position in _BLOCK.iter_unpack(content)
+    )
+
+
+def unpack_index_header(
+    content: bytes, header: struct.Struct, *, name: str, block_format: BlockFormat
+) -> tuple[int, ...]:
+    """Unpack an index object's header; return its fields from the data object's length on.
+
+    Both formats begin with magic, index length, data length and block header length. Raises
+    CorruptError if one of these is invalid.
+    """
+    if len(content) < header.size:
+        raise corrupt_index("index cut short", name, 0, f">= {header.size} bytes", len(content))
+    fields = header.unpack_from(content)
+    magic, index_bytes, data_bytes, header_bytes = fields[:4]
+    if magic != block_format.index_magic:
+        raise corrupt_index(
+            "not an index: another magic",
+            name,
+            0,
+            f"{block_format.index_magic:08x}",
+            f"{magic:08x}",
+        )
+    if index_bytes != len(content) or index_bytes > MAX_INDEX_BYTES:
+        expected = f"{len(content)}, at most {MAX_INDEX_BYTES}"
+        raise corrupt_index("the index has a wrong length", name, 4, expected, index_bytes)
+    if data_bytes < 0:
+        raise corrupt_index("negative data length", name, 8, ">= 0", data_bytes)
+    if not block_format.min_header_bytes <= header_bytes <= MAX_INDEX_BYTES:
+        raise corrupt_index("block header length", name, 16, HEADER_BYTES, header_bytes)
+    return fields[2:]
+
+
+def check_blocks(
+    blocks: Sequence[IndexedBlock], *, name: str, at: int, header_bytes: int, data_bytes: int
+) -> None:
+    """Check that blocks ascend within the data; `at` is the position of the first in the index."""
+    first = blocks[0]
+    if first.first_entry_id < 0:
+        raise corrupt_index("negative entry id", name, at, ">= 0", first.first_entry_id)
+    for number, (before, block) in enumerate(pairwise(blocks), start=1):
+        block_at = at + number * _BLOCK.size
+        if block.first_entry_id <= before.first_entry_id:
+            expected = f"> {before.first_entry_id}"
+            raise corrupt_index(
+                "entry ids do not ascend", name, block_at, expected, block.first_entry_id
+            )
+        least = before.position + header_bytes
+        # In v1 the last block may begin at the end of the data: none of it was written.
+        if not least <= block.position <= data_bytes:
+            expected = f"{least}..{data_bytes}"
+            raise corrupt_index(
+                "block beyond the data", name, block_at + 12, expected, block.position
+            )
+
+
+def corrupt_index(
+    message: str, name: str, at: int, expected: object, found: object
+) -> CorruptError:
+    """Return the error for a field at a position of the index object `name`."""
+    return CorruptError(message, object=name, position=at, expected=expected, found=found)

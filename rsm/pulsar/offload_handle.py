@@ -1,0 +1,221 @@
+"""OffloadHandle: writes entries of consecutive ledgers to the store as they come (PIP-76).
+
+    offer_entry   entry -> block -> buffer -> part of the upload -> accepted by the store
+    seal          last block -> end of the data object -> index object -> result
+
+A complete block stays in the buffer until the store has accepted it as a part. While the buffer is
+full, the handle accepts no entry: the caller offers it again later. Nothing is readable before the
+index object is written. Source: Pulsar's OffloadHandle and BlobStoreManagedLedgerOffloader.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from rsm.layout.block_v2.block_stream import (
+    DEFAULT_STREAM_BLOCK_BYTES,
+    BlockStream,
+    EntryPosition,
+    require_block_size,
+)
+from rsm.layout.block_v2.ledger_info import LedgerInfo
+from rsm.layout.block_v2.stream_index import encode_stream_index
+from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.local_segment import ContentSource
+from rsm.storage.uploads.piece_stream import PieceBuffer
+
+WritePair = Callable[[ContentSource, Callable[[], bytes]], None]
+"""Writes a data object, and then the index object from the result of the function."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamingLimits:
+    """The least length of a block, the buffer of a handle, and the most bytes of a data object.
+
+    The defaults are Pulsar's. S3 needs `block_bytes` of at least 5 MiB, because it accepts no
+    smaller part. A single entry may exceed `buffer_bytes` and `segment_bytes`.
+    """
+
+    block_bytes: int = DEFAULT_STREAM_BLOCK_BYTES
+    buffer_bytes: int = 10 << 20
+    segment_bytes: int = 1 << 30
+
+    def __post_init__(self) -> None:
+        """Raise InvalidConfigError for an invalid block size, or for less than one block."""
+        require_block_size(self.block_bytes)
+        for name, found in (("buffer", self.buffer_bytes), ("segment", self.segment_bytes)):
+            if found < self.block_bytes:
+                raise InvalidConfigError(
+                    f"the {name} is smaller than a block",
+                    found=found,
+                    expected=f">= {self.block_bytes}",
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffloadResult:
+    """A complete offload: its id, and its first and its last entry."""
+
+    uuid: UUID
+    first: EntryPosition
+    last: EntryPosition
+
+
+class OffloadHandle:
+    """One streamed object that is being written.
+
+    Thread-safe: concurrent offers are taken one after the other, in an order that their caller must
+    decide. Only `result`, `wait_for_room` and `abort` wait for the store. Every later call except
+    `abort` raises the store's first error; both objects are then deleted, if the store permits it.
+    A handle that is neither sealed nor aborted keeps its upload open.
+
+    Memory: `buffer_bytes`; or else, if that is more, an entry larger than a block and the block
+    before it. One thread from the first complete block on.
+    """
+
+    def __init__(self, *, uuid: UUID, limits: StreamingLimits, write: WritePair) -> None:
+        self._uuid = uuid
+        self._limits = limits
+        self._write = write
+        self._stream = BlockStream(block_bytes=limits.block_bytes)
+        self._buffer = PieceBuffer[OffloadResult]()
+        self._infos: Mapping[int, LedgerInfo] = {}
+        self._lock = threading.Lock()
+        self._is_started = False
+        self._is_sealed = False
+
+    @property
+    def last_offered(self) -> EntryPosition | None:
+        """The last entry that was accepted; None before the first."""
+        return self._stream.last
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the handle accepts no entry any more."""
+        return self._is_sealed
+
+    def can_offer(self, size_bytes: int, ledger_id: int | None = None) -> bool:
+        """Return whether an entry would be accepted now; by default one of the last one's ledger.
+
+        False also if the handle is sealed.
+        """
+        with self._lock:
+            self._buffer.check()
+            return not self._is_sealed and self._has_room(self._most_bytes(ledger_id, size_bytes))
+
+    def offer_entry(self, ledger_id: int, entry_id: int, data: bytes | memoryview) -> bool:
+        """Take an entry, or return False: the buffer is full, or the handle is sealed.
+
+        Copies the data. With nothing in the buffer that waits for the store, an entry of any size
+        is accepted. An entry that does not fit into the segment's size seals the handle.
+
+        Raises InvalidConfigError unless entry ids are consecutive within a ledger and ledger ids
+        ascend, and UnsupportedError for an entry of almost 2 GiB; the next entry may follow these.
+        Raises the error of the store.
+        """
+        with self._lock:
+            self._buffer.check()
+            if self._is_sealed:
+                return False
+            self._stream.require_next(ledger_id, entry_id, len(data))
+            new_bytes = self._stream.new_block_bytes(ledger_id, len(data))
+            data_bytes = self._stream.data_bytes
+            if data_bytes and data_bytes + new_bytes > self._limits.segment_bytes:
+                self._seal()
+                return False
+            if not self._has_room(self._most_bytes(ledger_id, len(data))):
+                return False
+            self._pass_on(self._stream.add(ledger_id, entry_id, data))
+            return True
+
+    def wait_for_room(
+        self, size_bytes: int, ledger_id: int | None = None, *, timeout_s: float | None = None
+    ) -> bool:
+        """Wait until the store has accepted enough for such an entry; return `can_offer`."""
+        with self._lock:
+            most_bytes = self._most_bytes(ledger_id, size_bytes)
+        if most_bytes is not None:
+            self._buffer.wait_until(most_bytes, timeout_s)
+        return self.can_offer(size_bytes, ledger_id)
+
+    def seal(self, infos: Mapping[int, LedgerInfo] | None = None) -> None:
+        """End the object; the index is written when the store has all blocks. Idempotent.
+
+        `infos` describe ledgers by their ids, as in `BlockStream.index`. Does not wait.
+        """
+        with self._lock:
+            self._buffer.check()
+            if not self._is_sealed:
+                self._infos = infos or {}
+                self._seal()
+
+    def abort(self, reason: BaseException) -> None:
+        """Give the offload up with `reason`; return when nothing of it is left. Idempotent.
+
+        Waits for the offload instead if it is sealed already.
+        """
+        with self._lock:
+            self._is_sealed = True
+            self._fail_unstarted(reason)
+        self._buffer.abort(reason)
+
+    def result(self, timeout_s: float | None = None) -> OffloadResult:
+        """Wait for the complete offload, which another call must seal, and return its range.
+
+        Raises the error of the store, or the reason of `abort`. Raises InvalidConfigError if no
+        entry was offered, and RetriableError after `timeout_s`.
+        """
+        try:
+            return self._buffer.result(timeout_s)
+        except TimeoutError as error:
+            raise RetriableError("the offload is not complete yet", uuid=self._uuid) from error
+
+    def _most_bytes(self, ledger_id: int | None, size_bytes: int) -> int | None:
+        """Return how much may be buffered for such an entry to be accepted; None: any amount."""
+        last = self._stream.last
+        if ledger_id is None:
+            ledger_id = 0 if last is None else last.ledger_id
+        new_bytes = self._stream.new_block_bytes(ledger_id, size_bytes)
+        if not new_bytes:
+            return None
+        taken_bytes = self._stream.open_block_bytes + new_bytes
+        return max(0, self._limits.buffer_bytes - taken_bytes)
+
+    def _has_room(self, most_bytes: int | None) -> bool:
+        return most_bytes is None or self._buffer.buffered_bytes <= most_bytes
+
+    def _pass_on(self, blocks: tuple[bytearray, ...]) -> None:
+        for block in blocks:
+            if not self._is_started:
+                self._is_started = True
+                self._buffer.start(self._run, name="offload")
+            self._buffer.add(block)
+
+    def _seal(self) -> None:
+        self._is_sealed = True
+        self._fail_unstarted(
+            None
+            if self._stream.last
+            else InvalidConfigError("no entry was offered", uuid=self._uuid)
+        )
+        self._pass_on(self._stream.finish())
+        self._buffer.end()
+
+    def _fail_unstarted(self, reason: BaseException | None) -> None:
+        if reason is not None and not self._is_started:
+            self._is_started = True
+            self._buffer.fail(reason)
+
+    def _run(self) -> OffloadResult:
+        """Write both objects; runs in the thread of the upload."""
+        self._write(self._buffer, self._index)
+        first, last = self._stream.first, self._stream.last
+        assert first is not None
+        assert last is not None
+        return OffloadResult(uuid=self._uuid, first=first, last=last)
+
+    def _index(self) -> bytes:
+        return encode_stream_index(self._stream.index(self._infos))

@@ -1,0 +1,345 @@
+"""StoreScan: finds a topic's segments in a store alone, by the listing and the companions.
+
+It needs no metadata topic, no broker and no cache. A layout writes the companion last and deletes
+it last, so the objects of one attempt show what became of it:
+
+    companion, and all other objects in their recorded lengths    complete: the segment counts
+    no companion                                                  the upload has not finished
+    companion, and another object is missing                      a deletion has not finished
+    the companion, or an object's length, is wrong                unreadable, with an error
+
+The lineage decides which offsets of complete segments are of the log. Each companion has the
+leader epochs of its log at the time of the copy. The companion of the highest leader epoch decides,
+then the one with the highest end; older ones only add what lies below its first epoch. Companions
+of deletions that have not finished count for that, too.
+
+Memory: one companion for each of `_AHEAD_COUNT` requests, and each segment's metadata.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import groupby
+from operator import attrgetter
+from uuid import UUID
+
+from rsm.layout.keys import ObjectKeys, SegmentKey, StreamedKey, after_all_below
+from rsm.layout.segment_layout import SegmentLayout
+from rsm.segment.epochs import Lineage, stitch
+from rsm.segment.errors import (
+    CorruptError,
+    NotFoundError,
+    TieredStorageError,
+    UnsupportedError,
+)
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState, StoredObject
+from rsm.segment.ranges import ByteRange, OffsetRange
+from rsm.storage.chunk_storage import ChunkInfo, ChunkStorage
+
+_AHEAD_COUNT = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableSegment:
+    """A segment that cannot be read, with the reason.
+
+    `offsets` are those that it may have: all from its base offset on if its companion is damaged,
+    and all of the partition if its key does not name a base offset.
+    """
+
+    error: TieredStorageError
+    from_offset: int = 0
+    end_offset: int | None = None
+
+    def may_have(self, offset: int) -> bool:
+        """Return whether the segment may have this offset."""
+        return self.from_offset <= offset and (self.end_offset is None or offset < self.end_offset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartlyDeletedSegment:
+    """A segment whose deletion has not finished: its companion exists, this object does not."""
+
+    offsets: OffsetRange
+    missing_key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionScan:
+    """What a store has of one partition.
+
+    `segments` are complete, and finished. Of equal offsets the preferred one is first: that of the
+    highest leader epoch, then the newest, then the one with the lowest id. `unfinished_keys` are
+    one key of each attempt without a companion.
+    """
+
+    topic_id_partition: TopicIdPartition
+    segments: tuple[RemoteLogSegmentMetadata, ...]
+    lineage: Lineage
+    unreadable: tuple[UnreadableSegment, ...]
+    partly_deleted: tuple[PartlyDeletedSegment, ...]
+    unfinished_keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attempt:
+    """The listed objects of one attempt to store a segment, by key."""
+
+    segment_id: RemoteLogSegmentId
+    objects: Mapping[SegmentKey, ChunkInfo]
+
+    @property
+    def base_offset(self) -> int:
+        """The base offset that the keys name; 0 if they name none."""
+        return next((k.base_offset for k in self.objects if not isinstance(k, StreamedKey)), 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Described:
+    """A segment with a readable companion; `missing_key` is an object that does not exist."""
+
+    metadata: RemoteLogSegmentMetadata
+    lineage: Lineage
+    missing_key: str | None
+    unreadable: UnreadableSegment | None
+
+    @property
+    def is_complete(self) -> bool:
+        return self.missing_key is None and self.unreadable is None
+
+
+class StoreScan:
+    """Lists the segments of one store. Thread-safe. `executor` reads companions.
+
+    Does not close the storage. All methods raise what the listing raises.
+    """
+
+    def __init__(
+        self, storage: ChunkStorage, keys: ObjectKeys, layouts: Sequence[SegmentLayout]
+    ) -> None:
+        self._storage = storage
+        self._keys = keys
+        self._layouts = tuple(layouts)
+
+    def topic_ids(self, topic: str) -> tuple[UUID, ...]:
+        """Return the ids of all topics of this name that have objects in the store."""
+        prefix = self._keys.name_prefix(topic)
+        found = self._partitions(
+            prefix, lambda each: self._keys.topic_prefix(each.topic, each.topic_id)
+        )
+        return tuple(each.topic_id for each in found if each.topic == topic)
+
+    def partitions(self, topic: str, topic_id: UUID) -> tuple[TopicIdPartition, ...]:
+        """Return the partitions of a topic that have objects in the store, ascending."""
+        prefix = self._keys.topic_prefix(topic, topic_id)
+        found = self._partitions(prefix, self._keys.partition_prefix)
+        return tuple(sorted(found, key=attrgetter("partition")))
+
+    def partition(self, topic_id_partition: TopicIdPartition, executor: Executor) -> PartitionScan:
+        """Return the segments of a partition. RetriableError if the store cannot be read."""
+        described: list[_Described] = []
+        unreadable: list[UnreadableSegment] = []
+        unfinished_keys: list[str] = []
+        lineages: dict[Lineage, Lineage] = {}
+        attempts = self._attempts(topic_id_partition)
+        for found in _in_order(executor, self._describe, attempts):
+            if isinstance(found, UnreadableSegment):
+                unreadable.append(found)
+            elif isinstance(found, str):
+                unfinished_keys.append(found)
+            else:
+                lineage = lineages.setdefault(found.lineage, found.lineage)
+                described.append(replace(found, lineage=lineage))
+                if found.missing_key is None and found.unreadable is not None:
+                    unreadable.append(found.unreadable)
+        complete = (each.metadata for each in described if each.is_complete)
+        return PartitionScan(
+            topic_id_partition=topic_id_partition,
+            segments=tuple(sorted(complete, key=_preferred_first)),
+            lineage=_joined_lineage(described),
+            unreadable=tuple(unreadable),
+            partly_deleted=tuple(
+                PartlyDeletedSegment(offsets=each.metadata.offsets, missing_key=each.missing_key)
+                for each in described
+                if each.missing_key is not None
+            ),
+            unfinished_keys=tuple(unfinished_keys),
+        )
+
+    def _partitions(
+        self, prefix: str, below: Callable[[TopicIdPartition], str]
+    ) -> Iterator[TopicIdPartition]:
+        """Yield one partition of each prefix that `below` returns; one listing for each."""
+        after = ""
+        while (key := self._first_key(prefix, after)) is not None:
+            partition = key.segment_id.topic_id_partition
+            yield partition
+            after = after_all_below(below(partition))
+
+    def _first_key(self, prefix: str, after: str) -> SegmentKey | None:
+        keys = (self._keys.parse(each.name) for each in self._storage.list(prefix, after=after))
+        return next((key for key in keys if key is not None), None)
+
+    def _attempts(self, topic_id_partition: TopicIdPartition) -> Iterator[_Attempt]:
+        """Yield attempts in the order of their names, in which their objects follow each other."""
+        listed = self._storage.list(self._keys.partition_prefix(topic_id_partition))
+        parsed = ((self._keys.parse(each.name), each) for each in listed)
+        known = ((key, each) for key, each in parsed if key is not None)
+        for segment_id, objects in groupby(known, lambda each: each[0].segment_id):
+            yield _Attempt(segment_id=segment_id, objects=dict(objects))
+
+    def _describe(self, attempt: _Attempt) -> _Described | UnreadableSegment | str:
+        """Return what an attempt is; a key of it if it has no companion."""
+        planned_by = [
+            (layout, layout.object_keys(attempt.segment_id, attempt.base_offset))
+            for layout in self._layouts
+        ]
+        candidates = [each for each in planned_by if each[1][-1] in attempt.objects]
+        any_key = next(iter(attempt.objects.values())).name
+        if not candidates:
+            if any(key in attempt.objects for _, planned in planned_by for key in planned):
+                return any_key
+            return UnreadableSegment(
+                error=_unknown_layout(attempt, any_key), from_offset=attempt.base_offset
+            )
+        companion_key = self._keys.build(candidates[0][1][-1])
+        try:
+            return self._read(attempt, candidates)
+        except NotFoundError:
+            return any_key  # deleted since the listing
+        except (CorruptError, UnsupportedError) as error:
+            return UnreadableSegment(
+                error=type(error)(
+                    "a stored segment cannot be read from its companion",
+                    segment_id=attempt.segment_id,
+                    key=error.context.get("key", companion_key),
+                    reason=error,
+                ),
+                from_offset=attempt.base_offset,
+            )
+
+    def _read(
+        self, attempt: _Attempt, candidates: Sequence[tuple[SegmentLayout, Sequence[SegmentKey]]]
+    ) -> _Described:
+        """Read the companion with the layout that it names. Raises what `_describe` catches."""
+        first_error: TieredStorageError | None = None
+        for layout, planned in candidates:
+            info = attempt.objects[planned[-1]]
+            positions = ByteRange(start_position=0, end_position=info.length_bytes)
+            content = self._storage.read_range(info.name, positions)
+            try:
+                companion = layout.decode_companion(content)
+            except (CorruptError, UnsupportedError) as error:
+                first_error = first_error or error
+                continue
+            if companion.metadata.layout == layout.name:
+                metadata = self._finished(attempt, companion.metadata, planned)
+                lengths = {each.name: each.length_bytes for each in attempt.objects.values()}
+                absent = (each.key for each in metadata.objects if each.key not in lengths)
+                return _Described(
+                    metadata=metadata,
+                    lineage=companion.companions.lineage,
+                    missing_key=next(absent, None),
+                    unreadable=_wrong_length(metadata, lengths),
+                )
+        raise first_error or _unknown_layout(attempt, self._keys.build(candidates[0][1][-1]))
+
+    def _finished(
+        self,
+        attempt: _Attempt,
+        recorded: RemoteLogSegmentMetadata,
+        planned: Sequence[SegmentKey],
+    ) -> RemoteLogSegmentMetadata:
+        """Return the segment's metadata as finished, with the names that its objects have here.
+
+        The store may be a copy below another prefix, so only the last part of a recorded name must
+        be right. Raises CorruptError for the companion of another segment.
+        """
+        by_name = {_last_part(each.key): each for each in recorded.objects}
+        keys = [self._keys.build(each) for each in planned]
+        if recorded.segment_id != attempt.segment_id or recorded.is_open:
+            raise CorruptError(
+                "the companion belongs to another segment", key=keys[-1], found=recorded.segment_id
+            )
+        if by_name.keys() != {_last_part(key) for key in keys}:
+            raise CorruptError("the companion names other objects", key=keys[-1])
+        objects = [replace(by_name[_last_part(key)], key=key) for key in keys]
+        companion_bytes = attempt.objects[planned[-1]].length_bytes
+        objects[-1] = StoredObject(key=keys[-1], length_bytes=companion_bytes)
+        return replace(recorded, state=SegmentState.COPY_SEGMENT_FINISHED, objects=tuple(objects))
+
+
+def _unknown_layout(attempt: _Attempt, key: str) -> UnsupportedError:
+    return UnsupportedError(
+        "a stored segment has a layout that is not configured",
+        segment_id=attempt.segment_id,
+        key=key,
+    )
+
+
+def _wrong_length(
+    metadata: RemoteLogSegmentMetadata, lengths: Mapping[str, int]
+) -> UnreadableSegment | None:
+    for stored in metadata.objects:
+        found = lengths.get(stored.key)
+        if found is not None and stored.length_bytes not in (None, found):
+            error = CorruptError(
+                "a stored object has another length than its companion says",
+                segment_id=metadata.segment_id,
+                key=stored.key,
+                position=min(found, stored.length_bytes or 0),
+                expected_bytes=stored.length_bytes,
+                found_bytes=found,
+            )
+            offsets = metadata.offsets
+            return UnreadableSegment(
+                error=error, from_offset=offsets.start_offset, end_offset=offsets.end_offset
+            )
+    return None
+
+
+def _joined_lineage(described: Iterable[_Described]) -> Lineage:
+    """Join the lineages; of two that contradict each other, the later one in this order decides."""
+    ordered = sorted(
+        described,
+        key=lambda each: (
+            each.metadata.writer.leader_epoch,
+            each.metadata.offsets.end_offset,
+            each.metadata.event_timestamp_ms,
+            each.metadata.segment_id.id,
+        ),
+    )
+    distinct = (lineage for lineage, _ in groupby(each.lineage for each in ordered))
+    return reduce(lambda older, newer: stitch(older, newer).lineage, distinct, Lineage())
+
+
+def _preferred_first(metadata: RemoteLogSegmentMetadata) -> tuple[int, int, UUID]:
+    return -metadata.writer.leader_epoch, -metadata.event_timestamp_ms, metadata.segment_id.id
+
+
+def _in_order(
+    executor: Executor,
+    describe: Callable[[_Attempt], _Described | UnreadableSegment | str],
+    attempts: Iterable[_Attempt],
+) -> Iterator[_Described | UnreadableSegment | str]:
+    """Yield the results in the order of the attempts, some of them ahead of the consumer."""
+    ahead: deque[Future[_Described | UnreadableSegment | str]] = deque()
+    try:
+        for attempt in attempts:
+            ahead.append(executor.submit(describe, attempt))
+            if len(ahead) > _AHEAD_COUNT:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    finally:
+        for future in ahead:
+            future.cancel()
+
+
+def _last_part(key: str) -> str:
+    return key.rpartition("/")[2]

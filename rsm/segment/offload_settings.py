@@ -1,0 +1,32 @@
+"""How a partition is offloaded: its mode, and the size and age of offload segments (PIP-76)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+OFFLOAD_SEGMENT_LEAST_BYTES = 1 << 10
+# A segment's indexes have positions in 31 bits, and the last part may exceed the limit.
+OFFLOAD_SEGMENT_GREATEST_BYTES = 1_792 << 20
+OFFLOAD_SEGMENT_SHORTEST_MS = 1_000
+OFFLOAD_SEGMENT_LONGEST_MS = 7 * 86_400_000
+
+
+class OffloadMode(Enum):
+    """What the manager offloads."""
+
+    SEGMENT = 1  # log segments that the broker rolled (PIP-17)
+    STREAM = 2  # the log as it grows, as offload segments (PIP-76)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffloadSettings:
+    """How a partition is offloaded.
+
+    With STREAM, an offload segment ends at `segment_max_bytes` of data, or `segment_rollover_ms`
+    after it was assigned, whichever comes first (PIP-76).
+    """
+
+    mode: OffloadMode = OffloadMode.SEGMENT
+    segment_max_bytes: int = 1 << 30
+    segment_rollover_ms: int = 600_000
