@@ -13,6 +13,7 @@ from uuid import UUID
 from rlmm.cache.metadata_cache import MetadataCache
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import TopicPolicy
+from rlmm.events.policy_level import PolicyLevel
 from rlmm.events.secret import ClusterSecret
 from rlmm.follow.follower import Follower
 from rlmm.partitioner import CLUSTER_PARTITION, metadata_partition
@@ -26,6 +27,7 @@ from rlmm.spi import (
     RemoteLogMetadataManager,
     SegmentRecord,
 )
+from rlmm.state.offload_segments import OffloadSegmentRecord
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.errors import RetriableError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
@@ -133,6 +135,13 @@ class CachedAnswers(RemoteLogMetadataManager):
             topic_id_partition, lambda: self._cache.size_bytes(topic_id_partition, leader_epoch)
         )
 
+    def offload_segments(
+        self, topic_id_partition: TopicIdPartition
+    ) -> tuple[OffloadSegmentRecord, ...]:
+        return self._answer(
+            topic_id_partition, lambda: self._cache.offload_segments.of(topic_id_partition)
+        )
+
     def topic_policies(self) -> tuple[TopicPolicy, ...]:
         return self._answer(None, self._cache.topic_policies)
 
@@ -142,6 +151,9 @@ class CachedAnswers(RemoteLogMetadataManager):
     def topic_policy_position(self, topic_id: UUID) -> MetadataPosition | None:
         offset = self._answer(None, lambda: self._cache.topic_policy_offset(topic_id))
         return None if offset is None else MetadataPosition(CLUSTER_PARTITION, offset)
+
+    def policy_levels(self) -> tuple[PolicyLevel, ...]:
+        return self._answer(None, self._cache.policy_levels)
 
     def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:
         return self._answer(None, lambda: self._cache.paused_tasks(topic_id))
@@ -153,7 +165,7 @@ class CachedAnswers(RemoteLogMetadataManager):
         return self._answer(None, self._cache.registrations)
 
     def _answer(self, about: TopicIdPartition | None, ask: Callable[[], T]) -> T:
-        """Return `ask()` about a partition, or the cluster if None. RetriableError unless whole."""
+        """Return `ask()` about a partition, or the cluster if None. RetriableError if it lags."""
         identity = self._follower.identity
         if identity is None:
             raise RetriableError("the metadata is not ready", reason=self.readiness().reason)

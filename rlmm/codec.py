@@ -69,7 +69,7 @@ def parse_value(value: bytes) -> pb.MetadataEvent:
     try:
         return pb.MetadataEvent.FromString(value)
     except DecodeError as error:
-        raise CorruptError("not a metadata event", length_bytes=len(value)) from error
+        raise CorruptError("the record is not a metadata event", length_bytes=len(value)) from error
 
 
 def _checked_family(kind: RecordKind, message: pb.MetadataEvent) -> AnyFamily:

@@ -21,8 +21,9 @@ Each event's family (rlmm/events) has its rule; this is the list of all:
 | gaps | by the owner; the last ones win |
 | offload requested | by anyone, unless below what was requested before |
 | partition delete | by anyone, MARKED, then STARTED, then FINISHED |
-| read lease, policy, pause, registration, cluster secret | by anyone; the last one wins |
+| read lease, policy, policy level, pause, registration, secret | by anyone; the last one wins |
 | anomaly | by anyone, up to a limit per partition; the last one wins |
+| offload segment | by anyone; the last one of its furthest status wins |
 
 A log start, a request of one, a trim and gaps belong to the epoch of their decision. In a lineage
 with a later epoch that begins below, they reach only to its start: an unclean election cut off the
@@ -34,10 +35,10 @@ nothing else of the partition, and the fold refuses everything else about it per
 the records of the deletion stay.
 
 A tombstone of any record of a segment erases the whole segment, because compaction may already have
-removed the others. A tombstone of a trim, log start or gaps only removes the key. So does that of a
-request: it is written once the log starts there, and a request that is met is no longer known.
-Claims may be removed once their partition's deletion has finished, because they then have no
-effect.
+removed the others. A tombstone of a trim, log start or gaps only removes the key. So does a
+tombstone of a request: it is written once the log starts there, and the state no longer knows a
+request that is met. Claims may be removed once their partition's deletion has finished, because
+they then have no effect.
 
 For a record that needs newer rules, the state keeps only its key until the record is removed or
 replaced. A cache that was folded by other rules is rebuilt.
@@ -82,8 +83,8 @@ def parse_record(key: bytes, value: bytes | None) -> ParsedRecord:
 def fold(state: FoldState, parsed: ParsedRecord, record: TopicRecord) -> Refusal | None:
     """Apply a record to the state that all previous records of its partition made.
 
-    `parsed` is that `record`. Returns the reason for a refusal, None if accepted. Raises only
-    the errors of `state`.
+    `parsed` is the same record, parsed. Returns the reason for a refusal, None if accepted. Raises
+    only the errors of `state`.
     """
     if isinstance(parsed, ParsedSegment):
         return SEGMENTS.fold(state, parsed, record)

@@ -1,9 +1,9 @@
-"""Writes to the metadata topic; no write follows one of unknown result in its partition.
+"""Writes to the metadata topic, but never after a write of unknown result to the same partition.
 
-After a delivery timeout, a broker may have appended the record above the high watermark, so that no
+After a delivery timeout, a broker may have appended the record above the high watermark, where no
 end offset shows it. So the next write to that partition is a barrier: a tombstone of a key without
-a record. Reading the barrier back also reads all that the leader appended before it, which gives
-the result of each open write. Nothing else is written to the partition until then.
+a record. Reading the barrier back also reads everything that the leader appended before it. That
+gives the result of each open write. Nothing else is written to the partition until then.
 
 A network may deliver a request even after the barrier. The fold rules cover that case: see "When a
 write's result is unknown" in docs/metadata.md.
@@ -62,7 +62,7 @@ class KnownWrites:
             if was_read():
                 return None
             raise RetriableError(
-                "the record was not written: it was not in the topic when that was read",
+                "the record was not written",
                 partition=partition,
                 reason=error,
             ) from error
@@ -94,10 +94,10 @@ class KnownWrites:
             self.settle(partition)
         except UnknownResultError as unknown:
             raise UnknownResultError(
-                "it is not known whether the record was written: it may still come in. Try again "
-                "when the cluster answers: the topic is then read first",
+                "it is not known whether the record was written, and it may still arrive",
                 partition=partition,
                 reason=error,
+                advice="Try again when the cluster answers: rlm then reads the topic first",
             ) from unknown
 
     def _publish(self, partition: int, key: bytes, value: bytes | None) -> PublishedPosition:
@@ -123,7 +123,7 @@ def barrier_key(key: bytes) -> bytes:
 
 def _not_known(partition: int, reason: object) -> UnknownResultError:
     return UnknownResultError(
-        "it is not known yet whether an earlier record was written: other records wait for that",
+        "other records wait until it is known whether an earlier one was written",
         partition=partition,
         reason=reason,
     )

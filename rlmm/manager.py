@@ -37,12 +37,14 @@ from rlmm.record_keys import (
     partition_subject,
     pause_key,
     policy_key,
+    policy_level_subject,
     segment_subject,
 )
 from rlmm.spi import (
     PublishResult,
     Readiness,
 )
+from rlmm.state.offload_segments import OffloadSegmentStatus
 from rlmm.state.partition_state import RemotePartitionDeleteState
 from rlmm.state.segment_entry import SegmentEntry
 from rlmm.topic.event_topic import EventTopic, PublishedPosition
@@ -179,7 +181,8 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         # No list of segments shows those whose tombstones an earlier call wrote only in part.
         purged = dict(self._cache.partly_tombstoned(segment_id.topic_id_partition))
         purged[segment_subject(segment_id)] = entry
-        for key in _segment_keys(purged):
+        # Accounts first: once the segment is unknown, nothing leads to its account.
+        for key in (*self._ended_accounts(segment_id), *_segment_keys(purged)):
             self._writes.publish(partition, key.to_bytes(), None)
         left = len(purged) - 1
         _log.info(LogLine("wrote a segment's tombstones", segment_id=segment_id, left_before=left))
@@ -211,6 +214,17 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         self._writes.publish(CLUSTER_PARTITION, policy_key(topic_id), None)
         _log.info(LogLine("purged a topic's policy", topic_id=topic_id))
 
+    def remove_policy_level(self, pattern: str) -> None:
+        self._partition_count()
+        if all(each.pattern != pattern for each in self.policy_levels()):
+            return
+        subject = policy_level_subject(pattern)
+        key = RecordKey(kind=RecordKind.POLICY_LEVEL, subject=subject).to_bytes()
+        written = self._writes.publish(CLUSTER_PARTITION, key, None)
+        if not self._read_past(written):
+            raise RetriableError("the removal was published, but not read back in time")
+        _log.info(LogLine("removed policy level", pattern=pattern))
+
     def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
         partition = self._writable(topic_id_partition)
         key = partition_key(RecordKind.READ_LEASE, topic_id_partition, lease_id)
@@ -234,19 +248,19 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
             _log.info(LogLine("cannot read the end of the metadata topic", error=error))
             return frozenset()
 
-        def reached(partition: int) -> bool:
+        def has_reached_end(partition: int) -> bool:
             end = {partition: ends[partition]}
-            return partition in self._follower.caught_up and self._progress.reached(end)
+            return partition in self._follower.caught_up and self._progress.has_reached(end)
 
         left_ms = max(deadline_ms - self._clock.monotonic_ms(), 0)
-        self._wait_applied(lambda: all(map(reached, set(followed.values()))), left_ms)
-        return frozenset(tip for tip, partition in followed.items() if reached(partition))
+        self._wait_applied(lambda: all(map(has_reached_end, set(followed.values()))), left_ms)
+        return frozenset(tip for tip, partition in followed.items() if has_reached_end(partition))
 
     def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
         super().partitions_of(topic_id, topic)  # raises at once unless all metadata is followed
         every = frozenset(range(self._partition_count()))
         ends = self._ends_of(every, _WHOLE_WAIT_MS)
-        if not self._wait_applied(lambda: self._progress.reached(ends), _WHOLE_WAIT_MS):
+        if not self._wait_applied(lambda: self._progress.has_reached(ends), _WHOLE_WAIT_MS):
             raise RetriableError("the metadata has not reached the end of its topic", topic=topic)
         return super().partitions_of(topic_id, topic)
 
@@ -316,6 +330,20 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
         except RetriableError as error:
             _log.info(LogLine("superseded records stay until the next attempt", error=error))
 
+    def _ended_accounts(self, purged: RemoteLogSegmentId) -> Iterator[RecordKey]:
+        """Yield keys about the offload segment of a purged segment, and failed ones without any.
+
+        An attempt that fails before its COPY_SEGMENT_STARTED leaves no segment to purge.
+        """
+        tip = purged.topic_id_partition
+        ids = [purged.id]
+        for failed in self._cache.offload_segments.of(tip, OffloadSegmentStatus.FAILED):
+            segment_id = RemoteLogSegmentId(topic_id_partition=tip, id=failed.id)
+            if self._cache.segment_entry(segment_id) is None:
+                ids.append(failed.id)
+        for each in ids:
+            yield from self._cache.offload_segments.keys_of(tip, each)
+
     def _expired_leases(self, topic_id_partition: TopicIdPartition) -> list[RecordKey]:
         """Return keys of leases that nobody can renew in time: brokers' clocks differ by less."""
         before_ms = self.broker_time_ms() - READ_LEASE_MAX_MS
@@ -329,7 +357,7 @@ class TopicBasedRemoteLogMetadataManager(CachedAnswers):
     def _read_past(self, written: PublishedPosition) -> bool:
         end = {written.partition: written.offset + 1}
         return self._wait_applied(
-            lambda: self._progress.reached(end), self._settings.consume_wait_ms
+            lambda: self._progress.has_reached(end), self._settings.consume_wait_ms
         )
 
     def _wait_applied(self, predicate: Callable[[], bool], timeout_ms: int) -> bool:

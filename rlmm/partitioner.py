@@ -18,7 +18,7 @@ from rlmm.record_keys import (
 from rsm.segment.ids import TopicIdPartition
 
 CLUSTER_PARTITION = 0
-"""Carries records without a user partition (policies, pauses, registrations); all read it."""
+"""Carries records without a user partition (policies, pauses, registrations); all follow it."""
 
 _PARTITION_KINDS = frozenset(RecordKind) - CLUSTER_KINDS
 _SUBJECT_END = 1 + PARTITION_SUBJECT_BYTES

@@ -12,7 +12,7 @@ from typing import NamedTuple
 class ReadPosition:
     """The next offset to read, and leader epoch and broker time of the record before it.
 
-    -1 and 0 if no record was read. By the epoch, the broker detects a truncated log.
+    -1 and 0 if no record was read. The broker uses the epoch to detect a truncated log.
     """
 
     offset: int

@@ -13,20 +13,23 @@
 | offload requested | 0x09 | partition subject (20), event (16) |
 | loss accepted | 0x0a | partition subject (20), event (16) |
 | anomaly | 0x0b | partition subject (20), anomaly (16) |
+| offload segment | 0x0c | partition subject (20), status (1), offload segment without byte 0 (15) |
 | topic policy | 0x10 | topic id (16) |
 | process registration | 0x11 | process id (16) |
 | topic paused | 0x12 | topic id (16) |
 | cluster secret set | 0x13 | nothing |
+| policy level | 0x14 | first 16 bytes of the SHA-256 of its pattern in UTF-8 |
 
 A partition subject is the topic id (16) and the partition as u32, big endian. A segment subject is
-that and the segment id. The key alone names a record's subject, so it does for a tombstone too.
-Kinds whose acceptance depends on order carry the event's id, so that no record replaces another.
+that and the segment id. The key alone names a record's subject, even that of a tombstone. Kinds
+whose acceptance depends on order carry the event's id, so that no record replaces another.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from hashlib import sha256
 from struct import Struct
 from uuid import UUID
 
@@ -53,10 +56,12 @@ class RecordKind(IntEnum):
     OFFLOAD_REQUEST = 0x09
     LOSS_ACCEPTED = 0x0A
     ANOMALY = 0x0B
+    OFFLOAD_SEGMENT = 0x0C
     POLICY = 0x10
     REGISTRATION = 0x11
     PAUSE = 0x12
     CLUSTER_SECRET = 0x13
+    POLICY_LEVEL = 0x14
 
 
 _CLUSTER_SUBJECT_BYTES = {
@@ -64,14 +69,16 @@ _CLUSTER_SUBJECT_BYTES = {
     RecordKind.REGISTRATION: 16,
     RecordKind.PAUSE: 16,
     RecordKind.CLUSTER_SECRET: 0,
+    RecordKind.POLICY_LEVEL: 16,
 }
+_OF_ALL = frozenset({RecordKind.REGISTRATION, RecordKind.POLICY_LEVEL})
 CLUSTER_KINDS = frozenset(_CLUSTER_SUBJECT_BYTES)
 """Kinds that concern no single user partition; after the kind, their keys are only the subject."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordKey:
-    """A parsed key; `event_id` is empty, or the id of the event, lease or anomaly."""
+    """A parsed key; `event_id` is empty, or the id of the event, or of what a reused key names."""
 
     kind: RecordKind
     subject: bytes
@@ -133,13 +140,13 @@ def partition_key(kind: RecordKind, value: TopicIdPartition, event_id: UUID) -> 
 def record_scope(key: bytes) -> bytes:
     """Return what a key of any version concerns: a partition subject, a topic id, or all (empty).
 
-    Keys of unknown kinds and of processes concern all.
+    Keys of unknown kinds, of processes and of policy levels concern all.
     """
     try:
         parsed = parse_record_key(key)
     except (CorruptError, UnsupportedError):
         return b""
-    if parsed.kind is RecordKind.REGISTRATION:
+    if parsed.kind in _OF_ALL:
         return b""
     return parsed.subject[:PARTITION_SUBJECT_BYTES]
 
@@ -147,6 +154,11 @@ def record_scope(key: bytes) -> bytes:
 def policy_key(topic_id: UUID) -> bytes:
     """Return the only key of a topic id's policy."""
     return bytes((RecordKind.POLICY,)) + topic_id.bytes
+
+
+def policy_level_subject(pattern: str) -> bytes:
+    """Return what the only key of a pattern's policy level has after the kind."""
+    return sha256(pattern.encode()).digest()[:16]
 
 
 def pause_key(topic_id: UUID) -> bytes:

@@ -5,19 +5,20 @@
 | manager | three of its own heartbeat intervals old |
 | gateway | 15 s old, whatever its interval |
 
-At that age the process is gone; one millisecond earlier it is live. A process whose own heartbeats
-do not come back is not ready after three intervals, by the same function (`has_missed_heartbeats`).
+At that age the process is gone; one millisecond earlier it is live. A process that registers as
+stopped is gone at once. A process whose own heartbeats do not come back is not ready after three
+intervals, by the same function (`has_missed_heartbeats`).
 
 Managers and gateways use the brokers' clock, so that a replayed registration does not revive a dead
 process. A command that reads the metadata once sees that clock stop while no process writes;
-`now_of` then returns its own time.
+`now_of` then returns the time of the command's own clock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rlmm.events.registration import ProcessRegistered, ProcessRole
+from rlmm.events.registration import ProcessReadiness, ProcessRegistered, ProcessRole
 from rlmm.spi import Registration
 
 LEASE_MS = 15_000
@@ -31,11 +32,18 @@ SILENCE_MS = 90_000
 
 
 def is_live(registration: Registration, now_ms: int) -> bool:
-    """Return whether a process's last heartbeat is recent enough."""
+    """Return whether a process has not stopped and its last heartbeat is recent enough."""
     process, silent_ms = registration.process, now_ms - registration.heartbeat_ms
+    if has_stopped(registration):
+        return False
     if process.role is ProcessRole.GATEWAY:
         return silent_ms < LEASE_MS
     return not has_missed_heartbeats(silent_ms, process.heartbeat_interval_ms)
+
+
+def has_stopped(registration: Registration) -> bool:
+    """Return whether the process registered that it stops, or an operator forgot it."""
+    return registration.process.readiness is ProcessReadiness.STOPPED
 
 
 def has_missed_heartbeats(silent_ms: int, interval_ms: int) -> bool:

@@ -17,9 +17,11 @@ from uuid import UUID
 from rlmm.events.event import Event
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import TopicPolicy
+from rlmm.events.policy_level import PolicyLevel
 from rlmm.events.registration import ProcessRegistered
 from rlmm.events.secret import ClusterSecret
 from rlmm.positions import TopicIdentity
+from rlmm.state.offload_segments import OffloadSegmentRecord
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
@@ -177,6 +179,7 @@ class RemoteLogMetadataManager(ABC):
     def write_tombstones(self, segment_id: RemoteLogSegmentId) -> None:
         """Write tombstones for all records of a segment in DELETE_SEGMENT_FINISHED.
 
+        This ends the accounts of its offload segment, and of those that failed before a segment.
         Only the partition's owner may call this. Raises RetriableError while late records of the
         segment may still be appended.
         """
@@ -193,6 +196,14 @@ class RemoteLogMetadataManager(ABC):
     @abstractmethod
     def write_policy_tombstones(self, topic_id: UUID) -> None:
         """Write tombstones for a topic id's policy and pauses, once nothing of it is stored."""
+
+    @abstractmethod
+    def remove_policy_level(self, pattern: str) -> None:
+        """Write the tombstone of a pattern's policy level; do nothing if there is none.
+
+        Any process may call this. Returns once this process has applied the tombstone. Raises
+        RetriableError if that takes too long.
+        """
 
     @abstractmethod
     def release_read_lease(self, topic_id_partition: TopicIdPartition, lease_id: UUID) -> None:
@@ -223,7 +234,7 @@ class RemoteLogMetadataManager(ABC):
     def those_caught_up(
         self, partitions: Iterable[TopicIdPartition], *, timeout_ms: int | None = None
     ) -> frozenset[TopicIdPartition]:
-        """Return the partitions that `caught_up` holds for, with one request for all ends."""
+        """Return the partitions for which `caught_up` is true; requests all ends at once."""
 
     @abstractmethod
     def broker_time_ms(self) -> int:
@@ -245,8 +256,9 @@ class RemoteLogMetadataManager(ABC):
     def partitions_of(self, topic_id: UUID, topic: str) -> tuple[TopicIdPartition, ...]:
         """Return the known partitions of a topic id, ascending; `topic` is their topic's name.
 
-        The result is complete if all metadata is followed or `follow_topics` named the topic: all
-        current records of the metadata topic are applied. RetriableError after a short wait.
+        The result is complete if all metadata is followed or `follow_topics` named the topic: then
+        it covers all current records of the metadata topic. Raises RetriableError if those are not
+        applied within a short wait.
         """
 
     @abstractmethod
@@ -332,6 +344,16 @@ class RemoteLogMetadataManager(ABC):
         """
 
     @abstractmethod
+    def offload_segments(
+        self, topic_id_partition: TopicIdPartition
+    ) -> tuple[OffloadSegmentRecord, ...]:
+        """Return the account of a partition's offload segments (PIP-76), by ascending begin.
+
+        It has the segments that are assigned or failed, and those whose objects exist. It is for
+        people: decide by the records of the stored segments.
+        """
+
+    @abstractmethod
     def topic_policies(self) -> tuple[TopicPolicy, ...]:
         """Return the newest policy of each topic id, in no order."""
 
@@ -342,6 +364,10 @@ class RemoteLogMetadataManager(ABC):
     @abstractmethod
     def topic_policy_position(self, topic_id: UUID) -> MetadataPosition | None:
         """Return the position of that policy's record; None if unknown (an older cache)."""
+
+    @abstractmethod
+    def policy_levels(self) -> tuple[PolicyLevel, ...]:
+        """Return the newest policy level of each pattern, by ascending pattern; default first."""
 
     @abstractmethod
     def paused_tasks(self, topic_id: UUID) -> frozenset[PausableTask]:

@@ -11,10 +11,11 @@
 | bounds | partition subject, epoch (u32) | least, greatest base offset of the epoch's segments |
 | partitions | partition subject | PartitionState (rlmm/proto/cache.proto) |
 | partitions | partition subject, `d` | state of its deletion |
-| record keys | partition subject, kind, event id | offset in the metadata topic |
+| record keys | partition subject, kind, event id | offset in the metadata topic, kept content |
 | cluster | `policy` + topic id | MetadataEvent |
 | cluster | `read` + topic id | offset of its policy's record in metadata partition 0 |
 | cluster | `pause` + topic id | MetadataEvent |
+| cluster | `level` + subject of a policy level | MetadataEvent |
 | cluster | `secret` | time of the record, MetadataEvent |
 | cluster | `process` + process id | time of the heartbeat, MetadataEvent |
 | cluster | `newer` + length of the scope (u8), scope, record's key | NewerRecord |
@@ -47,6 +48,7 @@ CLUSTER_PREFIXES: Mapping[RecordKind, bytes] = {
     RecordKind.PAUSE: b"pause",
     RecordKind.REGISTRATION: b"process",
     RecordKind.CLUSTER_SECRET: b"secret",
+    RecordKind.POLICY_LEVEL: b"level",
 }
 POLICY_OFFSET_PREFIX = b"read"
 NEWER_PREFIX = b"newer"
@@ -126,6 +128,16 @@ def deletion_key(partition: bytes) -> bytes:
 def record_key_prefix(partition: bytes, kind: RecordKind) -> bytes:
     """Return the prefix of a kind's keys in `record keys`; the event id follows."""
     return partition + bytes((kind,))
+
+
+def record_offset(value: bytes) -> int:
+    """Return the offset in the metadata topic from a value of `record keys`."""
+    return unpack_number(value[: _U64.size])
+
+
+def record_content(value: bytes) -> bytes:
+    """Return the kept content from a value of `record keys`; empty if nothing was kept."""
+    return value[_U64.size :]
 
 
 def position_key(metadata_partition: int) -> bytes:

@@ -1,7 +1,7 @@
 """MetadataCache: the folded state as typed queries over an ordered store.
 
-It records which topic it belongs to and how far that was read. It does not access the topic; the
-follower decides whether the stored state may be used (rlmm/follow/checkpoint.py).
+It records which topic it belongs to and how far that topic was read. It does not access the topic;
+the follower decides whether the stored state may be used (rlmm/follow/checkpoint.py).
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from rlmm.cache.keys import (
     newer_prefix,
     position_key_partition,
     record_key_prefix,
+    record_offset,
     unpack_number,
 )
+from rlmm.cache.offload_segment_rows import OffloadSegmentRows
 from rlmm.cache.ordered_store import OrderedStore, StoreReader, StoreSize, Table
 from rlmm.cache.overlay import Overlay, stored_data, stored_entry
 from rlmm.cache.partition_changes import PartitionChanges
@@ -35,6 +37,7 @@ from rlmm.cache.segment_view import SegmentView
 from rlmm.cache.values import NamedObjects
 from rlmm.events.pause import PausableTask
 from rlmm.events.policy import TopicPolicy
+from rlmm.events.policy_level import PolicyLevel
 from rlmm.events.secret import ClusterSecret
 from rlmm.positions import ReadPosition, TopicIdentity
 from rlmm.record_keys import (
@@ -69,6 +72,7 @@ class MetadataCache:
     def __init__(self, store: OrderedStore) -> None:
         self._store = store
         self.changes = PartitionChanges()
+        self.offload_segments = OffloadSegmentRows(store)
 
     def identity(self) -> TopicIdentity | None:
         """Return the topic that this was folded from; None if new or of another schema."""
@@ -121,7 +125,7 @@ class MetadataCache:
             self.changes.all_changed()
 
     def expect(self, *, much_is_written: bool) -> None:
-        """Optimize the store for many writes before the first queries, or else for queries."""
+        """Optimize the store for many writes before the first queries; otherwise for queries."""
         self._store.expect(much_is_written=much_is_written)
 
     def overlay(self) -> Overlay:
@@ -167,7 +171,7 @@ class MetadataCache:
         return replace(state, deletion=values.deletion_from_bytes(deletion))
 
     def newer_record(self, topic_id_partition: TopicIdPartition) -> NewerRecord | None:
-        """Return a record about this partition, its topic or all that needs newer rules."""
+        """Return a record that needs newer rules and concerns this partition; None if none does."""
         subject = partition_subject(topic_id_partition)
         with self._store.read(Table.CLUSTER) as reader:
             for scope in (subject, topic_id_partition.topic_id.bytes, b""):
@@ -312,7 +316,7 @@ class MetadataCache:
             return [
                 RecordKey(kind=kind, subject=subject, event_id=key[len(prefix) :])
                 for key, value in reader.ascending(Table.RECORD_KEYS, prefix, after(prefix))
-                if unpack_number(value) < before_offset
+                if record_offset(value) < before_offset
             ]
 
     def topic_policies(self) -> tuple[TopicPolicy, ...]:
@@ -336,6 +340,12 @@ class MetadataCache:
         """Return the offset of that policy's record; None if unknown or without a policy."""
         value = self._store.get(Table.CLUSTER, POLICY_OFFSET_PREFIX + topic_id.bytes)
         return None if value is None else unpack_number(value)
+
+    def policy_levels(self) -> tuple[PolicyLevel, ...]:
+        """Return the newest policy level of each pattern, by ascending pattern."""
+        rows = self._cluster_rows(RecordKind.POLICY_LEVEL)
+        levels = (values.policy_level_from_bytes(subject, value) for subject, value in rows)
+        return tuple(sorted(levels, key=lambda each: each.pattern))
 
     def cluster_secret(self) -> ClusterSecret | None:
         """Return the cluster's secret; None if none was set."""

@@ -79,7 +79,8 @@ class Overlay:
         self._touched.add(subject)
 
     def partition_deletion(self, subject: bytes) -> RemotePartitionDeleteState | None:
-        # Read once per new segment. As a separate row, it costs little for a live partition.
+        # The deletion state is read once per new segment. A separate row keeps that cheap for a
+        # live partition.
         if subject not in self._deletions:
             data = self._store.get(Table.PARTITIONS, deletion_key(subject))
             self._deletions[subject] = values.deletion_from_bytes(data)
@@ -103,9 +104,10 @@ class Overlay:
         self._others[Table.CLUSTER, newer_row] = value if is_newer else None
         self._others[Table.CLUSTER, UNREADABLE_PREFIX + key] = None if is_newer else value
 
-    def put_record_key(self, key: RecordKey, offset: int | None) -> None:
+    def put_record_key(self, key: RecordKey, offset: int | None, content: bytes = b"") -> None:
         row = record_key_prefix(key.subject, key.kind) + key.event_id
-        self._others[Table.RECORD_KEYS, row] = None if offset is None else pack_number(offset)
+        value = None if offset is None else pack_number(offset) + content
+        self._others[Table.RECORD_KEYS, row] = value
 
     def put_cluster_record(self, key: RecordKey, event: Event, record: TopicRecord) -> None:
         value = values.cluster_record_to_bytes(key.kind, event, record.append_time_ms)

@@ -1,10 +1,11 @@
 """OrderedStore in RocksDB: one column family per table.
 
 The topic has all data, so a directory that RocksDB calls corrupt is removed and created again. A
-directory that is locked or that the disk cannot read is left unchanged, to be opened later. Damage
-that a call finds at run time is a failure until the directory is opened again. It also leaves a
-mark, so that the next opening, by any process, starts with an empty directory. After a failed
-write, RocksDB rejects all writes until the directory is opened again, even once there is space.
+directory that is locked or cannot be read from the disk is left unchanged; a later call opens it.
+Damage that a call finds at run time is a failure until the directory is opened again. It also
+leaves a mark, so that the next opening, by any process, starts with an empty directory. After a
+failed write, RocksDB rejects all writes until the directory is opened again, even once there is
+space.
 
 Memory: block cache and write buffers (both are settings), and about 1 MiB for open files and
 indexes. Index and filter blocks are in the block cache.
@@ -100,9 +101,9 @@ class _ErrorMap:
         trace: TracebackType | None,
     ) -> None:
         if isinstance(error, Exception) and not isinstance(error, TieredStorageError):
-            raise self.ours(error) from error
+            raise self.mapped_error(error) from error
 
-    def ours(self, error: Exception) -> TieredStorageError:
+    def mapped_error(self, error: Exception) -> TieredStorageError:
         """Return the error to raise instead of one of RocksDB."""
         text = str(error)
         # Another thread is opening the store again if a table is missing.
@@ -195,7 +196,7 @@ class RocksDbStore(OrderedStore):
         try:
             value: bytes | None = self._families[table].get(key)
         except Exception as error:
-            raise self._errors.ours(error) from error
+            raise self._errors.mapped_error(error) from error
         return value
 
     def batch(self) -> StoreBatch:
@@ -210,13 +211,13 @@ class RocksDbStore(OrderedStore):
 
     def read(self, *tables: Table) -> AbstractContextManager[StoreReader]:
         try:
-            if len(tables) == 1:  # it sees whole batches
+            if len(tables) == 1:  # the snapshot contains whole batches only
                 iterators = {tables[0]: self._families[tables[0]].iter()}
             else:
-                with self._write_lock:  # so that all iterators see the same batches
+                with self._write_lock:  # all iterators must see the same batches
                     iterators = {table: self._families[table].iter() for table in tables}
         except Exception as error:
-            raise self._errors.ours(error) from error
+            raise self._errors.mapped_error(error) from error
         return _RocksDbReader(iterators, self._errors)
 
     def size(self) -> StoreSize:

@@ -14,6 +14,7 @@ from rlmm.events.event import Event
 from rlmm.events.gaps import gap_messages, gaps_of
 from rlmm.events.pause import TopicPaused
 from rlmm.events.policy import TopicPolicy, TopicPolicyChanged
+from rlmm.events.policy_level import PolicyLevel, PolicyLevelSet
 from rlmm.events.registration import ProcessRegistered
 from rlmm.events.secret import ClusterSecret, ClusterSecretSet
 from rlmm.positions import ReadPosition, TopicIdentity, TopicRecord
@@ -42,8 +43,8 @@ from rsm.segment.metadata_codec import (
 )
 from rsm.segment.ranges import OffsetRange
 
-SCHEMA_VERSION = 11
-"""Raised with every change of a layout, or of which records are folded.
+SCHEMA_VERSION = 13
+"""Raised with every change of a layout, or of the set of records that are folded.
 
 A cache of another version is rebuilt.
 """
@@ -211,6 +212,13 @@ def policy_from_bytes(topic_id: bytes, value: bytes) -> TopicPolicy:
     event = _event(RecordKind.POLICY, topic_id, value)
     assert isinstance(event, TopicPolicyChanged), "the row of a policy has one"
     return event.policy
+
+
+def policy_level_from_bytes(subject: bytes, value: bytes) -> PolicyLevel:
+    """Decode a policy level."""
+    event = _event(RecordKind.POLICY_LEVEL, subject, value)
+    assert isinstance(event, PolicyLevelSet), "the row of a policy level has one"
+    return event.level
 
 
 def pause_from_bytes(topic_id: bytes, value: bytes) -> TopicPaused:

@@ -104,7 +104,7 @@ def decode(value: bytes) -> DeadLetter:
     try:
         message = pb.DeadLetter.FromString(value)
     except DecodeError as error:
-        raise CorruptError("not a dead letter", length_bytes=len(value)) from error
+        raise CorruptError("the record is not a dead letter", length_bytes=len(value)) from error
     if message.min_fold_version > _FORMAT_VERSION:
         raise UnsupportedError(
             "the dead letter has a newer version", needs=message.min_fold_version

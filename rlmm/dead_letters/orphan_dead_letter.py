@@ -95,7 +95,7 @@ def decode(value: bytes) -> OrphanDeadLetter:
         )
     treatment = _BY_NUMBER.get(message.orphan.treatment)
     if not message.HasField("orphan") or treatment is None:
-        raise UnsupportedError("not a dead letter about an orphan")
+        raise UnsupportedError("the record is not a dead letter about an orphan")
     orphan = message.orphan
     return OrphanDeadLetter(
         object_key=orphan.key,

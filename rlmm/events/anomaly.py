@@ -4,7 +4,7 @@ Gateways, `rlm read` and managers write these records, unfenced. So a record is 
 proof: it blocks trims, and it makes the leader's manager check the object. Only that manager's own
 check leads to another copy or to a deletion. The last record of one (segment, object, kind) wins,
 and its tombstone clears the anomaly. An operator who accepts the loss of an object writes a record
-of the kind LOSS_ACCEPTED, which ends with the anomaly.
+of the kind LOSS_ACCEPTED. It ends with the anomaly.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FOLDED_ANOMALIES_MAX_COUNT = 4 * ANOMALIES_MAX_COUNT
 """The most anomalies of one partition that a fold keeps; accepted losses count separately.
 
 Writers that follow the topic stop at ANOMALIES_MAX_COUNT, and concurrent writers exceed it by a
-few. So only a writer that ignores that limit reaches this one.
+few. So only a writer that ignores that limit reaches the limit of the fold.
 """
 
 
@@ -59,7 +59,7 @@ class AnomalyReported(Event):
 
 
 class AnomalyFamily(PartitionFamily[AnomalyReported, pb.AnomalyReported]):
-    """Anomalies, each of which replaces the previous record of its id, up to a limit.
+    """Anomalies, up to a limit; each one replaces the previous record of its id.
 
     Compaction affects which ones are kept beyond the limit. That is harmless: no other rule reads
     anomalies, the owner checks the objects itself, and an unrecorded fault is found again.

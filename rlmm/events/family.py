@@ -61,7 +61,7 @@ C = TypeVar("C", bound=Event)
 
 
 class EventFamily(ABC, Generic[E, M, S]):
-    """All that is known of the event E, which the message M encodes. Stateless.
+    """The rules of the event E, which the message M encodes. Stateless.
 
     The fold reads S of a record: the event, or less where building the event takes too long.
     """

@@ -50,8 +50,11 @@ class FoldState(Protocol):
     def put_partition_deletion(self, subject: bytes, deletion: RemotePartitionDeleteState) -> None:
         """Replace the state of deleting a partition."""
 
-    def put_record_key(self, key: RecordKey, offset: int | None) -> None:
-        """Set the offset of a record that changes a partition's state; None removes it."""
+    def put_record_key(self, key: RecordKey, offset: int | None, content: bytes = b"") -> None:
+        """Set the offset of a record that changes a partition's state; None removes it.
+
+        `content` is kept with it, for records that the state of the partition does not contain.
+        """
 
     def put_cluster_record(self, key: RecordKey, event: Event, record: TopicRecord) -> None:
         """Replace the record of a topic id, a process or the cluster."""

@@ -25,8 +25,8 @@ from rsm.segment.metadata_codec import (
     writer_from_message,
     writer_to_message,
 )
+from rsm.segment.proto.unknown_fields import restore_unknown_fields, unknown_fields
 from rsm.segment.ranges import OffsetRange
-from rsm.segment.unknown_fields import restore_unknown_fields, unknown_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

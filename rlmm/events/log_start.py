@@ -41,8 +41,9 @@ class LogStartRequested(Event):
     """A client has deleted the records below `offset`, and the broker has accepted that.
 
     Any gateway may write it, unfenced: requests form a maximum, never above the high watermark. The
-    leader makes it the log start. `leader_epoch` is that of the broker that accepted it, or -1 for
-    the owner's epoch when it is folded. Where a later epoch begins below, it reaches only to there.
+    leader makes it the log start. `leader_epoch` is the epoch of the broker that accepted it, or -1
+    for the owner's epoch when it is folded. If a later epoch begins below `offset`, the log start
+    moves only to the beginning of that epoch.
     """
 
     topic_id_partition: TopicIdPartition
@@ -89,7 +90,7 @@ class LogStartFamily(OwnerFamily[LogStartAdvanced, pb.LogStartAdvanced]):
         starts = (RecordKind.LOG_START,) if state.log_starts == (_log_start(event),) else ()
         if state.log_start_requests:
             return starts
-        return (*starts, RecordKind.LOG_START_REQUEST)  # all that were made are met
+        return (*starts, RecordKind.LOG_START_REQUEST)  # all requests so far are met
 
 
 class LogStartRequestFamily(PartitionFamily[LogStartRequested, pb.LogStartRequested]):

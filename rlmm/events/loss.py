@@ -21,10 +21,10 @@ from rsm.segment.metadata_codec import partition_from_message, partition_to_mess
 class LossAccepted(Event):
     """An operator accepts what a partition lost, so that its manager can continue.
 
-    This covers records of leader epochs up to `leader_epoch` that an election cut off (-1: none).
-    It also accepts `local_start_offset` as the local start although `rlm` did not move it. Any
-    process may write it, unfenced: both values are maxima. Not tombstoned while the partition
-    exists.
+    The acceptance covers the records of leader epochs up to `leader_epoch` that an election cut off
+    (-1: none). It also accepts `local_start_offset` as the local start although `rlm` did not move
+    it. Any process may write it, unfenced: both values are maxima. Not tombstoned while the
+    partition exists.
     """
 
     topic_id_partition: TopicIdPartition

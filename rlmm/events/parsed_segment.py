@@ -16,7 +16,7 @@ from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import SEGMENT_SUBJECT_BYTES
 from rlmm.state.segment_entry import pack_epoch
 from rsm.segment.errors import CorruptError
-from rsm.segment.metadata import SegmentState, Writer
+from rsm.segment.metadata import SegmentState, Writer, may_be_open
 from rsm.segment.metadata_codec import state_from_number, writer_from_message
 from rsm.segment.proto import segment_pb2
 
@@ -96,6 +96,8 @@ def parse_segment(key: bytes, value: bytes, message: pb.MetadataEvent) -> Parsed
         raise CorruptError(
             "the message has no valid segment metadata", start=start_offset, end=end_offset
         )
+    if metadata.is_open and not may_be_open(state, end_offset - start_offset, size_bytes):
+        raise CorruptError("an open segment is finished, or has an end or a size", state=state.name)
     return _new_parsed(
         (
             key[1:_SUBJECT_END],

@@ -11,7 +11,7 @@ from rlmm.events.family import ClusterFamily
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKey, RecordKind
 from rsm.segment.metadata_codec import enum_from_number, id_from_bytes
-from rsm.segment.unknown_fields import restore_unknown_fields, unknown_fields
+from rsm.segment.proto.unknown_fields import restore_unknown_fields, unknown_fields
 
 
 class PausableTask(Enum):

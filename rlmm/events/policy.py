@@ -11,7 +11,12 @@ from rlmm.events.family import ClusterFamily
 from rlmm.proto import events_pb2 as pb
 from rlmm.record_keys import RecordKey, RecordKind
 from rsm.segment.metadata_codec import enum_from_number, id_from_bytes
-from rsm.segment.unknown_fields import restore_unknown_fields, unknown_fields
+from rsm.segment.offload_settings import (
+    OFFLOAD_SEGMENT_SHORTEST_MS,
+    OffloadMode,
+    OffloadSettings,
+)
+from rsm.segment.proto.unknown_fields import restore_unknown_fields, unknown_fields
 
 UNLIMITED = -1
 AS_TOTAL_RETENTION = -2
@@ -50,13 +55,43 @@ class CopyLagSince(Enum):
     ROLL = 2  # when the broker rolled the segment (PIP-17's offloadTimeInMinutes)
 
 
+class PolicySetting(Enum):
+    """A setting that a topic's policy has, and that a policy level may give."""
+
+    RETENTION_MS = 1
+    RETENTION_BYTES = 2
+    LOCAL_RETENTION_MS = 3
+    LOCAL_RETENTION_BYTES = 4
+    COPY_LAG_MS = 5
+    COPY_LAG_BYTES = 6
+    COPY_LAG_SINCE = 7
+    OUTAGE_POLICY = 8
+    LOCAL_DELETION_LAG_MS = 9
+    OFFLOAD_MODE = 10
+    OFFLOAD_SEGMENT_MAX_BYTES = 11
+    OFFLOAD_SEGMENT_ROLLOVER_MS = 12
+    LAYOUT = 13
+
+    @property
+    def field(self) -> str:
+        """The name of its field in TopicPolicy and PolicyLevel."""
+        return self.name.lower()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPolicy:
     """How one topic is tiered; -1 is unlimited, and local retention -2 is "as total" (KIP-405).
 
     Copy lags are KIP-1241's: 0 copies at once, -1 is "as local retention". The local deletion lag
-    (PIP-17) is how long stored data stays local; -1 is each manager's setting. `unknown_fields` are
-    a newer version's additional fields, in protobuf.
+    (PIP-17) is how long stored data stays local. `layout` is the layout of new segments that are no
+    streams: a built-in name, or the class of a plug-in. Each manager's setting applies where the
+    deletion lag is -1, where the offload mode or the layout is None, and where a limit of offload
+    segments (PIP-76) is -1.
+    All values are resolved. `inherited` are the settings that nobody set for this topic: the
+    manager of its first partition takes them from policy levels again when those change. A total
+    retention that no level gives is the untiered one: the one that the topic had when it was
+    tiered. Records of 0.3.0 and earlier inherit nothing, and their untiered retention is None.
+    `unknown_fields` are a newer version's additional fields, in protobuf.
     """
 
     topic: str
@@ -73,6 +108,13 @@ class TopicPolicy:
     outage_policy: OutagePolicy = OutagePolicy.HOLD
     copy_lag_since: CopyLagSince = CopyLagSince.NEWEST_RECORD
     local_deletion_lag_ms: int = AS_MANAGERS_SETTING
+    offload_mode: OffloadMode | None = None
+    offload_segment_max_bytes: int = AS_MANAGERS_SETTING
+    offload_segment_rollover_ms: int = AS_MANAGERS_SETTING
+    layout: str | None = None
+    inherited: frozenset[PolicySetting] = frozenset()
+    untiered_retention_ms: int | None = None
+    untiered_retention_bytes: int | None = None
     unknown_fields: bytes = b""
 
     @property
@@ -94,6 +136,31 @@ class TopicPolicy:
     def effective_copy_lag_bytes(self) -> int:
         lag = self.copy_lag_bytes
         return self.effective_local_retention_bytes if lag == AS_LOCAL_RETENTION else lag
+
+    def effective_offload(self, managers: OffloadSettings) -> OffloadSettings:
+        """Return how a manager with these settings offloads the topic.
+
+        A manager's rollover time is limited to the topic's retention. The topic's own was checked
+        when it was set.
+        """
+        max_bytes, rollover_ms = self.offload_segment_max_bytes, self.offload_segment_rollover_ms
+        return OffloadSettings(
+            mode=self.offload_mode or managers.mode,
+            segment_max_bytes=(
+                managers.segment_max_bytes if max_bytes == AS_MANAGERS_SETTING else max_bytes
+            ),
+            segment_rollover_ms=(
+                self._within_retention_ms(managers.segment_rollover_ms)
+                if rollover_ms == AS_MANAGERS_SETTING
+                else rollover_ms
+            ),
+        )
+
+    def _within_retention_ms(self, rollover_ms: int) -> int:
+        """Limit a rollover time. A local retention of 0 is no limit: it means once stored."""
+        limits_ms = (self.retention_ms, self.effective_local_retention_ms or UNLIMITED)
+        shortest_ms = min((each for each in limits_ms if each != UNLIMITED), default=rollover_ms)
+        return min(rollover_ms, max(OFFLOAD_SEGMENT_SHORTEST_MS, shortest_ms))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +192,6 @@ class PolicyFamily(ClusterFamily[TopicPolicyChanged, pb.TopicPolicyChanged]):
 
 def _to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
     holds = policy.outage_policy is OutagePolicy.HOLD
-    as_managers_setting = policy.local_deletion_lag_ms == AS_MANAGERS_SETTING
     by_record = policy.copy_lag_since is CopyLagSince.NEWEST_RECORD
     message = pb.TopicPolicyChanged(
         topic=policy.topic,
@@ -140,11 +206,23 @@ def _to_message(policy: TopicPolicy) -> pb.TopicPolicyChanged:
         copy_lag_ms=policy.copy_lag_ms,
         copy_lag_bytes=policy.copy_lag_bytes,
         outage_policy=None if holds else policy.outage_policy.name,
-        local_deletion_lag_ms=None if as_managers_setting else policy.local_deletion_lag_ms,
+        local_deletion_lag_ms=_own(policy.local_deletion_lag_ms),
         copy_lag_since=None if by_record else policy.copy_lag_since.name,
+        offload_mode=None if policy.offload_mode is None else policy.offload_mode.name,
+        offload_segment_max_bytes=_own(policy.offload_segment_max_bytes),
+        offload_segment_rollover_ms=_own(policy.offload_segment_rollover_ms),
+        inherited=[each.name for each in PolicySetting if each in policy.inherited],
+        untiered_retention_ms=policy.untiered_retention_ms,
+        untiered_retention_bytes=policy.untiered_retention_bytes,
+        layout=policy.layout,
     )
     restore_unknown_fields(message, policy.unknown_fields)
     return message
+
+
+def _own(value: int) -> int | None:
+    """Return the topic's own value; None leaves the field absent."""
+    return None if value == AS_MANAGERS_SETTING else value
 
 
 def _from_message(message: pb.TopicPolicyChanged) -> TopicPolicy:
@@ -167,10 +245,30 @@ def _from_message(message: pb.TopicPolicyChanged) -> TopicPolicy:
         copy_lag_bytes=message.copy_lag_bytes,
         outage_policy=enum_from_number(OutagePolicy, outage_policy, "outage policy"),
         copy_lag_since=enum_from_number(CopyLagSince, copy_lag_since, "start of a copy lag"),
-        local_deletion_lag_ms=(
-            message.local_deletion_lag_ms
-            if message.HasField("local_deletion_lag_ms")
-            else AS_MANAGERS_SETTING
+        local_deletion_lag_ms=_managers_or_own(message, "local_deletion_lag_ms"),
+        offload_mode=(
+            enum_from_number(OffloadMode, message.offload_mode, "offload mode")
+            if message.offload_mode
+            else None
         ),
+        offload_segment_max_bytes=_managers_or_own(message, "offload_segment_max_bytes"),
+        offload_segment_rollover_ms=_managers_or_own(message, "offload_segment_rollover_ms"),
+        layout=message.layout if message.HasField("layout") else None,
+        inherited=frozenset(
+            enum_from_number(PolicySetting, number, "policy setting")
+            for number in message.inherited
+        ),
+        untiered_retention_ms=_given(message, "untiered_retention_ms"),
+        untiered_retention_bytes=_given(message, "untiered_retention_bytes"),
         unknown_fields=unknown_fields(message),
     )
+
+
+def _given(message: pb.TopicPolicyChanged, name: str) -> int | None:
+    value: int = getattr(message, name)
+    return value if message.HasField(name) else None
+
+
+def _managers_or_own(message: pb.TopicPolicyChanged, name: str) -> int:
+    value = _given(message, name)
+    return AS_MANAGERS_SETTING if value is None else value

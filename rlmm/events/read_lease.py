@@ -29,10 +29,10 @@ READ_LEASES_MAX_COUNT = 64
 class ReadLeaseTaken(Event):
     """A job reads the objects of `offsets` and needs them for `duration_ms`.
 
-    Any process may write it, unfenced. It counts from the record's LogAppendTime, for at most
-    READ_LEASE_MAX_MS. The last record of a lease's id wins, so taking it again renews it. It blocks
-    only expiry and deletions, of data that is not deleted yet. A lease on a whole topic is one on
-    each of its partitions. `holder` describes the job for people.
+    Any process may write it, unfenced. The lease begins at the record's LogAppendTime and lasts at
+    most READ_LEASE_MAX_MS. The last record of a lease's id wins, so taking the lease again renews
+    it. It blocks only expiry and deletions, and only of data that is not deleted yet. A lease on a
+    whole topic is one lease on each of its partitions. `holder` describes the job for people.
     """
 
     lease_id: UUID
@@ -49,7 +49,7 @@ class ReadLeaseTaken(Event):
 
 
 class ReadLeaseFamily(PartitionFamily[ReadLeaseTaken, pb.ReadLeaseTaken]):
-    """Read leases, each of which replaces the previous record of its id."""
+    """Read leases; each one replaces the previous record of its id."""
 
     event_type = ReadLeaseTaken
     kind = RecordKind.READ_LEASE

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from uuid import UUID
 
 from rlmm.events.event import Event
@@ -21,6 +22,8 @@ NO_BROKER = -1
 
 UNREADY_REASONS_MAX_COUNT = 8
 UNREADY_REASON_MAX_CHARACTERS = 500
+FILE_DEFAULTS_MAX_COUNT = 32
+FILE_DEFAULT_MAX_CHARACTERS = 500
 
 
 class ProcessRole(Enum):
@@ -34,12 +37,14 @@ class ProcessReadiness(Enum):
     """Whether a process reported at its last heartbeat that it does all of its work.
 
     UNKNOWN for a record of version 0.1.0, and for a value that only a newer version knows. The
-    heartbeat still counts.
+    heartbeat still counts. STOPPED is the last record of a process that was asked to stop, or that
+    an operator forgot.
     """
 
     UNKNOWN = 0
     READY = 1
     NOT_READY = 2
+    STOPPED = 3
 
 
 _READINESS = {each.value: each for each in ProcessReadiness}
@@ -51,6 +56,14 @@ class AppliedPosition:
 
     partition: int
     offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileDefault:
+    """What a process's configuration file gives topics for one key; None if it gives nothing."""
+
+    key: str
+    value: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +83,9 @@ class ProcessRegistered(Event):
 
     `incarnation` is new at each start, and the process's claims contain it. It is None for version
     0.1.0, whose HTTP API accepts unsigned requests. `serves_https`: whether that API uses TLS.
+
+    `file_defaults` are what a manager's configuration file gives topics; empty if not known. At
+    most FILE_DEFAULTS_MAX_COUNT, with texts of up to FILE_DEFAULT_MAX_CHARACTERS.
     """
 
     process_id: UUID
@@ -87,6 +103,7 @@ class ProcessRegistered(Event):
     unready_reasons: tuple[str, ...] = ()
     incarnation: UUID | None = None
     serves_https: bool = False
+    file_defaults: tuple[FileDefault, ...] = ()
 
 
 class RegistrationFamily(ClusterFamily[ProcessRegistered, pb.ProcessRegistered]):
@@ -116,6 +133,10 @@ class RegistrationFamily(ClusterFamily[ProcessRegistered, pb.ProcessRegistered])
             unready_reasons=bounded_reasons(event.unready_reasons),
             incarnation=None if event.incarnation is None else event.incarnation.bytes,
             serves_https=event.serves_https,
+            file_defaults=[
+                pb.FileDefault(key=each.key, value=each.value)
+                for each in bounded_defaults(event.file_defaults)
+            ],
         )
 
     def from_message(self, event_id: UUID, message: pb.ProcessRegistered) -> ProcessRegistered:
@@ -138,6 +159,10 @@ class RegistrationFamily(ClusterFamily[ProcessRegistered, pb.ProcessRegistered])
             unready_reasons=bounded_reasons(message.unready_reasons),
             incarnation=id_from_bytes(message.incarnation) if message.incarnation else None,
             serves_https=message.serves_https,
+            file_defaults=bounded_defaults(
+                FileDefault(key=each.key, value=each.value if each.HasField("value") else None)
+                for each in message.file_defaults
+            ),
         )
 
     def record_key(self, event: ProcessRegistered) -> RecordKey:
@@ -152,3 +177,14 @@ def bounded_reasons(reasons: Iterable[str]) -> tuple[str, ...]:
             break
         bounded.append(reason[:UNREADY_REASON_MAX_CHARACTERS])
     return tuple(bounded)
+
+
+def bounded_defaults(defaults: Iterable[FileDefault]) -> tuple[FileDefault, ...]:
+    """Return the first defaults, with shortened texts, so that a heartbeat stays small."""
+    return tuple(
+        FileDefault(
+            key=each.key[:FILE_DEFAULT_MAX_CHARACTERS],
+            value=None if each.value is None else each.value[:FILE_DEFAULT_MAX_CHARACTERS],
+        )
+        for each in islice(defaults, FILE_DEFAULTS_MAX_COUNT)
+    )

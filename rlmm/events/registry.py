@@ -17,9 +17,11 @@ from rlmm.events.local_trim import LocalTrimFamily
 from rlmm.events.log_start import LogStartFamily, LogStartRequestFamily
 from rlmm.events.loss import AcceptedLossFamily
 from rlmm.events.offload import OffloadRequestFamily
+from rlmm.events.offload_segment import OffloadSegmentFamily
 from rlmm.events.partition_delete import PartitionDeleteFamily
 from rlmm.events.pause import PauseFamily
 from rlmm.events.policy import PolicyFamily
+from rlmm.events.policy_level import PolicyLevelFamily
 from rlmm.events.read_lease import ReadLeaseFamily
 from rlmm.events.registration import RegistrationFamily
 from rlmm.events.secret import ClusterSecretFamily
@@ -37,6 +39,7 @@ PARTITION_FAMILIES: tuple[PartitionFamily[Any, Any], ...] = (
     ReadLeaseFamily(),
     GapsFamily(),
     OffloadRequestFamily(),
+    OffloadSegmentFamily(),
     AcceptedLossFamily(),
     AnomalyFamily(),
     ClaimFamily(),
@@ -52,6 +55,7 @@ FAMILIES: tuple[AnyFamily, ...] = (
     *PARTITION_FAMILIES,
     PartitionDeleteFamily(),
     PolicyFamily(),
+    PolicyLevelFamily(),
     PauseFamily(),
     RegistrationFamily(),
     ClusterSecretFamily(),

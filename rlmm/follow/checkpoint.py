@@ -1,6 +1,6 @@
 """Decides whether a cache may be continued or must be rebuilt from the topic. Pure.
 
-A cache is never merged with another topic. One that got no record for half of the topic's
+A cache is never merged with another topic. A cache that got no record for half of the topic's
 delete.retention.ms may have missed tombstones, so it is rebuilt too. The other half covers lagging
 partitions and differences between clocks.
 """

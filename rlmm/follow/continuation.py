@@ -34,7 +34,7 @@ class CachedTopic:
     `stored` is the topic that the cache was folded from, None if it is new. `positions` is the next
     offset of each cached metadata partition, `end_offsets` the current end of each one. `fed_ms` is
     when the cache last got a record, by the brokers' clocks; 0 if never. `rebuild_reason` is why
-    it may not be continued, else empty. `sets_aside`: it has records that the topic lost.
+    it may not be continued, else empty. `should_set_aside`: it has records that the topic lost.
     """
 
     identity: TopicIdentity
@@ -43,7 +43,7 @@ class CachedTopic:
     end_offsets: Mapping[int, int]
     fed_ms: int
     rebuild_reason: str
-    sets_aside: bool
+    should_set_aside: bool
 
 
 class Continuation:
@@ -72,7 +72,7 @@ class Continuation:
         if confirmed_ms:
             fed_ms = min(fed_ms, confirmed_ms)
         reason = rebuild_reason(stored, identity, positions, ends) or lost
-        sets_aside = bool(reason) and stored is not None
+        should_set_aside = bool(reason) and stored is not None
         if not reason and self.is_too_old(fed_ms, now_ms):
             reason = _TOO_OLD
         return CachedTopic(
@@ -82,12 +82,12 @@ class Continuation:
             end_offsets=ends,
             fed_ms=fed_ms,
             rebuild_reason=reason,
-            sets_aside=sets_aside,
+            should_set_aside=should_set_aside,
         )
 
     def start_over(self, found: CachedTopic) -> CachedTopic:
         """Remove the cached data for its `rebuild_reason`; return the resulting connection."""
-        if found.sets_aside and found.stored is not None:
+        if found.should_set_aside and found.stored is not None:
             self._set_aside(found.stored)
         logged = found.stored is not None
         self.rebuild(found.identity, found.rebuild_reason, logged=logged)

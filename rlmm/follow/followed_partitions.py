@@ -49,7 +49,7 @@ class FollowedPartitions:
     def settle(self, positions: Mapping[int, ReadPosition], answered: Collection[int]) -> bool:
         """Return whether these positions show that partitions have just caught up.
 
-        A partition counts only once it has answered, which confirms what was read before.
+        A partition counts only once it has answered: the answer confirms what was read before.
         """
         reached = [
             p

@@ -48,14 +48,14 @@ _log = logging.getLogger(__name__)
 
 DELETE_RETENTION_MS = 7 * 24 * 3600 * 1000
 _START = ReadPosition(offset=0)
-_UNCONFIRMED = "the metadata topic has not confirmed yet what was read of it before"
+_UNCONFIRMED = "the metadata topic has not yet confirmed the records that were read before"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowerSettings:
     """Limits of following: records of one `step`, wait times, and the interval of topic checks.
 
-    From `much_events_count` missing events on, the cache is optimized for many writes.
+    From `bulk_events_count` missing events on, the cache is optimized for many writes.
     """
 
     max_records_per_step: int = 10_000
@@ -64,7 +64,7 @@ class FollowerSettings:
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 10_000
     delete_retention_ms: int = DELETE_RETENTION_MS
-    much_events_count: int = 200_000
+    bulk_events_count: int = 200_000
 
 
 class Follower:
@@ -96,6 +96,7 @@ class Follower:
         self._confirmed_ms = 0
         self._doubted_ms = 0
         self._known_ends: Mapping[int, int] = {}
+        self._lagging_at: Mapping[int, int] = {}
         self._next_check_ms = 0
         self._next_change_ms = 0
         self._failures_in_row = 0
@@ -193,11 +194,34 @@ class Follower:
         if identity != self.identity:
             raise NotFoundError("the metadata topic was replaced", was=self.identity, now=identity)
         self._known_ends = self._topic.end_offsets(sorted(self._followed.numbers))
+        self._read_again_if_stalled()
         if self.readiness.is_ready and not self._progress.behind_count(self._known_ends):
             self._confirmed_ms = self._clock.wall_ms()
 
+    def _read_again_if_stalled(self) -> None:
+        """Begin to read again if nothing was read of a partition since the last check.
+
+        A client can stop to fetch a partition when its leader fails, without any error.
+        """
+        lagging = {
+            partition: position.offset
+            for partition, position in self._progress.positions.items()
+            if position.offset < self._known_ends.get(partition, 0)
+        }
+        stalled = [p for p, offset in lagging.items() if self._lagging_at.get(p) == offset]
+        self._lagging_at = lagging
+        if stalled:
+            self._assigned = False
+            self._counts["failures"] += 1
+            _log.warning(
+                LogLine(
+                    "no records of the metadata topic arrive, reading begins again",
+                    partitions=stalled,
+                )
+            )
+
     def _is_in_doubt(self) -> bool:
-        """Return whether all was last known to be applied long ago: tombstones may be missed."""
+        """Return whether all records were last applied too long ago: it may miss tombstones."""
         if not self._confirmed_ms:
             return False
         since_ms = max(self._confirmed_ms, self._doubted_ms)
@@ -235,7 +259,7 @@ class Follower:
             )
         )
         missing = self._progress.behind_count(followed.missing_ends)
-        if missing >= self._settings.much_events_count:
+        if missing >= self._settings.bulk_events_count:
             self._expect(much_is_written=True)
         self._settle()
 

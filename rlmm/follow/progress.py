@@ -78,12 +78,12 @@ class Progress:
         """Return the outcome of an awaited event; None until it is applied."""
         return self._results.get(event_id)
 
-    def reached(self, end_offsets: Mapping[int, int]) -> bool:
+    def has_reached(self, end_offsets: Mapping[int, int]) -> bool:
         """Return whether everything below these offsets is applied."""
         return self.behind_count(end_offsets) == 0
 
     def behind_count(self, end_offsets: Mapping[int, int]) -> int:
-        """Return how many offsets below these are not applied."""
+        """Return the number of offsets below these that are not applied."""
         positions = self._positions
         start = ReadPosition(offset=0)
         return sum(

@@ -1,8 +1,8 @@
 """SharedEnds: one request for the topic's ends serves all concurrent callers.
 
-A response covers only what was written before its request, so a caller cannot use a request that
-was sent before its call. It waits for the next request, which all such callers share. So each set
-of partitions has at most one running and one waiting request. Requests for different sets run in
+A response covers only what was written before its request. So a caller cannot use a request that
+was sent before its call: it waits for the next one, which all such callers share. So each set of
+partitions has at most one running and one waiting request. Requests for different sets run in
 parallel, because the leader of one partition may be unavailable.
 """
 
@@ -15,7 +15,7 @@ from threading import Lock
 from rsm.segment.errors import RetriableError
 
 _THREADS = 16
-_CLOSED = "nothing is asked any more"
+_CLOSED = "the client of the metadata topic is closed"
 _Ends = Mapping[int, int]
 
 

@@ -28,6 +28,13 @@ class AnomalyKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CORRUPT: _ClassVar[AnomalyKind]
     LOSS_ACCEPTED: _ClassVar[AnomalyKind]
 
+class OffloadSegmentStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    OFFLOAD_SEGMENT_STATUS_UNKNOWN: _ClassVar[OffloadSegmentStatus]
+    ASSIGNED: _ClassVar[OffloadSegmentStatus]
+    OFFLOADED: _ClassVar[OffloadSegmentStatus]
+    FAILED: _ClassVar[OffloadSegmentStatus]
+
 class PausableTask(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     PAUSABLE_TASK_UNKNOWN: _ClassVar[PausableTask]
@@ -55,6 +62,29 @@ class CopyLagSince(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     NEWEST_RECORD: _ClassVar[CopyLagSince]
     ROLL: _ClassVar[CopyLagSince]
 
+class OffloadMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    OFFLOAD_MODE_UNKNOWN: _ClassVar[OffloadMode]
+    SEGMENT: _ClassVar[OffloadMode]
+    STREAM: _ClassVar[OffloadMode]
+
+class PolicySetting(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    POLICY_SETTING_UNKNOWN: _ClassVar[PolicySetting]
+    RETENTION_MS: _ClassVar[PolicySetting]
+    RETENTION_BYTES: _ClassVar[PolicySetting]
+    LOCAL_RETENTION_MS: _ClassVar[PolicySetting]
+    LOCAL_RETENTION_BYTES: _ClassVar[PolicySetting]
+    COPY_LAG_MS: _ClassVar[PolicySetting]
+    COPY_LAG_BYTES: _ClassVar[PolicySetting]
+    COPY_LAG_SINCE: _ClassVar[PolicySetting]
+    OUTAGE_POLICY: _ClassVar[PolicySetting]
+    LOCAL_DELETION_LAG_MS: _ClassVar[PolicySetting]
+    OFFLOAD_MODE: _ClassVar[PolicySetting]
+    OFFLOAD_SEGMENT_MAX_BYTES: _ClassVar[PolicySetting]
+    OFFLOAD_SEGMENT_ROLLOVER_MS: _ClassVar[PolicySetting]
+    LAYOUT: _ClassVar[PolicySetting]
+
 class ProcessRole(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     PROCESS_ROLE_UNKNOWN: _ClassVar[ProcessRole]
@@ -66,6 +96,7 @@ class ProcessReadiness(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PROCESS_READINESS_UNKNOWN: _ClassVar[ProcessReadiness]
     READY: _ClassVar[ProcessReadiness]
     NOT_READY: _ClassVar[ProcessReadiness]
+    STOPPED: _ClassVar[ProcessReadiness]
 PARTITION_DELETE_STATE_UNKNOWN: RemotePartitionDeleteState
 DELETE_PARTITION_MARKED: RemotePartitionDeleteState
 DELETE_PARTITION_STARTED: RemotePartitionDeleteState
@@ -77,6 +108,10 @@ ANOMALY_KIND_UNKNOWN: AnomalyKind
 MISSING: AnomalyKind
 CORRUPT: AnomalyKind
 LOSS_ACCEPTED: AnomalyKind
+OFFLOAD_SEGMENT_STATUS_UNKNOWN: OffloadSegmentStatus
+ASSIGNED: OffloadSegmentStatus
+OFFLOADED: OffloadSegmentStatus
+FAILED: OffloadSegmentStatus
 PAUSABLE_TASK_UNKNOWN: PausableTask
 COPY: PausableTask
 TRIM: PausableTask
@@ -92,15 +127,33 @@ DISABLED: PolicyState
 COPY_LAG_SINCE_UNKNOWN: CopyLagSince
 NEWEST_RECORD: CopyLagSince
 ROLL: CopyLagSince
+OFFLOAD_MODE_UNKNOWN: OffloadMode
+SEGMENT: OffloadMode
+STREAM: OffloadMode
+POLICY_SETTING_UNKNOWN: PolicySetting
+RETENTION_MS: PolicySetting
+RETENTION_BYTES: PolicySetting
+LOCAL_RETENTION_MS: PolicySetting
+LOCAL_RETENTION_BYTES: PolicySetting
+COPY_LAG_MS: PolicySetting
+COPY_LAG_BYTES: PolicySetting
+COPY_LAG_SINCE: PolicySetting
+OUTAGE_POLICY: PolicySetting
+LOCAL_DELETION_LAG_MS: PolicySetting
+OFFLOAD_MODE: PolicySetting
+OFFLOAD_SEGMENT_MAX_BYTES: PolicySetting
+OFFLOAD_SEGMENT_ROLLOVER_MS: PolicySetting
+LAYOUT: PolicySetting
 PROCESS_ROLE_UNKNOWN: ProcessRole
 MANAGER: ProcessRole
 GATEWAY: ProcessRole
 PROCESS_READINESS_UNKNOWN: ProcessReadiness
 READY: ProcessReadiness
 NOT_READY: ProcessReadiness
+STOPPED: ProcessReadiness
 
 class MetadataEvent(_message.Message):
-    __slots__ = ("min_fold_version", "event_id", "segment", "leadership_claimed", "local_log_trimmed", "log_start_advanced", "topic_policy_changed", "process_registered", "segment_dead_lettered", "log_start_requested", "partition_delete", "read_lease_taken", "gaps_recorded", "offload_requested", "topic_paused", "loss_accepted", "cluster_secret_set", "anomaly_reported")
+    __slots__ = ("min_fold_version", "event_id", "segment", "leadership_claimed", "local_log_trimmed", "log_start_advanced", "topic_policy_changed", "process_registered", "segment_dead_lettered", "log_start_requested", "partition_delete", "read_lease_taken", "gaps_recorded", "offload_requested", "topic_paused", "loss_accepted", "cluster_secret_set", "anomaly_reported", "offload_segment_changed", "policy_level_set")
     MIN_FOLD_VERSION_FIELD_NUMBER: _ClassVar[int]
     EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     SEGMENT_FIELD_NUMBER: _ClassVar[int]
@@ -119,6 +172,8 @@ class MetadataEvent(_message.Message):
     LOSS_ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_SECRET_SET_FIELD_NUMBER: _ClassVar[int]
     ANOMALY_REPORTED_FIELD_NUMBER: _ClassVar[int]
+    OFFLOAD_SEGMENT_CHANGED_FIELD_NUMBER: _ClassVar[int]
+    POLICY_LEVEL_SET_FIELD_NUMBER: _ClassVar[int]
     min_fold_version: int
     event_id: bytes
     segment: SegmentEvent
@@ -137,7 +192,9 @@ class MetadataEvent(_message.Message):
     loss_accepted: LossAccepted
     cluster_secret_set: ClusterSecretSet
     anomaly_reported: AnomalyReported
-    def __init__(self, min_fold_version: _Optional[int] = ..., event_id: _Optional[bytes] = ..., segment: _Optional[_Union[SegmentEvent, _Mapping]] = ..., leadership_claimed: _Optional[_Union[LeadershipClaimed, _Mapping]] = ..., local_log_trimmed: _Optional[_Union[LocalLogTrimmed, _Mapping]] = ..., log_start_advanced: _Optional[_Union[LogStartAdvanced, _Mapping]] = ..., topic_policy_changed: _Optional[_Union[TopicPolicyChanged, _Mapping]] = ..., process_registered: _Optional[_Union[ProcessRegistered, _Mapping]] = ..., segment_dead_lettered: _Optional[_Union[SegmentDeadLettered, _Mapping]] = ..., log_start_requested: _Optional[_Union[LogStartRequested, _Mapping]] = ..., partition_delete: _Optional[_Union[RemotePartitionDeleteMetadata, _Mapping]] = ..., read_lease_taken: _Optional[_Union[ReadLeaseTaken, _Mapping]] = ..., gaps_recorded: _Optional[_Union[GapsRecorded, _Mapping]] = ..., offload_requested: _Optional[_Union[OffloadRequested, _Mapping]] = ..., topic_paused: _Optional[_Union[TopicPaused, _Mapping]] = ..., loss_accepted: _Optional[_Union[LossAccepted, _Mapping]] = ..., cluster_secret_set: _Optional[_Union[ClusterSecretSet, _Mapping]] = ..., anomaly_reported: _Optional[_Union[AnomalyReported, _Mapping]] = ...) -> None: ...
+    offload_segment_changed: OffloadSegmentChanged
+    policy_level_set: PolicyLevelSet
+    def __init__(self, min_fold_version: _Optional[int] = ..., event_id: _Optional[bytes] = ..., segment: _Optional[_Union[SegmentEvent, _Mapping]] = ..., leadership_claimed: _Optional[_Union[LeadershipClaimed, _Mapping]] = ..., local_log_trimmed: _Optional[_Union[LocalLogTrimmed, _Mapping]] = ..., log_start_advanced: _Optional[_Union[LogStartAdvanced, _Mapping]] = ..., topic_policy_changed: _Optional[_Union[TopicPolicyChanged, _Mapping]] = ..., process_registered: _Optional[_Union[ProcessRegistered, _Mapping]] = ..., segment_dead_lettered: _Optional[_Union[SegmentDeadLettered, _Mapping]] = ..., log_start_requested: _Optional[_Union[LogStartRequested, _Mapping]] = ..., partition_delete: _Optional[_Union[RemotePartitionDeleteMetadata, _Mapping]] = ..., read_lease_taken: _Optional[_Union[ReadLeaseTaken, _Mapping]] = ..., gaps_recorded: _Optional[_Union[GapsRecorded, _Mapping]] = ..., offload_requested: _Optional[_Union[OffloadRequested, _Mapping]] = ..., topic_paused: _Optional[_Union[TopicPaused, _Mapping]] = ..., loss_accepted: _Optional[_Union[LossAccepted, _Mapping]] = ..., cluster_secret_set: _Optional[_Union[ClusterSecretSet, _Mapping]] = ..., anomaly_reported: _Optional[_Union[AnomalyReported, _Mapping]] = ..., offload_segment_changed: _Optional[_Union[OffloadSegmentChanged, _Mapping]] = ..., policy_level_set: _Optional[_Union[PolicyLevelSet, _Mapping]] = ...) -> None: ...
 
 class SegmentEvent(_message.Message):
     __slots__ = ("metadata", "expected_state", "copy_timeout_ms", "copy_deadline_ms")
@@ -309,6 +366,48 @@ class OffloadRequested(_message.Message):
     offset: int
     def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., offset: _Optional[int] = ...) -> None: ...
 
+class OffloadPosition(_message.Message):
+    __slots__ = ("ledger_id", "entry_id", "offset")
+    LEDGER_ID_FIELD_NUMBER: _ClassVar[int]
+    ENTRY_ID_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    ledger_id: int
+    entry_id: int
+    offset: int
+    def __init__(self, ledger_id: _Optional[int] = ..., entry_id: _Optional[int] = ..., offset: _Optional[int] = ...) -> None: ...
+
+class OffloadDriverProperty(_message.Message):
+    __slots__ = ("name", "value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: str
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+
+class OffloadSegmentChanged(_message.Message):
+    __slots__ = ("topic_id_partition", "writer", "id", "status", "assigned_ms", "begin", "segment_ids", "driver_metadata", "offloaded_ms", "end")
+    TOPIC_ID_PARTITION_FIELD_NUMBER: _ClassVar[int]
+    WRITER_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    ASSIGNED_MS_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_FIELD_NUMBER: _ClassVar[int]
+    SEGMENT_IDS_FIELD_NUMBER: _ClassVar[int]
+    DRIVER_METADATA_FIELD_NUMBER: _ClassVar[int]
+    OFFLOADED_MS_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    topic_id_partition: _segment_pb2.TopicIdPartition
+    writer: _segment_pb2.Writer
+    id: bytes
+    status: OffloadSegmentStatus
+    assigned_ms: int
+    begin: OffloadPosition
+    segment_ids: _containers.RepeatedScalarFieldContainer[bytes]
+    driver_metadata: _containers.RepeatedCompositeFieldContainer[OffloadDriverProperty]
+    offloaded_ms: int
+    end: OffloadPosition
+    def __init__(self, topic_id_partition: _Optional[_Union[_segment_pb2.TopicIdPartition, _Mapping]] = ..., writer: _Optional[_Union[_segment_pb2.Writer, _Mapping]] = ..., id: _Optional[bytes] = ..., status: _Optional[_Union[OffloadSegmentStatus, str]] = ..., assigned_ms: _Optional[int] = ..., begin: _Optional[_Union[OffloadPosition, _Mapping]] = ..., segment_ids: _Optional[_Iterable[bytes]] = ..., driver_metadata: _Optional[_Iterable[_Union[OffloadDriverProperty, _Mapping]]] = ..., offloaded_ms: _Optional[int] = ..., end: _Optional[_Union[OffloadPosition, _Mapping]] = ...) -> None: ...
+
 class TopicPaused(_message.Message):
     __slots__ = ("topic", "topic_id", "tasks")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
@@ -328,7 +427,7 @@ class OriginalConfig(_message.Message):
     def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class TopicPolicyChanged(_message.Message):
-    __slots__ = ("topic", "topic_id", "state", "retention_ms", "retention_bytes", "local_retention_ms", "local_retention_bytes", "originals", "delete_remote", "copy_lag_ms", "copy_lag_bytes", "outage_policy", "local_deletion_lag_ms", "copy_lag_since")
+    __slots__ = ("topic", "topic_id", "state", "retention_ms", "retention_bytes", "local_retention_ms", "local_retention_bytes", "originals", "delete_remote", "copy_lag_ms", "copy_lag_bytes", "outage_policy", "local_deletion_lag_ms", "copy_lag_since", "offload_mode", "offload_segment_max_bytes", "offload_segment_rollover_ms", "inherited", "untiered_retention_ms", "untiered_retention_bytes", "layout")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -343,6 +442,13 @@ class TopicPolicyChanged(_message.Message):
     OUTAGE_POLICY_FIELD_NUMBER: _ClassVar[int]
     LOCAL_DELETION_LAG_MS_FIELD_NUMBER: _ClassVar[int]
     COPY_LAG_SINCE_FIELD_NUMBER: _ClassVar[int]
+    OFFLOAD_MODE_FIELD_NUMBER: _ClassVar[int]
+    OFFLOAD_SEGMENT_MAX_BYTES_FIELD_NUMBER: _ClassVar[int]
+    OFFLOAD_SEGMENT_ROLLOVER_MS_FIELD_NUMBER: _ClassVar[int]
+    INHERITED_FIELD_NUMBER: _ClassVar[int]
+    UNTIERED_RETENTION_MS_FIELD_NUMBER: _ClassVar[int]
+    UNTIERED_RETENTION_BYTES_FIELD_NUMBER: _ClassVar[int]
+    LAYOUT_FIELD_NUMBER: _ClassVar[int]
     topic: str
     topic_id: bytes
     state: PolicyState
@@ -357,10 +463,49 @@ class TopicPolicyChanged(_message.Message):
     outage_policy: OutagePolicy
     local_deletion_lag_ms: int
     copy_lag_since: CopyLagSince
-    def __init__(self, topic: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., state: _Optional[_Union[PolicyState, str]] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., local_retention_ms: _Optional[int] = ..., local_retention_bytes: _Optional[int] = ..., originals: _Optional[_Iterable[_Union[OriginalConfig, _Mapping]]] = ..., delete_remote: _Optional[bool] = ..., copy_lag_ms: _Optional[int] = ..., copy_lag_bytes: _Optional[int] = ..., outage_policy: _Optional[_Union[OutagePolicy, str]] = ..., local_deletion_lag_ms: _Optional[int] = ..., copy_lag_since: _Optional[_Union[CopyLagSince, str]] = ...) -> None: ...
+    offload_mode: OffloadMode
+    offload_segment_max_bytes: int
+    offload_segment_rollover_ms: int
+    inherited: _containers.RepeatedScalarFieldContainer[PolicySetting]
+    untiered_retention_ms: int
+    untiered_retention_bytes: int
+    layout: str
+    def __init__(self, topic: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., state: _Optional[_Union[PolicyState, str]] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., local_retention_ms: _Optional[int] = ..., local_retention_bytes: _Optional[int] = ..., originals: _Optional[_Iterable[_Union[OriginalConfig, _Mapping]]] = ..., delete_remote: _Optional[bool] = ..., copy_lag_ms: _Optional[int] = ..., copy_lag_bytes: _Optional[int] = ..., outage_policy: _Optional[_Union[OutagePolicy, str]] = ..., local_deletion_lag_ms: _Optional[int] = ..., copy_lag_since: _Optional[_Union[CopyLagSince, str]] = ..., offload_mode: _Optional[_Union[OffloadMode, str]] = ..., offload_segment_max_bytes: _Optional[int] = ..., offload_segment_rollover_ms: _Optional[int] = ..., inherited: _Optional[_Iterable[_Union[PolicySetting, str]]] = ..., untiered_retention_ms: _Optional[int] = ..., untiered_retention_bytes: _Optional[int] = ..., layout: _Optional[str] = ...) -> None: ...
+
+class PolicyLevelSet(_message.Message):
+    __slots__ = ("pattern", "retention_ms", "retention_bytes", "local_retention_ms", "local_retention_bytes", "copy_lag_ms", "copy_lag_bytes", "copy_lag_since", "outage_policy", "local_deletion_lag_ms", "offload_mode", "offload_segment_max_bytes", "offload_segment_rollover_ms", "layout")
+    PATTERN_FIELD_NUMBER: _ClassVar[int]
+    RETENTION_MS_FIELD_NUMBER: _ClassVar[int]
+    RETENTION_BYTES_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_RETENTION_MS_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_RETENTION_BYTES_FIELD_NUMBER: _ClassVar[int]
+    COPY_LAG_MS_FIELD_NUMBER: _ClassVar[int]
+    COPY_LAG_BYTES_FIELD_NUMBER: _ClassVar[int]
+    COPY_LAG_SINCE_FIELD_NUMBER: _ClassVar[int]
+    OUTAGE_POLICY_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_DELETION_LAG_MS_FIELD_NUMBER: _ClassVar[int]
+    OFFLOAD_MODE_FIELD_NUMBER: _ClassVar[int]
+    OFFLOAD_SEGMENT_MAX_BYTES_FIELD_NUMBER: _ClassVar[int]
+    OFFLOAD_SEGMENT_ROLLOVER_MS_FIELD_NUMBER: _ClassVar[int]
+    LAYOUT_FIELD_NUMBER: _ClassVar[int]
+    pattern: str
+    retention_ms: int
+    retention_bytes: int
+    local_retention_ms: int
+    local_retention_bytes: int
+    copy_lag_ms: int
+    copy_lag_bytes: int
+    copy_lag_since: CopyLagSince
+    outage_policy: OutagePolicy
+    local_deletion_lag_ms: int
+    offload_mode: OffloadMode
+    offload_segment_max_bytes: int
+    offload_segment_rollover_ms: int
+    layout: str
+    def __init__(self, pattern: _Optional[str] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., local_retention_ms: _Optional[int] = ..., local_retention_bytes: _Optional[int] = ..., copy_lag_ms: _Optional[int] = ..., copy_lag_bytes: _Optional[int] = ..., copy_lag_since: _Optional[_Union[CopyLagSince, str]] = ..., outage_policy: _Optional[_Union[OutagePolicy, str]] = ..., local_deletion_lag_ms: _Optional[int] = ..., offload_mode: _Optional[_Union[OffloadMode, str]] = ..., offload_segment_max_bytes: _Optional[int] = ..., offload_segment_rollover_ms: _Optional[int] = ..., layout: _Optional[str] = ...) -> None: ...
 
 class ProcessRegistered(_message.Message):
-    __slots__ = ("process_id", "role", "broker_id", "http_address", "heartbeat_interval_ms", "version", "gateway_address", "applied", "boot_id", "network_namespace", "broker_address", "readiness", "unready_reasons", "incarnation", "serves_https")
+    __slots__ = ("process_id", "role", "broker_id", "http_address", "heartbeat_interval_ms", "version", "gateway_address", "applied", "boot_id", "network_namespace", "broker_address", "readiness", "unready_reasons", "incarnation", "serves_https", "file_defaults")
     PROCESS_ID_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -376,6 +521,7 @@ class ProcessRegistered(_message.Message):
     UNREADY_REASONS_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     SERVES_HTTPS_FIELD_NUMBER: _ClassVar[int]
+    FILE_DEFAULTS_FIELD_NUMBER: _ClassVar[int]
     process_id: bytes
     role: ProcessRole
     broker_id: int
@@ -391,7 +537,16 @@ class ProcessRegistered(_message.Message):
     unready_reasons: _containers.RepeatedScalarFieldContainer[str]
     incarnation: bytes
     serves_https: bool
-    def __init__(self, process_id: _Optional[bytes] = ..., role: _Optional[_Union[ProcessRole, str]] = ..., broker_id: _Optional[int] = ..., http_address: _Optional[str] = ..., heartbeat_interval_ms: _Optional[int] = ..., version: _Optional[str] = ..., gateway_address: _Optional[str] = ..., applied: _Optional[_Iterable[_Union[AppliedPosition, _Mapping]]] = ..., boot_id: _Optional[str] = ..., network_namespace: _Optional[str] = ..., broker_address: _Optional[str] = ..., readiness: _Optional[_Union[ProcessReadiness, str]] = ..., unready_reasons: _Optional[_Iterable[str]] = ..., incarnation: _Optional[bytes] = ..., serves_https: _Optional[bool] = ...) -> None: ...
+    file_defaults: _containers.RepeatedCompositeFieldContainer[FileDefault]
+    def __init__(self, process_id: _Optional[bytes] = ..., role: _Optional[_Union[ProcessRole, str]] = ..., broker_id: _Optional[int] = ..., http_address: _Optional[str] = ..., heartbeat_interval_ms: _Optional[int] = ..., version: _Optional[str] = ..., gateway_address: _Optional[str] = ..., applied: _Optional[_Iterable[_Union[AppliedPosition, _Mapping]]] = ..., boot_id: _Optional[str] = ..., network_namespace: _Optional[str] = ..., broker_address: _Optional[str] = ..., readiness: _Optional[_Union[ProcessReadiness, str]] = ..., unready_reasons: _Optional[_Iterable[str]] = ..., incarnation: _Optional[bytes] = ..., serves_https: _Optional[bool] = ..., file_defaults: _Optional[_Iterable[_Union[FileDefault, _Mapping]]] = ...) -> None: ...
+
+class FileDefault(_message.Message):
+    __slots__ = ("key", "value")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    value: str
+    def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class AppliedPosition(_message.Message):
     __slots__ = ("partition", "offset")

@@ -41,14 +41,14 @@ class PartitionState:
 
     `owner` made the newest claim of the highest epoch. `lineage` comes from the newest claim or
     trim. `log_starts` are the owners' decisions, `log_start_requests` the clients' requests, and
-    `trims` are where the owners trimmed the local log to, or are about to. All three are as in
-    rlmm/state/log_starts.py; properties such as `log_start_offset` apply them to this lineage.
-    `read_leases` and `anomalies` ascend by id. An anomaly of an unfinished segment has no effect.
-    `recorded_gaps` ascend, and `gaps_epoch` is the leader epoch that recorded them; `gaps` are
-    those that still apply. `accepted_loss_epoch` and `accepted_start_offset` are an operator's
-    LossAccepted. `offload_requested_offset`: copy segments that end at or below it now.
-    `deletion` is the progress of deleting all stored data; None if none is planned. Once it has
-    finished, the other fields are empty.
+    `trims` are the offsets up to which the owners trimmed the local log, or are about to. All three
+    are as in rlmm/state/log_starts.py; properties such as `log_start_offset` apply them to this
+    lineage. `read_leases` and `anomalies` ascend by id. An anomaly of an unfinished segment has no
+    effect. `recorded_gaps` ascend, and `gaps_epoch` is the leader epoch that recorded them; `gaps`
+    are those that still apply. `accepted_loss_epoch` and `accepted_start_offset` are an operator's
+    LossAccepted. `offload_requested_offset`: copy segments that end at or below it now. `deletion`
+    is the progress of deleting all stored data; None if none is planned. Once it has finished, the
+    other fields are empty.
     """
 
     owner: Writer | None = None
@@ -91,7 +91,7 @@ class PartitionState:
     def gaps(self) -> tuple[RecordedGap, ...]:
         """The recorded gaps above the log start and within the log that they were recorded of.
 
-        Where an unclean election cut off that log, a later leader's records are no gap.
+        After an unclean election cut off that log, the records of a later leader are no gap.
         """
         if not self.recorded_gaps:
             return ()

@@ -55,8 +55,8 @@ class EventTopic(ABC):
         """Return the next records of the assigned partitions, in order per partition; may be empty.
 
         Raises RetriableError if the cluster is unreachable, NotFoundError if the topic is gone.
-        Raises PositionLostError if the partition does not contain a position, or if its leader
-        epoch shows that the previous record is not the one that was read.
+        Raises PositionLostError if a position does not exist in its partition, or if the leader
+        epoch before it shows that other records were read.
         """
 
     @abstractmethod
@@ -67,7 +67,8 @@ class EventTopic(ABC):
     def answered(self) -> Collection[int]:
         """Return the assigned partitions with a record or an end that was read since assignment.
 
-        That confirms that the partition contains the position and what was read before it.
+        Such a record or end confirms that the partition contains the position and what was read
+        before it.
         """
 
     @abstractmethod

@@ -62,7 +62,7 @@ class KafkaTopic(EventTopic):
         settings: TopicSettings,
         timeouts: KafkaTimeouts | None = None,
     ) -> None:
-        """It connects at the first call."""
+        """Do not connect yet; the first call does."""
         self._name = settings.name
         self._client = dict(client)
         self._timeouts = timeouts or KafkaTimeouts()
@@ -109,7 +109,7 @@ class KafkaTopic(EventTopic):
                 "it is not known whether a record was written",
                 partition=partition,
                 error=delivery.error.name(),
-                detail=delivery.error.str(),
+                reason=delivery.error.str(),
             )
         return PublishedPosition(partition=partition, offset=delivery.offset)
 

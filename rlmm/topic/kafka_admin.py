@@ -159,7 +159,7 @@ class KafkaTopicAdmin:
                     "the metadata topic cannot be created",
                     setting=CONFIG_PREFIX + "replication.factor",
                     found=settings.replication_factor,
-                    detail=error.str(),
+                    reason=error.str(),
                 ) from exception
             # Another process may have created it in the meantime.
             if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:

@@ -30,7 +30,7 @@ def map_error(error: KafkaError, message: str, **context: object) -> TieredStora
         kind = PositionLostError
     elif error.code() in _TOPIC_GONE:
         kind = NotFoundError
-    return kind(message, **context, error=error.name(), detail=error.str())
+    return kind(message, **context, error=error.name(), reason=error.str())
 
 
 def kafka_error(exception: KafkaException) -> KafkaError:

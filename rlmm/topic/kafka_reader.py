@@ -33,7 +33,7 @@ class KafkaTopicReader:
     """
 
     def __init__(self, client: Mapping[str, str], topic: str, *, fetch_wait_ms: int = 100) -> None:
-        """It connects at the first call.
+        """Do not connect yet; the first call does.
 
         `fetch_wait_ms`: how long a broker waits for new records before it sends an empty response.
         When reading begins, the partitions of a broker wait for one another this long, once each.
@@ -172,7 +172,7 @@ class KafkaTopicReader:
     def _note(self, message: Message) -> None:
         """Process an end of a partition or an error.
 
-        The next poll raises the error, so that records that arrived with it are not lost.
+        The next poll raises the error, so that records received together with it are not lost.
         """
         partition, offset, error = message.partition(), message.offset(), message.error()
         assert error is not None, "a record has a partition and an offset"

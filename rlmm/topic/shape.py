@@ -55,6 +55,7 @@ def check_brokers(settings: TopicSettings, live_broker_count: int) -> None:
             setting=CONFIG_PREFIX + "replication.factor",
             expected=f"at most {live_broker_count}",
             found=settings.replication_factor,
+            advice="Start the other brokers, or lower the setting",
         )
 
 

@@ -1,0 +1,143 @@
+"""The account of an offload segment (PIP-76): one record for each status. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from rlmm.events.event import Event
+from rlmm.events.family import PartitionFamily
+from rlmm.events.fold_state import FoldState, Refusal
+from rlmm.positions import TopicRecord
+from rlmm.proto import events_pb2 as pb
+from rlmm.record_keys import RecordKey, RecordKind
+from rlmm.state.offload_segments import (
+    DriverProperty,
+    OffloadPosition,
+    OffloadSegmentRecord,
+    OffloadSegmentStatus,
+)
+from rlmm.state.partition_state import PartitionState
+from rsm.segment.errors import CorruptError
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.metadata_codec import (
+    enum_from_number,
+    id_from_bytes,
+    partition_from_message,
+    partition_to_message,
+    writer_from_message,
+    writer_to_message,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffloadSegmentChanged(Event):
+    """An offload segment has reached a status.
+
+    Any process may write it, as it may write a copy's: the account decides nothing.
+    """
+
+    topic_id_partition: TopicIdPartition
+    segment: OffloadSegmentRecord
+
+
+class OffloadSegmentFamily(PartitionFamily[OffloadSegmentChanged, pb.OffloadSegmentChanged]):
+    """Offload segments. Of one segment, the record of the furthest status counts.
+
+    Each status of a segment has a key of its own, and its last record wins. So a late record of an
+    earlier status changes nothing, in the compacted topic too. Earlier versions skip the records.
+    """
+
+    event_type = OffloadSegmentChanged
+    kind = RecordKind.OFFLOAD_SEGMENT
+    field = "offload_segment_changed"
+    reuses_keys = True
+
+    def to_message(self, event: OffloadSegmentChanged) -> pb.OffloadSegmentChanged:
+        segment = event.segment
+        return pb.OffloadSegmentChanged(
+            topic_id_partition=partition_to_message(event.topic_id_partition),
+            writer=writer_to_message(segment.writer),
+            id=segment.id.bytes,
+            status=segment.status.name,
+            assigned_ms=segment.assigned_ms,
+            begin=_to_message(segment.begin),
+            segment_ids=[each.bytes for each in segment.segment_ids],
+            driver_metadata=[
+                pb.OffloadDriverProperty(name=each.name, value=each.value)
+                for each in segment.driver_metadata
+            ],
+            offloaded_ms=segment.offloaded_ms,
+            end=None if segment.end is None else _to_message(segment.end),
+        )
+
+    def from_message(
+        self, event_id: UUID, message: pb.OffloadSegmentChanged
+    ) -> OffloadSegmentChanged:
+        return OffloadSegmentChanged(
+            event_id=event_id,
+            topic_id_partition=partition_from_message(message.topic_id_partition),
+            segment=offload_segment_of(message),
+        )
+
+    def key_id(self, event: OffloadSegmentChanged) -> UUID:
+        return status_key_id(event.segment.id, event.segment.status)
+
+    def rule(
+        self, before: PartitionState, event: OffloadSegmentChanged, record: TopicRecord
+    ) -> PartitionState | Refusal:
+        """Change nothing: a partition has more offload segments than its state should have."""
+        return before
+
+    def fold(
+        self, state: FoldState, parsed: OffloadSegmentChanged, record: TopicRecord
+    ) -> Refusal | None:
+        """Keep the record with its key, unless it is refused."""
+        refusal = super().fold(state, parsed, record)
+        if refusal is None:
+            content = self.to_message(parsed).SerializeToString()
+            state.put_record_key(self.record_key(parsed), record.offset, content)
+        return refusal
+
+    def fold_tombstone(self, state: FoldState, key: RecordKey) -> Refusal | None:
+        """Forget the record; readers of the partition see a change."""
+        state.put_partition(key.subject, state.partition_state(key.subject))
+        return super().fold_tombstone(state, key)
+
+
+def status_key_id(segment_id: UUID, status: OffloadSegmentStatus) -> UUID:
+    """Return the id in the key of a status: the segment's, with the status as its first byte."""
+    return UUID(bytes=bytes((status.value,)) + segment_id.bytes[1:])
+
+
+def offload_segment_of(message: pb.OffloadSegmentChanged) -> OffloadSegmentRecord:
+    """Decode an offload segment. CorruptError, UnsupportedError."""
+    status = enum_from_number(OffloadSegmentStatus, message.status, "status of an offload segment")
+    try:
+        return OffloadSegmentRecord(
+            id=id_from_bytes(message.id),
+            status=status,
+            writer=writer_from_message(message.writer),
+            assigned_ms=message.assigned_ms,
+            begin=_position_of(message.begin),
+            segment_ids=tuple(map(id_from_bytes, message.segment_ids)),
+            driver_metadata=tuple(
+                DriverProperty(name=each.name, value=each.value) for each in message.driver_metadata
+            ),
+            offloaded_ms=message.offloaded_ms if message.HasField("offloaded_ms") else None,
+            end=_position_of(message.end) if message.HasField("end") else None,
+        )
+    except ValueError as error:
+        raise CorruptError("not an offload segment", reason=str(error)) from error
+
+
+def _to_message(position: OffloadPosition) -> pb.OffloadPosition:
+    return pb.OffloadPosition(
+        ledger_id=position.ledger_id, entry_id=position.entry_id, offset=position.offset
+    )
+
+
+def _position_of(message: pb.OffloadPosition) -> OffloadPosition:
+    return OffloadPosition(
+        ledger_id=message.ledger_id, entry_id=message.entry_id, offset=message.offset
+    )

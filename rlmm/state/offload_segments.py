@@ -1,0 +1,94 @@
+"""The account of a partition's offload segments (PIP-76), for people. Pure.
+
+An offload segment is assigned before its first byte is written, and ends as offloaded or failed.
+What is stored of it is in the records of segments; no decision depends on this account.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from uuid import UUID
+
+from rsm.segment.metadata import Writer
+
+DRIVER_PROPERTIES_MAX_COUNT = 32
+STORED_SEGMENTS_MAX_COUNT = 256
+
+
+class OffloadSegmentStatus(Enum):
+    """How far an offload segment is; the value is the status's number."""
+
+    ASSIGNED = 1
+    OFFLOADED = 2
+    FAILED = 3
+
+
+STATUS_ORDER = (
+    OffloadSegmentStatus.ASSIGNED,
+    OffloadSegmentStatus.FAILED,
+    OffloadSegmentStatus.OFFLOADED,
+)
+"""The statuses, the furthest last: what is offloaded stays so, whatever is recorded later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffloadPosition:
+    """A position in a log: local log segment, batch and record.
+
+    `ledger_id` is the base offset of the local log segment, and `entry_id` the number of a batch in
+    it. `offset` is the first offset of that batch. Raises ValueError.
+    """
+
+    ledger_id: int
+    entry_id: int
+    offset: int
+
+    def __post_init__(self) -> None:
+        if min(self.ledger_id, self.entry_id, self.offset) < 0:
+            raise ValueError(f"negative position: {self}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverProperty:
+    """A part of what locates the data, such as the bucket (PIP-76's driver metadata)."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffloadSegmentRecord:
+    """An offload segment, as far as it is.
+
+    `id` is also the id of the first stored segment in `segment_ids`: the account ends with it.
+    `begin` is the position of the first batch, and `end` the one after the last batch. Only an
+    offloaded segment has `end` and `offloaded_ms`. Times are the writer's. Raises ValueError.
+    """
+
+    id: UUID
+    status: OffloadSegmentStatus
+    writer: Writer
+    assigned_ms: int
+    begin: OffloadPosition
+    segment_ids: tuple[UUID, ...]
+    driver_metadata: tuple[DriverProperty, ...] = ()
+    offloaded_ms: int | None = None
+    end: OffloadPosition | None = None
+
+    def __post_init__(self) -> None:
+        if self.segment_ids[:1] != (self.id,) or len(self.segment_ids) > STORED_SEGMENTS_MAX_COUNT:
+            raise ValueError(f"stored segments of an offload segment: {self.segment_ids}")
+        if len(self.driver_metadata) > DRIVER_PROPERTIES_MAX_COUNT:
+            raise ValueError(f"{len(self.driver_metadata)} properties of a driver")
+        is_offloaded = self.status is OffloadSegmentStatus.OFFLOADED
+        if (self.end is not None, self.offloaded_ms is not None) != (is_offloaded, is_offloaded):
+            raise ValueError(f"end of an offload segment that is {self.status.name}: {self.end}")
+        if self.assigned_ms < 0 or (self.offloaded_ms or 0) < 0:
+            raise ValueError(f"time of an offload segment: {self.assigned_ms}")
+        if self.end is not None and self.end.offset <= self.begin.offset:
+            raise ValueError(f"an offload segment of no offsets: {self.begin}, {self.end}")
+
+    def precedes(self, other: OffloadSegmentRecord) -> bool:
+        """Return whether `other`, of the same segment, is further."""
+        return STATUS_ORDER.index(self.status) < STATUS_ORDER.index(other.status)
