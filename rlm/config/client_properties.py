@@ -35,25 +35,32 @@ _OWNED = frozenset(
 )
 
 COMMON_KEYS = (
+    "client.id",
+    "client.rack",
+    "connections.max.idle.ms",
     "debug",
+    "enable.ssl.certificate.verification",
+    "fetch.max.bytes",
+    "linger.ms",
+    "max.partition.fetch.bytes",
+    "message.max.bytes",
+    "reconnect.backoff.max.ms",
+    "reconnect.backoff.ms",
     "sasl.mechanism",
     "sasl.mechanisms",
-    "sasl.oauthbearer.config",
     "sasl.password",
     "sasl.username",
     "security.protocol",
     "socket.connection.setup.timeout.ms",
+    "socket.keepalive.enable",
     "socket.timeout.ms",
     "ssl.ca.location",
-    "ssl.ca.pem",
     "ssl.certificate.location",
-    "ssl.certificate.pem",
     "ssl.endpoint.identification.algorithm",
     "ssl.key.location",
     "ssl.key.password",
-    "ssl.key.pem",
 )
-"""The most common keys of the Kafka client, as suggestions for a misspelled key."""
+"""The most common keys of the Kafka client that `rlm` supports, as suggestions."""
 
 
 def is_owned(name: str) -> bool:

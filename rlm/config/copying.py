@@ -20,8 +20,9 @@ class CopyingConfig(Section):
         default=2**63 - 1,
         validation_alias="remote.log.manager.copy.max.bytes.per.second",
         description="Bytes of segments per second that all copies of this broker read and store, "
-        "in equal shares. Lower: less load, and a longer time to catch up after an outage. The "
-        "wait does not count against `remote.copy.attempt.timeout.ms`.",
+        "in equal shares. Streams have the same rate of their own, and so have repairs: none "
+        "delays another. Lower: less load, and a longer time to catch up after an outage. The wait "
+        "does not count against `remote.copy.attempt.timeout.ms`.",
     )
     custom_metadata_max_bytes: SizeBytes = Field(
         default=128,
@@ -29,7 +30,7 @@ class CopyingConfig(Section):
         description="Maximum custom metadata (KIP-917) that a remote storage manager returns with "
         "a copy. Every process keeps it with the segment's record. If a copy returns more, the "
         "manager deletes its objects and stops copying the partition until the leader changes or "
-        "the process restarts. The layouts `raw` and `block_v1` return none.",
+        "the process restarts. The built-in layouts return none.",
     )
     adaptive_concurrency: bool = Field(
         default=True,
@@ -49,9 +50,9 @@ class CopyingConfig(Section):
     disk_threshold_percent: Annotated[int, Field(ge=1, le=99)] = Field(
         default=85,
         validation_alias="remote.outage.disk.threshold.percent",
-        description="While the store takes no data: the fill level of a disk of `log.dirs` above "
-        "which topics with `--outage-policy shed` shed their oldest data. **Data loss:** shed "
-        "data is in neither tier. Higher: later, with less room for the rest.",
+        description="Fill level of a disk of `log.dirs` above which topics with `--outage-policy "
+        "shed` shed their oldest data while the store accepts nothing. **Data loss:** shed data is "
+        "in neither tier. Higher: topics shed later, and less room is left.",
     )
     shed_interval_ms: DurationMs = Field(
         default=360_000,

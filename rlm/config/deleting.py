@@ -13,7 +13,7 @@ _Percent = Annotated[int, Field(ge=1, le=100)]
 
 
 class DeletingConfig(Section):
-    """Deleting what is stored, and when what is stored leaves the local log."""
+    """When stored data is deleted, and when stored segments leave the local log."""
 
     expiry_max_percent: _Percent = Field(
         default=50,

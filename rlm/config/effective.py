@@ -17,17 +17,19 @@ from rlm.config.reference import default_text
 from rlm.config.sections import CLIENT_KEYS, SECTIONS
 from rsm.config.metadata_manager import METADATA_PLUGIN_KEYS
 from rsm.config.storage import PLUGIN_KEYS
+from rsm.config.units import Unit, unit_of
 from rsm.secret_keys import is_secret
 
 MASK = "********"
 _PLUGIN_SECRET_MIN_LENGTH = 8
+_TEXT = Unit()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectiveSetting:
     """One key with its value as in the file, or its default for people; `line` 0: the default.
 
-    A secret's value is MASK.
+    A duration or size is the number that applies. A secret's value is MASK.
     """
 
     key: str
@@ -54,19 +56,19 @@ def effective_settings(path: Path) -> tuple[EffectiveSetting, ...]:
     return tuple(_settings(read_properties(path)))
 
 
-def secret_values(path: Path) -> frozenset[str]:
-    """Return the values of a file that must not be shown in any text. InvalidConfigError.
+def secret_settings(path: Path) -> Mapping[str, str]:
+    """Return the settings of a file whose values no text may show, by key. InvalidConfigError.
 
     Omits short values and numbers of a plug-in, such as `true`, unless the key suggests a secret:
     they are parts of other texts, which would be unreadable without them.
     """
     entries = read_properties(path).entries
     plugin_keys = _plugin_keys(entries)
-    return frozenset(
-        entry.value
+    return {
+        key: entry.value
         for key, entry in entries.items()
         if entry.value and (is_secret(key) or (key in plugin_keys and _may_be_secret(entry.value)))
-    )
+    }
 
 
 def _may_be_secret(value: str) -> bool:
@@ -76,12 +78,12 @@ def _may_be_secret(value: str) -> bool:
 def _settings(properties: Properties) -> Iterator[EffectiveSetting]:
     entries = properties.entries
     for section in SECTIONS:
-        for field in section.model_fields.values():
+        for name, field in section.model_fields.items():
             key = str(field.validation_alias)
             if key == CLIENT_KEYS:
                 yield from _given((each for each in entries if each.startswith(PREFIX)), entries)
             elif key in entries:
-                yield from _given((key,), entries)
+                yield from _given((key,), entries, unit_of(name))
             elif key not in {PLUGIN_KEYS, METADATA_PLUGIN_KEYS}:
                 yield EffectiveSetting(key=key, value=default_text(field))
     for key in _plugin_keys(entries):
@@ -89,11 +91,11 @@ def _settings(properties: Properties) -> Iterator[EffectiveSetting]:
 
 
 def _given(
-    keys: Iterator[str] | tuple[str, ...], entries: Mapping[str, Property]
+    keys: Iterator[str] | tuple[str, ...], entries: Mapping[str, Property], unit: Unit = _TEXT
 ) -> Iterator[EffectiveSetting]:
     for key in keys:
         entry = entries[key]
-        value = MASK if is_secret(key) and entry.value else entry.value
+        value = MASK if is_secret(key) and entry.value else unit.in_units(entry.value)
         yield EffectiveSetting(key=key, value=value, line=entry.line)
 
 

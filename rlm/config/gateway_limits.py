@@ -76,9 +76,9 @@ class GatewayLimitsConfig(Section):
         default=60_000,
         validation_alias="gateway.client.progress.timeout.ms",
         description="How long a client may take to send its first request after it connected, or "
-        "the rest of a request. Also how long it may take no byte of a response with stored data. "
-        "After it, the gateway closes the connection. The time that the broker needs does not "
-        "count.",
+        "the rest of a request. The limit also applies to a client that takes no byte of a "
+        "response with stored data. After it, the gateway closes the connection. The time that the "
+        "broker needs does not count.",
     )
     pipelined_request_count: Count = Field(
         default=1_000,

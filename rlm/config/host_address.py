@@ -10,7 +10,7 @@ _LOOPBACK_NAMES = frozenset(
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether each host reaches itself there; names count if they mean that everywhere."""
+    """Return whether the address leads each host to itself; for a name, wherever it is resolved."""
     name = host.lower().removesuffix(".")
     if name in _LOOPBACK_NAMES or name.endswith(".localhost"):  # .localhost: RFC 6761
         return True

@@ -20,9 +20,8 @@ from rlm.config.client_properties import (
 from rlm.config.copying import CopyingConfig
 from rlm.config.deleting import DeletingConfig
 from rlm.config.gateway_limits import GatewayLimitsConfig
-from rlm.config.gateway_tls import NAME_TEMPLATE_KEY, GatewayTlsConfig
-from rlm.config.properties import Properties, Property, read_properties
-from rlm.config.rest_tls import RestTlsConfig
+from rlm.config.offloading import STREAM_BUFFER_KEY, OffloadingConfig, TopicDefaultsConfig
+from rlm.config.properties import Properties, Property, named_source, read_properties
 from rlm.config.scrubbing import ScrubbingConfig
 from rlm.config.sections import (
     CLIENT_KEYS,
@@ -35,6 +34,7 @@ from rlm.config.sections import (
     ProcessConfig,
     known_keys,
 )
+from rlm.config.tls import NAME_TEMPLATE_KEY, GatewayTlsConfig, RestTlsConfig
 from rsm.config.choices import GivenSettings
 from rsm.config.fetch_cache import CACHE_PATH_KEY
 from rsm.config.metadata_manager import METADATA_PLUGIN_KEYS, METADATA_PREFIX
@@ -45,7 +45,7 @@ from rsm.config.storage import (
     plugin_prefixes,
     storage_values,
 )
-from rsm.config.store_choice import FILESYSTEM_ROOT_KEY
+from rsm.config.store_choice import BACKEND_KEY, FILESYSTEM_ROOT_KEY
 from rsm.segment.errors import InvalidConfigError
 
 _OWN_PREFIXES = (PREFIX, "rsm.", "rlmm.", "remote.")
@@ -76,6 +76,8 @@ class Config:
     metadata: MetadataConfig
     manager: ManagerConfig
     copying: CopyingConfig
+    offloading: OffloadingConfig
+    topic_defaults: TopicDefaultsConfig
     deleting: DeletingConfig
     scrubbing: ScrubbingConfig
     gateway: GatewayConfig
@@ -87,19 +89,30 @@ class Config:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandConfig:
-    """The configuration of a command on any host; `storage` is None if no store was given."""
+    """The configuration of a command on any host.
 
+    `source` is the file, or the option that replaces one. `storage` is None if no store was given.
+    """
+
+    source: str
     cluster: ClusterConfig
     storage: StorageConfig | None
     metadata: MetadataConfig
     manager: ManagerConfig
+    offloading: OffloadingConfig
+    topic_defaults: TopicDefaultsConfig
     deleting: DeletingConfig
     rest_tls: RestTlsConfig
 
     def required_storage(self) -> StorageConfig:
         """Return the store for commands that read it; InvalidConfigError if none was given."""
         if self.storage is None:
-            raise InvalidConfigError("missing setting", key=FILESYSTEM_ROOT_KEY)
+            raise InvalidConfigError(
+                "missing setting of the store",
+                **named_source(self.source),
+                key=FILESYSTEM_ROOT_KEY,
+                advice=f"Set it, or {BACKEND_KEY} and the keys of another store",
+            )
         return self.storage
 
 
@@ -116,7 +129,7 @@ def load_config(path: Path, check_client: ClientCheck = _take_any) -> Config:
 
 
 def load_gateway_config(path: Path, check_client: ClientCheck = _take_any) -> Config:
-    """Load the configuration of `rlm gateway`, which has no log dirs without a broker.
+    """Load the configuration of `rlm gateway`; without a broker, it has no log dirs.
 
     Raises as `load_config` does.
     """
@@ -160,6 +173,8 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
         metadata=_parse(MetadataConfig, properties),
         manager=_parse(ManagerConfig, properties),
         copying=_parse(CopyingConfig, properties),
+        offloading=_parse(OffloadingConfig, properties),
+        topic_defaults=_parse(TopicDefaultsConfig, properties),
         deleting=_parse(DeletingConfig, properties),
         scrubbing=_parse(ScrubbingConfig, properties),
         gateway=_parse(GatewayConfig, properties),
@@ -172,12 +187,35 @@ def _config(properties: Properties, check_client: ClientCheck) -> Config:
         raise properties.invalid(
             "setting has no use with a storage manager that is a plug-in", CACHE_PATH_KEY
         )
+    _check_stream_buffer(properties, config)
     return config
+
+
+def _check_stream_buffer(properties: Properties, config: Config) -> None:
+    """Refuse a buffer that holds no part of an upload, if it was set or streams need it."""
+    buffer_bytes, part_bytes = config.offloading.stream_buffer_bytes, config.storage.part_bytes
+    is_used = STREAM_BUFFER_KEY in properties.entries or config.offloading.mode == "stream"
+    if is_used and buffer_bytes < part_bytes:
+        raise properties.invalid(
+            "buffer is smaller than a part of an upload",
+            STREAM_BUFFER_KEY,
+            buffer_bytes=buffer_bytes,
+            part_bytes=part_bytes,
+        )
 
 
 def load_command_config(path: Path, check_client: ClientCheck = _take_any) -> CommandConfig:
     """Load the part of `rlm run`'s file that commands need. InvalidConfigError."""
     return _command_config(read_properties(path), check_client)
+
+
+def load_storage_config(path: Path) -> StorageConfig:
+    """Load the store's part of `rlm run`'s file, which may lack the others. InvalidConfigError."""
+    properties = read_properties(path)
+    _raise_first(_unknown_keys(properties))
+    if not any(properties.get(key) for key in STORE_KEYS):
+        raise properties.invalid("missing setting", FILESYSTEM_ROOT_KEY)
+    return _parse(StorageConfig, properties)
 
 
 def client_command_config(
@@ -200,18 +238,21 @@ def _command_config(properties: Properties, check_client: ClientCheck) -> Comman
     _check_client(properties, check_client)
     has_store = any(properties.get(key) for key in STORE_KEYS)
     return CommandConfig(
+        source=properties.source,
         cluster=_parse(ClusterConfig, properties),
         storage=_parse(StorageConfig, properties) if has_store else None,
         metadata=_parse(MetadataConfig, properties),
         manager=_parse(ManagerConfig, properties),
+        offloading=_parse(OffloadingConfig, properties),
+        topic_defaults=_parse(TopicDefaultsConfig, properties),
         deleting=_parse(DeletingConfig, properties),
         rest_tls=_parse(RestTlsConfig, properties),
     )
 
 
 def _prefixed(key: str) -> str:
-    ours = key in known_keys() or key.startswith(_OWN_PREFIXES)
-    return key if ours else PREFIX + key
+    is_own = key in known_keys() or key.startswith(_OWN_PREFIXES)
+    return key if is_own else PREFIX + key
 
 
 def _raise_first(problems: Iterator[InvalidConfigError]) -> None:
@@ -294,4 +335,6 @@ def _check_client(properties: Properties, check_client: ClientCheck) -> None:
     except InvalidConfigError as error:
         context = dict(error.context)
         key = PREFIX + str(context.pop("key", "*"))
+        if meant := context.get("did_you_mean"):
+            context["did_you_mean"] = f"{PREFIX}{meant}"
         raise properties.invalid(error.message, key, **context) from error

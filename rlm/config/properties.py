@@ -42,10 +42,15 @@ class Properties:
     def invalid(self, message: str, key: str, **context: object) -> InvalidConfigError:
         """Return an error with the file and line of `key`; the caller raises it."""
         entry = self.entries.get(key)
-        where: dict[str, object] = {"file": self.source}
+        where: dict[str, object] = named_source(self.source)
         if entry is not None and entry.line:
             where["line"] = entry.line
         return InvalidConfigError(message, **where, key=key, **context)
+
+
+def named_source(source: str) -> dict[str, object]:
+    """Return the context of an error for what gave the settings: a file, or an option."""
+    return {"option" if source.startswith("--") else "file": source}
 
 
 def read_properties(path: Path) -> Properties:

@@ -5,14 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from enum import Enum
-from typing import get_args
 
 from pydantic.fields import FieldInfo
 
 from rlm.config.client_properties import ClientProperties
-from rlm.config.sections import SECTIONS
+from rlm.config.importance import IMPORTANCES, Importance
+from rlm.config.sections import LOGGING_LEVEL_KEY, SECTIONS
+from rlm.config.tls import (
+    KEYSTORE_KEY,
+    REST_KEYSTORE_KEY,
+    REST_TRUSTSTORE_KEY,
+    TRUSTSTORE_KEY,
+    UPSTREAM_KEYSTORE_KEY,
+)
 from rsm.config.choices import GivenSettings
 from rsm.config.section import Section
+from rsm.config.value_form import INT_MAX, LONG_MAX, ValueForm
 
 _HEAD = """# Configuration
 
@@ -20,44 +28,86 @@ A Java `.properties` file in UTF-8. Every command reads the file of `--config FI
 that `RLM_CONFIG` names, else `/etc/rlm/rlm.properties`. A key that is not listed here is an error.
 If a key occurs twice, the last value applies. `make docs` writes this page.
 
-A change needs a restart: `rlm run` and `rlm gateway` read the file only when they start. Only
-`logging.level` is read again on SIGHUP, by all processes of `rlm run` or `rlm gateway`. The PEM
-files that it names are read again whenever they change. To add or remove such a key needs a
-restart, too.
+The address `config.md#KEY` leads to a key. Each key has these facts:
+
+- **type**: as in Kafka's reference. An `int` is at most 2147483647, a `long` at most
+  9223372036854775807. A `path` is a file or a directory of this host. An `enum` is one of the
+  values of its range, a `class` is `package.module:Class`. The parts of a `list` are
+  comma-separated.
+- **unit**: that of a plain number. Settings in ms or seconds also accept a duration: `7d`, `12h`,
+  `30m`, `90s`, `500ms`. Settings in bytes or bytes per second also accept a size: `50GiB` (powers
+  of 1024) or `64MB` (powers of 1000). -1 and -2 have no unit. Values of `client.*` go to the Kafka
+  client, which knows no units.
+- **range**: the permitted numbers or values.
+- **restart**: whether a change needs a restart of `rlm run` or `rlm gateway` as a whole. They read
+  the file when they start. A process that the supervisor restarts after a failure reads the file
+  again, too. Commands read it each time.
+- **importance**: `high` if most installations set the key, or if a wrong value can lose data.
+  `medium` if operators tune it to their load, hosts or network. All others are `low`.
+
+On SIGHUP, all processes of `rlm run` or `rlm gateway` read `logging.level` again. The gateway and
+the manager's HTTP API read their PEM files again whenever these change. Adding or removing the key
+of a PEM file needs a restart.
 """
 
-_UNLIMITED = (2**31 - 1, 2**63 - 1)
-_DURATIONS = ((86_400_000, "day"), (60_000, "minute"), (1_000, "s"))
-_SIZES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-# Of a field's name: the units of its amount, the unit of its number.
-_UNITS = {"_ms": _DURATIONS, "_bytes": _SIZES, "bytes_per_second": _SIZES}
-_UNIT_NAMES = {
-    "_ms": "ms",
-    "_bytes": "byte",
-    "_seconds": "s",
-    "bytes_per_second": "bytes/s",
-    "_percent": "%",
-    "read_percent_per_day": "%",
+_TABLE_HEAD = "| type | unit | range | default | restart | importance |\n|---|---|---|---|---|---|"
+
+_RESTARTS = {
+    LOGGING_LEVEL_KEY: "no: [SIGHUP](operations.md#log-level-at-run-time)",
+    **dict.fromkeys(
+        (KEYSTORE_KEY, TRUSTSTORE_KEY, UPSTREAM_KEYSTORE_KEY, REST_KEYSTORE_KEY),
+        "only for another path",
+    ),
+    REST_TRUSTSTORE_KEY: "no: only commands read it",
 }
+"""What replaces a restart, by key. All other keys need one."""
 
 
 def render() -> str:
     """Render the whole page."""
-    return "\n".join([_HEAD, *(_render_section(section) for section in SECTIONS)])
+    return "\n".join([_HEAD, *_important_keys(), *map(_render_section, SECTIONS)])
+
+
+def _important_keys() -> Iterator[str]:
+    yield "## Keys of high importance\n"
+    for section in SECTIONS:
+        keys = [
+            f"[`{key}`](#{_anchor(key)})"
+            for key in (str(field.validation_alias) for field in section.model_fields.values())
+            if IMPORTANCES[key] is Importance.HIGH
+        ]
+        if keys:
+            yield f"- {_title(section)}: {', '.join(keys)}"
+    yield ""
+
+
+def _title(section: type[Section]) -> str:
+    return (section.__doc__ or "").rstrip(".")
 
 
 def _render_section(section: type[Section]) -> str:
-    title = (section.__doc__ or "").rstrip(".")
-    rows = [_render_row(name, field) for name, field in section.model_fields.items()]
-    return "\n".join(
-        [f"## {title}", "", "| key | default | range | meaning |", "|---|---|---|---|", *rows, ""]
+    keys = (_render_key(name, field) for name, field in section.model_fields.items())
+    return "\n".join([f"## {_title(section)}", "", *keys])
+
+
+def _render_key(name: str, field: FieldInfo) -> str:
+    key = str(field.validation_alias)
+    form = ValueForm.of(name, field)
+    cells = (
+        form.type_name,
+        form.unit.symbol,
+        _range(form),
+        _default_cell(form, field),
+        _RESTARTS.get(key, "yes"),
+        IMPORTANCES[key].value,
     )
+    heading = f'### <a id="{_anchor(key)}"></a>`{key}`'
+    return f"{heading}\n\n{field.description}\n\n{_TABLE_HEAD}\n| {' | '.join(cells)} |\n"
 
 
-def _render_row(name: str, field: FieldInfo) -> str:
-    meaning = f"{field.description}{_valid_values(field)}"
-    default = _default_cell(name, field)
-    return f"| `{field.validation_alias}` | {default} | {_range(name, field)} | {meaning} |"
+def _anchor(key: str) -> str:
+    """Return the key; without its last part if that is a name to fill in."""
+    return key.partition(".<")[0]
 
 
 def default_text(field: FieldInfo) -> str:
@@ -65,14 +115,12 @@ def default_text(field: FieldInfo) -> str:
     return _default_name(field) or _value_text(field.default)
 
 
-def _default_cell(name: str, field: FieldInfo) -> str:
+def _default_cell(form: ValueForm, field: FieldInfo) -> str:
     if word := _default_name(field):
         return word
-    default: object = field.default
-    has_amount = isinstance(default, int) and not isinstance(default, bool)
-    amount = _amount(name, int(field.default)) if has_amount else ""
-    text = f"`{_value_text(default)}`"
-    return f"{text} ({amount})" if amount else text
+    text = f"`{_value_text(field.default)}`"
+    readable = form.unit.readable(field.default) if isinstance(field.default, int) else ""
+    return f"{text} (`{readable}`)" if readable else text
 
 
 def _default_name(field: FieldInfo) -> str:
@@ -87,7 +135,7 @@ def _default_name(field: FieldInfo) -> str:
     ):
         return "none"
     is_number = isinstance(default, int) and not isinstance(default, bool)
-    return "unlimited" if is_number and default in _UNLIMITED else ""
+    return "unlimited" if is_number and default in (INT_MAX, LONG_MAX) else ""
 
 
 def _value_text(value: object) -> str:
@@ -96,50 +144,19 @@ def _value_text(value: object) -> str:
     return ",".join(map(_text, value)) if isinstance(value, tuple) else _text(value)
 
 
-def _amount(name: str, value: int) -> str:
-    """Return a duration or size in its largest whole unit; empty if the number itself says it."""
-    units = next((units for suffix, units in _UNITS.items() if name.endswith(suffix)), ())
-    for size, unit in units:
-        if value >= size and value % size == 0:
-            return f"{value // size} {_plural(unit) if value > size else unit}"
-    return ""
-
-
-def _plural(unit: str) -> str:
-    return f"{unit}s" if unit in {"day", "minute", "byte"} else unit
-
-
-def _range(name: str, field: FieldInfo) -> str:
-    """Return the least and the greatest value of a number, with its unit."""
-    limits = list(_limits(field))
-    least = next((each.ge for each in limits if hasattr(each, "ge")), None)
-    most = next((each.le for each in limits if hasattr(each, "le")), None)
-    if least is None:
-        return ""
-    unit = next((unit for suffix, unit in _UNIT_NAMES.items() if name.endswith(suffix)), "")
-    is_open = most is None or most in _UNLIMITED
-    text = f"at least {least}" if is_open else f"{least} to {most}"
-    return f"{text} {unit if is_open and least == 1 else _plural(unit)}".rstrip()
-
-
-def _limits(field: FieldInfo) -> Iterator[object]:
-    """Return the constraints of a field, and of its type if it may be None."""
-    yield from field.metadata
-    for choice in get_args(field.annotation):
-        for each in getattr(choice, "__metadata__", ()):
-            yield from each.metadata if isinstance(each, FieldInfo) else ()
-
-
 def _text(value: object) -> str:
     return str(value.value if isinstance(value, Enum) else value)
 
 
-def _valid_values(field: FieldInfo) -> str:
-    if isinstance(field.annotation, type) and issubclass(field.annotation, Enum):
-        values = [member.value for member in field.annotation]
-    else:
-        values = [value for value in get_args(field.annotation) if isinstance(value, str)]
-    return f" One of {', '.join(f'`{value}`' for value in values)}." if values else ""
+def _range(form: ValueForm) -> str:
+    """Return the permitted values, or the least and the greatest number."""
+    if form.choices:
+        return ", ".join(f"`{each}`" for each in form.choices)
+    if form.least is None:
+        return ""
+    is_open = form.most is None or form.most in (INT_MAX, LONG_MAX)
+    text = f"at least {form.least}" if is_open else f"{form.least} to {form.most}"
+    return f"{text}, a multiple of {form.multiple_of}" if form.multiple_of else text
 
 
 if __name__ == "__main__":

@@ -27,10 +27,10 @@ class ScrubbingConfig(Section):
     looks_for_stored: bool = Field(
         default=True,
         validation_alias="remote.store.presence.check",
-        description="Whether the manager recognizes a wrong or unmounted store: stored objects "
-        "are recorded, and it finds none of those that it looks for. It is then not ready, and "
-        "copies, trims and deletes nothing. **Data loss:** set `false` only if all objects are "
-        "really lost, until the brokers' data is copied again.",
+        description="Whether the manager stops its work on a wrong or unmounted store: objects are "
+        "recorded, but it finds none of those that it looks for. It is then not ready, and copies, "
+        "trims and deletes nothing. **Data loss:** set `false` only if all objects are really "
+        "lost, until the brokers' data is copied again.",
     )
     segments_per_second: Count = Field(
         default=10,

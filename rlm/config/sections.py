@@ -14,9 +14,9 @@ from rlm.config.client_properties import PREFIX, ClientProperties
 from rlm.config.copying import CopyingConfig
 from rlm.config.deleting import DeletingConfig
 from rlm.config.gateway_limits import GatewayLimitsConfig
-from rlm.config.gateway_tls import GatewayTlsConfig
-from rlm.config.rest_tls import RestTlsConfig
+from rlm.config.offloading import OffloadingConfig, TopicDefaultsConfig
 from rlm.config.scrubbing import ScrubbingConfig
+from rlm.config.tls import GatewayTlsConfig, RestTlsConfig
 from rlm.config.values import (
     AdvertisedListener,
     BootstrapServers,
@@ -36,6 +36,7 @@ from rsm.config.storage import PLUGIN_KEYS, StorageConfig
 from rsm.config.values import Count, Directory, DurationMs, IntervalMs, SizeBytes
 
 CLIENT_KEYS = f"{PREFIX}<librdkafka key>"
+LOGGING_LEVEL_KEY = "logging.level"
 
 
 class ClusterConfig(Section):
@@ -231,9 +232,10 @@ class GatewayConfig(FetchCacheKeys):
         default=None,
         validation_alias="gateway.advertised.listener",
         description="Address that clients receive for this broker, from this and from the "
-        "cluster's other gateways; each broker needs its own. Without it, the address of "
-        "`gateway.listener`. For a wildcard, the address by which this host reaches its broker. "
-        "If that is a loopback address or clients use TLS, this host's name.",
+        "cluster's other gateways; each broker needs its own. Without it, clients receive the "
+        "address of `gateway.listener`. For a wildcard, they receive the address by which this "
+        "host reaches its broker. If that is a loopback address or clients use TLS, they receive "
+        "this host's name.",
     )
     worker_count: int = Field(
         default=1,
@@ -342,7 +344,7 @@ class ProcessConfig(Section):
     )
     logging_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="INFO",
-        validation_alias="logging.level",
+        validation_alias=LOGGING_LEVEL_KEY,
         description="Minimum level of log messages on standard error.",
     )
 
@@ -354,6 +356,8 @@ SECTIONS: tuple[type[Section], ...] = (
     MetadataConfig,
     ManagerConfig,
     CopyingConfig,
+    OffloadingConfig,
+    TopicDefaultsConfig,
     DeletingConfig,
     ScrubbingConfig,
     GatewayConfig,

@@ -19,6 +19,7 @@ from rsm.config.values import split_list
 
 _HOST_PORT = re.compile(r"(?:\[([0-9a-fA-F:.%a-z]+)\]|([^\s:/\[\],]+)):([0-9]{1,5})")
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # Kafka's Topic.validate
+TOPIC_NAME_RULE = "up to 249 letters, digits, '.', '_' and '-'"
 _HOST_NAME = re.compile(r"(?=.{1,243}$)[a-zA-Z0-9-]{1,63}(\.[a-zA-Z0-9-]{1,63})*")
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 
@@ -125,9 +126,14 @@ def _check_name_template(value: str) -> str:
     return value
 
 
+def is_topic_name(value: str) -> bool:
+    """Whether Kafka permits the name for a topic."""
+    return _TOPIC_NAME.fullmatch(value) is not None and value not in {".", ".."}
+
+
 def _check_topic_name(value: str) -> str:
-    if _TOPIC_NAME.fullmatch(value) is None or value in {".", ".."}:
-        raise ValueError("a topic name: up to 249 letters, digits, '.', '_' and '-'")
+    if not is_topic_name(value):
+        raise ValueError(f"a topic name: {TOPIC_NAME_RULE}")
     return value
 
 

@@ -1,6 +1,6 @@
 """Selects the segments to copy, oldest first, and explains lag and blocked copies. Pure.
 
-The active segment is copied only after nobody has written to it for long. Then its committed
+The active segment is copied only after nobody has written to it for a long time. Then its committed
 records are copied as a segment of their own. Once the active segment is rolled, the rest of its
 file is copied from there on, so that the parts together are the file.
 """
@@ -22,11 +22,19 @@ COPYING_STATES = frozenset({PolicyState.ACTIVE, PolicyState.DISABLING})
 def offload_end_offset(view: PartitionView) -> int:
     """Return the end of the rolled segments wholly below the requested offload offset.
 
-    Returns 0 if there are none (PIP-17's asyncOffloadPrefix).
+    Returns 0 if there are none (PIP-17's asyncOffloadPrefix). A stream stores all committed records
+    below that offset.
     """
     requested = view.state.offload_requested_offset or 0
+    if view.is_streamed:
+        return min(requested, view.copy_end_offset)
     ends = (segment.offsets.end_offset for segment in view.local.rolled)
     return max((end for end in ends if end <= requested), default=0)
+
+
+def storable_end_offset(view: PartitionView) -> int:
+    """Return the end of the rolled segments, or of the committed records of a stream."""
+    return view.copy_end_offset if view.is_streamed else view.local.active_base_offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +48,7 @@ class Lag:
 def not_stored(view: PartitionView) -> tuple[RolledSegment, ...]:
     """Return rolled segments that reach above the covered end, ascending.
 
-    Of a partly stored segment, returns the rest. Its first part was copied while it was active, or
+    Returns the rest of a partly stored segment. Its first part was copied while it was active, or
     by an earlier leader with other segment bounds.
     """
     covered = view.covered_end_offset
@@ -61,7 +69,7 @@ def idle_part(view: PartitionView) -> CommittedTail | None:
     Only if all rolled segments are stored, because copies are made in order.
     """
     local, idle_ms = view.local, view.limits.idle_copy_ms
-    if idle_ms < 0 or view.policy.state is not PolicyState.ACTIVE:
+    if view.is_streamed or idle_ms < 0 or view.policy.state is not PolicyState.ACTIVE:
         return None
     start_offset = max(view.covered_end_offset, local.active_base_offset)
     if start_offset >= view.copy_end_offset or not_stored(view):
@@ -84,9 +92,10 @@ def copy_candidates(view: PartitionView) -> tuple[LocalSegment, ...]:
     """Return segments to copy now, oldest first: rolled, not stored, wholly below min(HW, LSO).
 
     Copies are made in order, so the first segment that is still blocked ends the list. An idle part
-    is returned alone.
+    is returned alone. A streamed partition has no candidates: its stream stores rolled segments too
+    (rlm/policy/stream).
     """
-    if copying_forbidden(view) is not None:
+    if view.is_streamed or copying_forbidden(view) is not None:
         return ()
     if (idle := idle_part(view)) is not None:
         return (idle,)
@@ -99,12 +108,21 @@ def copy_candidates(view: PartitionView) -> tuple[LocalSegment, ...]:
 
 
 def copy_blocked(view: PartitionView) -> Blocked | None:
-    """Return what blocks the oldest segment that is not stored; None if nothing does."""
+    """Return what blocks the oldest segment that is not stored; None if nothing does.
+
+    Of a stream: what blocks its oldest committed records.
+    """
+    if view.is_streamed and view.covered_end_offset < view.copy_end_offset:
+        return copying_forbidden(view) or _failing(view, view.covered_end_offset)
     waiting = not_stored(view)
     if not waiting:
         idle = idle_part(view)
-        return None if idle is None else copying_forbidden(view) or _failing(view, idle)
-    return copying_forbidden(view) or _failing(view, waiting[0]) or _not_yet(view, waiting[0])
+        if idle is None:
+            return None
+        return copying_forbidden(view) or _failing(view, idle.offsets.start_offset)
+    first = waiting[0]
+    failing = _failing(view, first.offsets.start_offset)
+    return copying_forbidden(view) or failing or _not_yet(view, first)
 
 
 def lag(view: PartitionView) -> Lag:
@@ -128,14 +146,14 @@ def copying_forbidden(view: PartitionView) -> Blocked | None:
     return blocked_by_log(view)
 
 
-def _failing(view: PartitionView, segment: LocalSegment) -> Blocked | None:
+def _failing(view: PartitionView, base_offset: int) -> Blocked | None:
     failure = view.copy_failure
     if not view.is_store_reachable:
         return Blocked(reason="store_unreachable")
     if failure is None:
         return None
     values: dict[str, int | str] = {
-        "base_offset": segment.offsets.start_offset,
+        "base_offset": base_offset,
         "attempts": failure.attempts,
         "cause": failure.cause,
         "error": failure.error,
@@ -162,15 +180,15 @@ def _young_since_ms(policy: TopicPolicy, segment: RolledSegment) -> int:
 
 
 def _delayed(view: PartitionView, segment: RolledSegment) -> Blocked | None:
-    """Return the copy lag that delays a segment which is young in time and in bytes (KIP-1241).
+    """Return the copy lag that delays a segment; None if either lag has passed (KIP-1241).
 
-    The age is that of the newest record, or the time since the roll if the policy says so. Offloads
-    and the end of tiering ignore the lag. Timestamps in the future count as old. A lag of 0 delays
-    nothing; a lag of -1 never ends a delay.
+    The age is that of the newest record, or the time since the roll if the policy says so.
+    Offloads, streams and the end of tiering ignore the lag. Timestamps in the future count as old.
+    A lag of 0 delays nothing; a lag of -1 never ends a delay.
     """
     policy = view.policy
     lag_ms, lag_bytes = policy.effective_copy_lag_ms, policy.effective_copy_lag_bytes
-    if policy.state is not PolicyState.ACTIVE:
+    if view.is_streamed or policy.state is not PolicyState.ACTIVE:
         return None
     if segment.offsets.end_offset <= (view.state.offload_requested_offset or 0):
         return None

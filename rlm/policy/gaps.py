@@ -35,10 +35,10 @@ def gaps_of_losses(
 
 def _taken(view: PartitionView) -> tuple[OffsetRange, ...]:
     """Return the offsets that an external start removed from the broker before they were stored."""
-    ours = view.moved_from_offset
-    if ours is None:
+    moved_from_offset = view.moved_from_offset
+    if moved_from_offset is None:
         return ()
-    moved = OffsetRange(start_offset=ours, end_offset=view.local_start_offset)
+    moved = OffsetRange(start_offset=moved_from_offset, end_offset=view.local_start_offset)
     return missing((part.offsets for part in view.stored), moved)
 
 

@@ -22,7 +22,7 @@ def dangling_copies(view: PartitionView) -> tuple[SegmentRecord, ...]:
         for record in view.segments
         if record.metadata.state is SegmentState.COPY_SEGMENT_STARTED
         and record.metadata.segment_id.id not in view.in_flight
-        and _abandoned(view, record)
+        and _is_abandoned(view, record)
     )
 
 
@@ -82,12 +82,12 @@ def below_log_start(view: PartitionView) -> tuple[SegmentRecord, ...]:
 
 
 def unreferenced(view: PartitionView) -> tuple[SegmentRecord, ...]:
-    """Return finished segments outside of the lineage since longer than the grace.
+    """Return finished segments that left the lineage longer ago than the grace.
 
     Considers segments wholly outside of the lineage, if the lineage shows which epoch wrote their
-    offsets. Stored segments show since when: the history of a leader epoch is fixed at its start.
-    So a segment outside of that history was cut off before the first segment of that epoch, or of a
-    later one, was stored.
+    offsets. Stored segments show when it left: the history of a leader epoch is fixed at its start.
+    So a segment outside of that history was cut off before any segment of that epoch or of a later
+    one was stored.
     """
     if view.is_diverged or view.conflict_offset is not None:
         return ()
@@ -136,7 +136,7 @@ def _is_done_with(view: PartitionView, record: SegmentRecord) -> bool:
     return is_past_retention or view.moment.broker_ms > grace_ends_ms
 
 
-def never_finished(record: SegmentRecord) -> bool:
+def has_never_finished(record: SegmentRecord) -> bool:
     """Return whether a segment's copy did not end: its writer may write until its deadline."""
     return any(stored.length_bytes is None for stored in record.metadata.objects)
 
@@ -152,7 +152,7 @@ def purgeable(view: PartitionView) -> tuple[SegmentRecord, ...]:
     )
 
 
-def _abandoned(view: PartitionView, record: SegmentRecord) -> bool:
+def _is_abandoned(view: PartitionView, record: SegmentRecord) -> bool:
     if record.metadata.writer.broker_id == view.writer.broker_id:
         return True
     deadline_ms = record.copy_deadline_ms or record.changed_ms + view.limits.orphan_grace_ms

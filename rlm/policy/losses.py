@@ -1,8 +1,8 @@
 """Finds what a partition's log has lost, by the metadata and the leader's log. Pure.
 
 Two events lose records. An unclean election cuts off stored records and those after them: then
-nothing is trimmed or deleted. An external start moves the broker's log start: then the log start
-does not move by a guess. Both last until an operator accepts the loss (rlm topic resolve).
+nothing is trimmed or deleted. An external start moves the broker's log start: then `rlm` does not
+guess a new log start. Both last until an operator accepts the loss (rlm topic resolve).
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def contradicted(
 
 def moved_by_others(state: PartitionState, local_start_offset: int) -> int | None:
     """Return the last local start that `rlm` set if the local log starts above it; else None."""
-    ours = [o for o in (state.trimmed_offset, state.first_readable_offset) if o is not None]
-    return max(ours) if ours and local_start_offset > max(ours) else None
+    own_starts = [o for o in (state.trimmed_offset, state.first_readable_offset) if o is not None]
+    return max(own_starts) if own_starts and local_start_offset > max(own_starts) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

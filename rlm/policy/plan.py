@@ -6,6 +6,7 @@ them. The log start moves before deletions. The local trim comes last.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from rlm.policy.blocked import Blocked
@@ -31,6 +32,9 @@ from rlm.policy.repair import (
     replaced_segments,
 )
 from rlm.policy.retention import ExpiryCut, expiry_cut
+from rlm.policy.stream.deletion import find_replacement, replaced_streamed
+from rlm.policy.stream.merging import SegmentMerge, merged_segments, next_merge
+from rlm.policy.stream.permit import StreamPermit, stream_permit
 from rlm.policy.trim_gate import TrimDecision, decide_trim
 from rlm.policy.view import PartitionView
 from rlm.source.log_source import LocalSegment
@@ -42,6 +46,8 @@ from rsm.segment.metadata import SegmentState
 
 _REPLACED = "damaged, other segments hold the records"
 _GIVEN_UP = "damaged, an operator accepted the loss"
+_MERGED = "merged, another segment holds the records"
+_REQUESTED = "streamed, an operator requested the deletion, other segments hold the records"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +62,8 @@ class AdvanceLogStart:
 class DeleteSegment:
     """Represents a deletion of a segment's objects to start or continue.
 
-    `is_damaged`: the reason is damage. Then the segments of `replaced_by` have its records, and
-    both are checked again when the deletion starts.
+    `is_damaged`: the reason is damage. The segments of `replaced_by` have its records, if others
+    need them. Damage and those segments are checked again when the deletion starts.
     """
 
     record: SegmentRecord
@@ -75,7 +81,9 @@ class Plan:
     """
 
     copies: tuple[LocalSegment, ...] = ()
+    stream: StreamPermit | None = None
     repair: Repair = field(default_factory=Repair)
+    merge: SegmentMerge | None = None
     log_start: AdvanceLogStart | None = None
     deletions: tuple[DeleteSegment, ...] = ()
     purges: tuple[SegmentRecord, ...] = ()
@@ -95,7 +103,9 @@ def plan(view: PartitionView) -> Plan:
     deletions, blocked_deletion = _deletions(view)
     return Plan(
         copies=copy_candidates(view),
-        repair=find_repair(view),
+        stream=stream_permit(view),
+        repair=_repair(view),
+        merge=next_merge(view),
         log_start=log_start,
         deletions=deletions,
         expiry_blocked=blocked_deletion or blocked_log_start,
@@ -106,11 +116,18 @@ def plan(view: PartitionView) -> Plan:
     )
 
 
+def _repair(view: PartitionView) -> Repair:
+    """Return what to copy again; damaged segments come first."""
+    repair = find_repair(view)
+    return repair if repair.segments else find_replacement(view)
+
+
 def _without_deletions(view: PartitionView) -> Plan:
     """Return a plan that expires nothing and deletes no object, not even of unfinished copies."""
     started = None if view.state.log_start_offset is not None else _log_start(view)[0]
     return Plan(
         copies=copy_candidates(view),
+        stream=stream_permit(view),
         repair=find_repair(view),
         log_start=started,
         expiry_blocked=Blocked(reason="paused"),
@@ -157,8 +174,8 @@ def _blocked_by_share_groups(view: PartitionView, cut: ExpiryCut) -> Blocked | N
 def _requested_start(view: PartitionView, current: int) -> int | None:
     """Return the offset below which a client deleted records, if it is above the log start.
 
-    The broker accepted it, so it was not above the high watermark. After an unclean election it may
-    be; the high watermark limits it then.
+    The broker accepted it, so it was not above the high watermark. An unclean election may lower
+    the high watermark, which then limits the offset.
     """
     requested = view.state.log_start_requested_offset
     if requested is None:
@@ -197,6 +214,14 @@ def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Blocked 
         )
         for each, reason in _damaged(view)
     )
+    wanted.extend(
+        DeleteSegment(record=each.record, reason=_REQUESTED, replaced_by=each.replaced_by)
+        for each in replaced_streamed(view)
+    )
+    wanted.extend(
+        DeleteSegment(record=each.record, reason=_MERGED, replaced_by=each.replaced_by)
+        for each in _not_in(wanted, merged_segments(view))
+    )
     holding: Blocked | None = None
     for action in wanted:
         blocked = _blocked_deletion(view, action.record)
@@ -204,6 +229,14 @@ def _deletions(view: PartitionView) -> tuple[tuple[DeleteSegment, ...], Blocked 
             found.append(action)
         holding = holding or blocked
     return tuple(found), holding
+
+
+def _not_in(
+    deletions: Sequence[DeleteSegment], found: Iterable[ReplacedSegment]
+) -> tuple[ReplacedSegment, ...]:
+    """Return the segments that are not deleted for another reason."""
+    ids = {each.record.metadata.segment_id for each in deletions}
+    return tuple(each for each in found if each.record.metadata.segment_id not in ids)
 
 
 def _damaged(view: PartitionView) -> tuple[tuple[ReplacedSegment, str], ...]:

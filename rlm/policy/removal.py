@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from rlm.policy.leftovers import never_finished
+from rlm.policy.leftovers import has_never_finished
 from rlm.policy.peers.gateways import gateway_behind
 from rlm.policy.plan import DeleteSegment
 from rlm.policy.read_leases import lease_on
@@ -57,7 +57,7 @@ class RemovalPlan:
     `sweeps` are deleted segments whose objects are deleted once more before `next_state`.
     """
 
-    claims: bool = False
+    should_claim: bool = False
     deletions: tuple[DeleteSegment, ...] = ()
     sweeps: tuple[SegmentRecord, ...] = ()
     next_state: RemotePartitionDeleteState | None = None
@@ -72,11 +72,11 @@ def plan_removal(remains: PartitionRemains) -> RemovalPlan:
     if deletion is _FINISHED:
         return RemovalPlan(purges=_purgeable(remains))
     if deletion is _MARKED:
-        return RemovalPlan(claims=_is_foreign(remains), next_state=_STARTED)
+        return RemovalPlan(should_claim=_is_foreign(remains), next_state=_STARTED)
     left = [record for record in remains.segments if record.metadata.state is not _DELETED]
     if left:
-        return RemovalPlan(claims=_is_foreign(remains), deletions=_deletions(remains, left))
-    unfinished = [record for record in remains.segments if never_finished(record)]
+        return RemovalPlan(should_claim=_is_foreign(remains), deletions=_deletions(remains, left))
+    unfinished = [record for record in remains.segments if has_never_finished(record)]
     if any(remains.moment.broker_ms <= record.copy_deadline_ms for record in unfinished):
         return RemovalPlan()
     return RemovalPlan(sweeps=tuple(unfinished), next_state=_FINISHED)
@@ -109,11 +109,11 @@ def _deletions(
         for record in left
         if not record.is_dead_lettered
         and lease_on(leases, record.metadata.offsets) is None
-        and not _is_news(remains, record)
+        and not _may_be_served(remains, record)
     )
 
 
-def _is_news(remains: PartitionRemains, record: SegmentRecord) -> bool:
+def _may_be_served(remains: PartitionRemains, record: SegmentRecord) -> bool:
     started = record.metadata.state is SegmentState.DELETE_SEGMENT_STARTED
     return started and gateway_behind(remains.gateways, record.changed_at) is not None
 

@@ -33,29 +33,38 @@ DAMAGED_AGAIN_PAUSE_MS = 3_600_000
 class Repair:
     """Represents local segments to copy again, and the finished segments that they overlap.
 
-    The copy replaces the damaged ones among them, and none of them prevents it.
+    The copy replaces the damaged or unwanted ones among them, and none of them prevents it.
+    `reason` is why they are copied again.
     """
 
     segments: tuple[LocalSegment, ...] = ()
     replaces: frozenset[UUID] = frozenset()
+    reason: str = ""
 
 
 def find_repair(view: PartitionView) -> Repair:
     """Return local segments with offsets that only damaged segments contain, oldest first."""
     if not view.damage.damaged or copying_forbidden(view) is not None:
         return Repair()
-    segments = tuple(_on_broker(view, _lost_ranges(view)))
+    return local_copies_of(view, _lost_ranges(view), reason="damaged")
+
+
+def local_copies_of(view: PartitionView, wanted: tuple[OffsetRange, ...], *, reason: str) -> Repair:
+    """Return the local segments with any of these offsets, oldest first."""
+    segments = tuple(_on_broker(view, wanted))
+    if not segments:
+        return Repair()
     overlapped = frozenset(
         part.metadata.segment_id.id
         for part in view.stored
         if any(part.metadata.offsets.overlaps(each.offsets) for each in segments)
     )
-    return Repair(segments=segments, replaces=overlapped)
+    return Repair(segments=segments, replaces=overlapped, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplacedSegment:
-    """Represents a damaged segment, and the finished ones with all of its readable offsets."""
+    """Represents a segment to delete, and the finished ones with all of its readable offsets."""
 
     record: SegmentRecord
     replaced_by: tuple[RemoteLogSegmentId, ...]

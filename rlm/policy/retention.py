@@ -72,16 +72,9 @@ def log_pieces(view: PartitionView) -> tuple[LogPiece, ...]:
     Counts each byte at most once: omits a stored segment that earlier ones cover. A partly stored
     local segment counts with its age and without bytes.
     """
-    stored = _ascending_ends(view.stored, from_offset=view.state.log_start_offset or 0)
-    pieces = [
-        LogPiece(
-            offsets=each.offsets,
-            size_bytes=size_bytes,
-            max_timestamp_ms=each.metadata.max_timestamp_ms,
-        )
-        for each, size_bytes in zip(stored, _least_bytes(stored), strict=True)
-    ]
-    end_offset = stored[-1].offsets.end_offset if stored else view.state.log_start_offset or 0
+    log_start_offset = view.state.log_start_offset or 0
+    pieces = stored_pieces(view.stored, from_offset=log_start_offset)
+    end_offset = pieces[-1].offsets.end_offset if pieces else log_start_offset
     pieces.extend(
         LogPiece(
             offsets=local.offsets,
@@ -94,8 +87,21 @@ def log_pieces(view: PartitionView) -> tuple[LogPiece, ...]:
     return tuple(pieces)
 
 
+def stored_pieces(ranges: Iterable[StoredRange], *, from_offset: int) -> list[LogPiece]:
+    """Return the stored segments of the log from an offset on, as `log_pieces` counts them."""
+    stored = _ascending_ends(ranges, from_offset=from_offset)
+    return [
+        LogPiece(
+            offsets=each.offsets,
+            size_bytes=size_bytes,
+            max_timestamp_ms=each.metadata.max_timestamp_ms,
+        )
+        for each, size_bytes in zip(stored, _least_bytes(stored), strict=True)
+    ]
+
+
 def _ascending_ends(stored: Iterable[StoredRange], *, from_offset: int) -> list[StoredRange]:
-    """Return the stored segments of which each has offsets that no earlier one has."""
+    """Return each stored segment with offsets that no earlier one has."""
     kept: list[StoredRange] = []
     end_offset = from_offset
     for each in stored:
@@ -106,17 +112,17 @@ def _ascending_ends(stored: Iterable[StoredRange], *, from_offset: int) -> list[
 
 
 def _least_bytes(stored: Sequence[StoredRange]) -> list[int]:
-    """Return how many bytes each stored segment adds at least to the earlier ones.
+    """Return the least number of bytes that each stored segment adds to the earlier ones.
 
-    How many bytes an overlap has, or the rest of a segment that an election cut off, is unknown. If
-    retention counted such bytes twice, records would expire before the log has the limit's size. So
-    the sum of the sizes after any segment is at most what the log has above the segment's end.
+    The size of an overlap is unknown, and so is that of the rest of a segment that an election cut
+    off. If retention counted such bytes twice, records would expire before the log has the limit's
+    size. So the sizes after any segment add up to no more than the log has above the segment's end.
     """
     whole = [_whole_bytes(each) for each in stored]
     below = [0, *accumulate(each.metadata.segment_size_bytes for each in stored)]
     starts = [each.offsets.start_offset for each in stored]
     ends = [each.offsets.end_offset for each in stored]
-    left = [0] * (len(stored) + 1)  # the least bytes above the end of the segment before
+    left = [0] * (len(stored) + 1)  # the least bytes above the end of the previous segment
     for index in reversed(range(len(stored))):
         overlapped = bisect_right(ends, starts[index])
         added = max(0, whole[index] - (below[index] - below[overlapped]))

@@ -38,7 +38,7 @@ def sheddable(view: PartitionView) -> SheddableRange | None:
     A corrupt segment, or one that cannot be stored at all, is no outage: later segments stay until
     an operator decides. Paused copies are no outage either.
     """
-    sheds = view.limits.sheds and view.policy.outage_policy is OutagePolicy.SHED_OLDEST
+    sheds = view.limits.can_shed and view.policy.outage_policy is OutagePolicy.SHED_OLDEST
     failure = view.copy_failure
     is_of_segment = failure is not None and (failure.is_corrupt or failure.is_final)
     is_paused = PausableTask.COPY in view.paused
@@ -70,7 +70,7 @@ def released_but_there_bytes(view: PartitionView) -> int:
 def choose_shed(
     candidates: Iterable[SheddableRange], excess_bytes: int
 ) -> Mapping[TopicIdPartition, int]:
-    """Return the offset up to which to shed each partition, oldest data of all of them first."""
+    """Return the offset up to which to shed each partition; the oldest data is shed first."""
     found = tuple(candidates)
     heap = [(each.segments[0].max_timestamp_ms, number, 0) for number, each in enumerate(found)]
     heapq.heapify(heap)

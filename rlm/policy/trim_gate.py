@@ -3,7 +3,7 @@
 A segment leaves the local log only if all of these are true:
 
 - finished segments in the log's own lineage store it, without a gap from the local start on;
-- no recorded or found damage makes the broker's copy the only sound one;
+- the broker's copy is not the only undamaged one, as far as damage is known;
 - it is below the high watermark, and it is not the newest rolled segment;
 - it is older than the minimum age: a broker recognizes a retried batch only while the producer's
   state is in the local log;
@@ -92,7 +92,8 @@ def trim_forbidden(
     if not view.is_owned:
         return Blocked(reason="not_owner")
     if view.state.log_start_offset is None:
-        # The manager has yet to read it from the broker, whose own start must not move before that.
+        # The manager has not read it from the broker yet, and the broker's start must not move
+        # before.
         return Blocked(reason="log_start_not_recorded")
     if PausableTask.TRIM in view.paused:
         return Blocked(reason="paused")

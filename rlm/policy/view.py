@@ -22,14 +22,16 @@ from rsm.segment.coverage import StoredRange, covered_end, stored_end, stored_ra
 from rsm.segment.epochs import Lineage, StitchedLineage, stitch
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import Writer
+from rsm.segment.offload_settings import OffloadMode, OffloadSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyLimits:
     """Represents the settings that decisions depend on, named as in the configuration.
 
-    `idle_copy_ms` -1: the active segment is never copied. Without `sheds`, nothing is shed whatever
-    a topic's policy allows.
+    `idle_copy_ms` -1: the active segment is never copied. Without `can_shed`, nothing is shed
+    whatever a topic's policy allows. `offload` applies to topics without settings of their own.
+    With `merges_streams`, small segments of streamed partitions are merged.
     """
 
     local_trim_margin_bytes: int = 0
@@ -38,9 +40,11 @@ class PolicyLimits:
     orphan_grace_ms: int = 86_400_000
     unreferenced_grace_ms: int = 604_800_000
     expiry_max_percent: int = 100
-    holds_after_loss: bool = False
+    should_hold_after_loss: bool = False
     idle_copy_ms: int = -1
-    sheds: bool = True
+    can_shed: bool = True
+    offload: OffloadSettings = field(default_factory=OffloadSettings)
+    merges_streams: bool = False
 
 
 # This process's clock counts only up to this far ahead of the brokers' last known time.
@@ -99,12 +103,12 @@ class PartitionView:
 
     `in_flight` are the segment ids that this process is copying. `untierable` is the rule that
     forbids copying and trimming with the broker's present settings; None if none does. `gateways`
-    are the live gateways. They must apply the record of a stored segment before it leaves the
-    broker, and the policy at `policy_position`, without which they do not read the store. `newer`
-    is a record of this partition that a newer version must fold; None if there is none.
+    are the live gateways. Before a stored segment leaves the broker, they must have applied its
+    record and the policy at `policy_position`. Without that policy they do not read the store.
+    `newer` is a record of this partition that a newer version must fold; None if there is none.
     `copy_failure` is None unless this process's last copy failed. `paused` is what an operator
     paused for the topic. `is_past_retention`: the leader has no committed record within the total
-    retention.
+    retention. `deletion_requested` are streamed segments that an operator wants deleted.
     """
 
     topic_id_partition: TopicIdPartition
@@ -126,6 +130,7 @@ class PartitionView:
     is_store_reachable: bool = True
     is_past_retention: bool = False
     damage: Damage = field(default_factory=Damage)
+    deletion_requested: frozenset[UUID] = frozenset()
 
     @cached_property
     def _stitched(self) -> StitchedLineage:
@@ -169,9 +174,17 @@ class PartitionView:
 
     @property
     def active_unstored_bytes(self) -> int:
-        """Return the size of the active segment without its stored part."""
+        """Return the size of the active segment without its stored part, or less.
+
+        A streamed segment that begins before the active one counts whole, so that no byte counts
+        twice. Returns 0 if the log start is in the active segment: the file still has the bytes
+        below it, and their size is unknown. They must not count as unstored, or retention would
+        expire the records above them.
+        """
         base_offset = self.local.active_base_offset
-        stored = (p.metadata for p in self.stored if p.offsets.start_offset >= base_offset)
+        if (self.state.log_start_offset or 0) > base_offset:
+            return 0
+        stored = (p.metadata for p in self.stored if p.offsets.end_offset > base_offset)
         stored_bytes = sum(metadata.segment_size_bytes for metadata in stored)
         return max(0, self.local.active_size_bytes - stored_bytes)
 
@@ -195,6 +208,16 @@ class PartitionView:
         return not self.is_store_reachable or is_failing
 
     @property
+    def offload(self) -> OffloadSettings:
+        """Return how the partition is offloaded."""
+        return self.policy.effective_offload(self.limits.offload)
+
+    @property
+    def is_streamed(self) -> bool:
+        """Return whether the log is offloaded as it grows, and not by rolled segments."""
+        return self.offload.mode is OffloadMode.STREAM
+
+    @property
     def copy_end_offset(self) -> int:
         """Return the end of what may be copied: later records may still be truncated or aborted."""
         return min(self.offsets.high_watermark, self.offsets.last_stable_offset)
@@ -203,11 +226,11 @@ class PartitionView:
     def is_diverged(self) -> bool:
         """Return whether the broker's log has lost stored records.
 
-        It ends below them, or, with `holds_after_loss`, has a cut that nobody has accepted.
+        It ends below them, or, with `should_hold_after_loss`, has a cut that nobody has accepted.
         """
         end = stored_end(self.stored)
         ends_below = end is not None and self.offsets.high_watermark < end
-        return ends_below or (self.limits.holds_after_loss and self.cut_off is not None)
+        return ends_below or (self.limits.should_hold_after_loss and self.cut_off is not None)
 
     @cached_property
     def cut_off(self) -> CutOff | None:

@@ -9,10 +9,11 @@ Clients follow the address of a broker's gateway from any host. So they must not
 
 Of two gateways with one address, the one that registered later yields. If both registered before
 either saw the other, both processes find that the gateway of the higher broker id yields. The
-processes of one gateway share its address, also with a predecessor of the same broker.
+processes of one gateway share its address, and so does an earlier gateway of the same broker.
 
-Gateways of the whole cluster may share an address, for example that of a load balancer. Those that
-listen on a loopback address have only clients on their own host, for which that address is right.
+Gateways of the whole cluster may share an address, for example that of a load balancer. Gateways
+that listen on a loopback address have only clients on their own host, which reach them at that
+address.
 
 Pure: registrations and the brokers' clock in, a problem out.
 """
@@ -35,8 +36,8 @@ _FIXED_KEY = "gateway.node.addresses"
 class OwnGateway:
     """Represents this gateway. `key` is the setting of `address`, which is a host:port.
 
-    `is_loopback`: each host reaches itself at that address. `listens_on_loopback`: only clients on
-    this host can connect. `fixed_loopback`: a loopback address in `gateway.node.addresses`, or
+    `is_loopback`: each host reaches itself at that address. `has_loopback_listener`: only clients
+    on this host can connect. `fixed_loopback`: a loopback address in `gateway.node.addresses`, or
     empty.
     """
 
@@ -44,7 +45,7 @@ class OwnGateway:
     address: str
     key: str
     is_loopback: bool
-    listens_on_loopback: bool
+    has_loopback_listener: bool
     fixed_loopback: str = ""
 
 
@@ -85,7 +86,7 @@ def address_problem(
 
 
 def _has_local_clients_only(own: OwnGateway) -> bool:
-    return own.broker_id == NO_BROKER and own.listens_on_loopback
+    return own.broker_id == NO_BROKER and own.has_loopback_listener
 
 
 def _advice(own: OwnGateway) -> str:

@@ -9,8 +9,9 @@ host here is the scope of one loopback interface: a kernel's boot and a network 
 | a broker | no interface of this host has the address that it advertises |
 
 Unknown values are no evidence: a registration of version 0.1.0 has neither id, and a broker's name
-may not resolve. The broker of this process, and its other processes, are on this host whatever
-address it advertises. So are brokers that advertise a loopback address: it reaches nothing else.
+may not resolve. The broker of this process, and that broker's other processes, count as on this
+host, whatever the broker advertises. So do brokers that advertise a loopback address, which reaches
+only this host.
 
 Pure: registrations, and broker addresses that the caller looked up.
 """

@@ -131,7 +131,7 @@ def abandoned_canaries(topics: Iterable[str], now_ms: int) -> tuple[str, ...]:
 def missing_records(
     expected: Mapping[tuple[int, int], bytes], found: Mapping[tuple[int, int], bytes]
 ) -> str:
-    """Return how a reader's records, by partition and offset, differ from `expected`; or empty."""
+    """Return how a reader's records, by partition and offset, differ from `expected`, if so."""
     absent = sorted(position for position in expected if position not in found)
     wrong = sorted(
         position

@@ -22,14 +22,14 @@ _QUIET_WINDOWS = 3
 class CopyWindow:
     """Represents the copies of one window of time.
 
-    `is_saturated`: at its start and end all slots were taken and more copies waited. `refused`: the
-    store failed an attempt.
+    `is_saturated`: at its start and end all slots were taken and more copies waited. `is_refused`:
+    the store failed an attempt.
     """
 
     moved_bytes: int
     elapsed_ms: int
     is_saturated: bool
-    refused: bool
+    is_refused: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +37,8 @@ class CopyConcurrency:
     """Represents the present limit of concurrent copies and the running trial.
 
     `before` and `rate_before` (bytes per ms) are the last limit and rate that were kept, or None
-    without a comparison. `quiet_windows` counts the windows until the next trial. `doubling` lasts
-    until the first limit that was too high. `goes_up`: the next trial raises the limit.
+    without a comparison. `quiet_windows` counts the windows until the next trial. `is_doubling`
+    lasts until the first limit that was too high. `is_rising`: the next trial raises the limit.
     """
 
     limit: int
@@ -46,8 +46,8 @@ class CopyConcurrency:
     before: int | None = None
     rate_before: float | None = None
     quiet_windows: int = 0
-    doubling: bool = True
-    goes_up: bool = True
+    is_doubling: bool = True
+    is_rising: bool = True
 
     @classmethod
     def beginning(cls, most: int) -> CopyConcurrency:
@@ -57,11 +57,11 @@ class CopyConcurrency:
 
 def adjusted(now: CopyConcurrency, seen: CopyWindow) -> CopyConcurrency:
     """Return the next limit after a window with the present one."""
-    if seen.refused:
+    if seen.is_refused:
         return CopyConcurrency(
             limit=max(1, now.limit // 2),
             most=now.most,
-            doubling=False,
+            is_doubling=False,
             quiet_windows=_QUIET_WINDOWS,
         )
     if not seen.is_saturated:
@@ -75,15 +75,15 @@ def adjusted(now: CopyConcurrency, seen: CopyWindow) -> CopyConcurrency:
     gain = (rate - now.rate_before) / share
     added = now.limit - now.before
     if gain >= _LEAST_SHARE * added:
-        return _tried(replace(now, goes_up=added > 0), rate)
+        return _tried(replace(now, is_rising=added > 0), rate)
     return replace(
         now,
         limit=now.before,
         before=None,
         rate_before=None,
         quiet_windows=_QUIET_WINDOWS,
-        doubling=False,
-        goes_up=added < 0,
+        is_doubling=False,
+        is_rising=added < 0,
     )
 
 
@@ -92,9 +92,11 @@ def _tried(now: CopyConcurrency, rate: float) -> CopyConcurrency:
     kept = replace(now, before=now.limit, rate_before=rate)
     if now.quiet_windows:
         return replace(kept, quiet_windows=now.quiet_windows - 1)
-    step = now.limit if now.doubling else 1
-    wanted = now.limit + step if now.goes_up else now.limit - 1
+    step = now.limit if now.is_doubling else 1
+    wanted = now.limit + step if now.is_rising else now.limit - 1
     limit = max(1, min(wanted, now.most))
     if limit == now.limit:  # at a limit: try the other direction next
-        return replace(kept, goes_up=not now.goes_up, doubling=False, quiet_windows=_QUIET_WINDOWS)
+        return replace(
+            kept, is_rising=not now.is_rising, is_doubling=False, quiet_windows=_QUIET_WINDOWS
+        )
     return replace(kept, limit=limit)

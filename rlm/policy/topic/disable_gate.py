@@ -2,8 +2,8 @@
 
 While a topic is tiered, the broker deletes nothing by itself. Once its own retention is restored,
 it may delete older records at once, whether or not they are stored. Rolled segments that are not
-stored would never be, because copying ends. A segment with a recorded anomaly does not count as
-stored.
+stored would never be stored, because copying ends. A segment with a recorded anomaly does not count
+as stored.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class LocalExtent:
     """Represents a partition's log on its leader, and what the restored retention keeps of it.
 
     `kept_from_offset` is the first record within the retention in time, or the end without one.
-    `size_limited`: the restored retention has a limit in bytes.
+    `is_size_limited`: the restored retention has a limit in bytes.
     """
 
     local_start_offset: int
     end_offset: int
     kept_from_offset: int
-    size_limited: bool
+    is_size_limited: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +69,10 @@ def records_at_risk(
 ) -> RecordsAtRisk | None:
     """Return what would be lost if the broker's retention were restored now; None if nothing.
 
-    `lag` is what the partition's manager reports of rolled segments since copying is about to end;
-    None without a report. Then all unstored records count. The exception is a partition that no
-    manager ever owned: its broker's retention removes what it always did.
+    `lag` is what the partition's manager reports of rolled segments after it has read that copying
+    is about to end; None without a report. Then all unstored records count. The exception is a
+    partition that no manager ever owned: its broker's retention removes only what it would without
+    tiering.
     """
     found = tuple(segments)
     start_offset = extent.local_start_offset
@@ -83,11 +84,11 @@ def records_at_risk(
     size_bytes = None
     if lag is not None and lag.segments > 0:
         reason, size_bytes = RiskReason.NOT_STORED, lag.bytes
-    elif lag is None and (state.owner is not None or extent.size_limited):
+    elif lag is None and (state.owner is not None or extent.is_size_limited):
         reason = RiskReason.NOT_KNOWN
     else:
         reason, end_offset = RiskReason.EXPIRED, min(end_offset, extent.kept_from_offset)
-        if is_damaged and extent.size_limited:  # the broker may delete any rolled segment
+        if is_damaged and extent.is_size_limited:  # the broker may delete any rolled segment
             end_offset = max(end_offset, stored_end_offset)
     if sound_end_offset >= end_offset:
         return None

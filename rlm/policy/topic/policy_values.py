@@ -3,25 +3,86 @@
 Sources: KIP-405 for retentions (LogConfig.validateValues), KIP-1241 for copy lags. PIP-17's
 `offloadTimeInMinutes` (from the roll on) and `offloadSizeInMB` are the same lags in other units. A
 segment must be stored before its retention expires it. It must not wait longer than local retention
-keeps it.
+keeps it. The same holds for streamed data (PIP-76), which waits for up to the rollover time of its
+offload segment.
 """
 
 from __future__ import annotations
 
-from rlm.broker.topics.topic_configs import RETENTION_BYTES, RETENTION_MS
-from rlmm.events.policy import AS_MANAGERS_SETTING, AS_TOTAL_RETENTION, UNLIMITED, TopicPolicy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rlm.broker.topics.topic_configs import (
+    MAX_MESSAGE_BYTES,
+    RETENTION_BYTES,
+    RETENTION_MS,
+)
+from rlmm.events.policy import (
+    AS_MANAGERS_SETTING,
+    AS_TOTAL_RETENTION,
+    UNLIMITED,
+    PolicySetting,
+    TopicPolicy,
+)
+from rlmm.events.policy_level import SettingValue
 from rsm.segment.errors import InvalidConfigError
+from rsm.segment.offload_settings import (
+    OFFLOAD_SEGMENT_GREATEST_BYTES,
+    OFFLOAD_SEGMENT_LEAST_BYTES,
+    OFFLOAD_SEGMENT_LONGEST_MS,
+    OFFLOAD_SEGMENT_SHORTEST_MS,
+    OffloadMode,
+    OffloadSettings,
+)
 
 COPY_LAG_MS = "remote.copy.lag.ms"
 COPY_LAG_BYTES = "remote.copy.lag.bytes"
 TRIM_MIN_AGE_MS = "remote.local.trim.min.age.ms"
 DELETION_LAG_MS = "local.deletion.lag.ms"
 
+OFFLOAD_MODE = "offload.mode"
+OFFLOAD_SEGMENT_BYTES = "max.size.per.offload.segment.bytes"
+OFFLOAD_ROLLOVER_MS = "max.offload.segment.rollover.time.ms"
+LAYOUT = "layout"
+LAYOUT_KEY = "rsm.config.layout"
+
+_STREAM_BUFFER_BYTES = "offload.stream.buffer.bytes"
 _MAX_VALUE = 2**63 - 1
 
 
-def check_values(policy: TopicPolicy) -> None:
-    """Raise InvalidConfigError with the rule and the values if the values contradict each other."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileDefaults:
+    """Represents what the managers' configuration file gives topics: the last policy level.
+
+    `offload` and the first of `layouts` apply where a topic has none of its own. `layouts` are all
+    that a manager can write: built-in names, and the classes of plug-ins. None: not known.
+    `values` are the other settings that the file gives. All streams of a manager share its buffer.
+    """
+
+    offload: OffloadSettings = field(default_factory=OffloadSettings)
+    stream_buffer_bytes: int = 256 << 20
+    layouts: tuple[str, ...] | None = None
+    values: Mapping[PolicySetting, SettingValue] = field(default_factory=dict)
+
+
+def check_values(policy: TopicPolicy, managers: OffloadSettings) -> None:
+    """Raise InvalidConfigError with the rule and the values if the values contradict each other.
+
+    `managers` applies where the policy has no offload settings.
+    """
+    check_limits(policy)
+    if policy.effective_copy_lag_ms < 0 and policy.effective_copy_lag_bytes < 0:
+        raise InvalidConfigError(
+            "nothing would ever be copied",
+            topic=policy.topic,
+            rule=f"{COPY_LAG_MS} or {COPY_LAG_BYTES} is a limit; -1 is local retention's",
+            **{COPY_LAG_MS: policy.copy_lag_ms, COPY_LAG_BYTES: policy.copy_lag_bytes},
+        )
+    _check_offload(policy, managers)
+
+
+def check_limits(policy: TopicPolicy) -> None:
+    """Raise InvalidConfigError if retentions and copy lags contradict each other, as above."""
     _check_retention(
         policy, RETENTION_MS, total=policy.retention_ms, local=policy.local_retention_ms
     )
@@ -43,12 +104,39 @@ def check_values(policy: TopicPolicy) -> None:
     _check_range(
         policy.topic, DELETION_LAG_MS, policy.local_deletion_lag_ms, least=AS_MANAGERS_SETTING
     )
-    if policy.effective_copy_lag_ms < 0 and policy.effective_copy_lag_bytes < 0:
+
+
+def check_stream_buffer(
+    policy: TopicPolicy, managers: FileDefaults, *, batch_max_bytes: int | None
+) -> None:
+    """Raise InvalidConfigError if a batch of a streamed topic can exceed the managers' buffer.
+
+    `batch_max_bytes` is the topic's `max.message.bytes`; None if the broker does not report it.
+    """
+    if policy.effective_offload(managers.offload).mode is not OffloadMode.STREAM:
+        return
+    if batch_max_bytes is not None and batch_max_bytes > managers.stream_buffer_bytes:
         raise InvalidConfigError(
-            "nothing would ever be copied",
+            "a batch of the topic can exceed the stream buffer",
             topic=policy.topic,
-            rule=f"{COPY_LAG_MS} or {COPY_LAG_BYTES} is a limit; -1 is local retention's",
-            **{COPY_LAG_MS: policy.copy_lag_ms, COPY_LAG_BYTES: policy.copy_lag_bytes},
+            rule=f"{MAX_MESSAGE_BYTES} <= {_STREAM_BUFFER_BYTES}",
+            **{
+                MAX_MESSAGE_BYTES: batch_max_bytes,
+                _STREAM_BUFFER_BYTES: managers.stream_buffer_bytes,
+            },
+        )
+
+
+def check_layout(policy: TopicPolicy, managers: FileDefaults) -> None:
+    """Raise InvalidConfigError if managers cannot write the topic's own layout."""
+    layout, known = policy.layout, managers.layouts
+    if layout is not None and known is not None and layout not in known:
+        raise InvalidConfigError(
+            "managers cannot write the layout",
+            topic=policy.topic,
+            rule=f"a built-in layout, or a class in {LAYOUT_KEY} of each manager's file",
+            layout=layout,
+            known=",".join(known) or "none: the remote storage manager is a plug-in",
         )
 
 
@@ -67,7 +155,7 @@ def delayed_trim_note(policy: TopicPolicy, trim_min_age_ms: int) -> str | None:
         return None
     return (
         f"{short} does not apply to records younger than {TRIM_MIN_AGE_MS}={trim_min_age_ms}. "
-        "They stay on the broker, because it recognizes a producer's retry by them. "
+        "They stay on the broker, which needs them to recognize a producer's retries. "
         "The managers' own configuration decides."
     )
 
@@ -109,11 +197,53 @@ def _check_lag(
         )
 
 
-def _check_range(topic: str, name: str, value: int, *, least: int) -> None:
-    if not least <= value <= _MAX_VALUE:
+def _check_offload(policy: TopicPolicy, managers: OffloadSettings) -> None:
+    max_bytes, rollover_ms = policy.offload_segment_max_bytes, policy.offload_segment_rollover_ms
+    if max_bytes != AS_MANAGERS_SETTING:
+        _check_range(
+            policy.topic,
+            OFFLOAD_SEGMENT_BYTES,
+            max_bytes,
+            least=OFFLOAD_SEGMENT_LEAST_BYTES,
+            most=OFFLOAD_SEGMENT_GREATEST_BYTES,
+        )
+    if rollover_ms != AS_MANAGERS_SETTING:
+        _check_range(
+            policy.topic,
+            OFFLOAD_ROLLOVER_MS,
+            rollover_ms,
+            least=OFFLOAD_SEGMENT_SHORTEST_MS,
+            most=OFFLOAD_SEGMENT_LONGEST_MS,
+        )
+    is_own = rollover_ms != AS_MANAGERS_SETTING
+    if is_own or policy.effective_offload(managers).mode is OffloadMode.STREAM:
+        _check_rollover(policy, rollover_ms if is_own else managers.segment_rollover_ms)
+
+
+def _check_rollover(policy: TopicPolicy, rollover_ms: int) -> None:
+    """Refuse a rollover after which data may have expired, or should have left the broker.
+
+    A local retention of 0 is no time: each record leaves the broker once it is stored.
+    """
+    local_ms, total_ms = policy.effective_local_retention_ms, policy.retention_ms
+    for kind, name, limit_ms in (
+        ("total", RETENTION_MS, total_ms),
+        ("local", f"local.{RETENTION_MS}", local_ms or UNLIMITED),
+    ):
+        if limit_ms != UNLIMITED and rollover_ms > limit_ms:
+            raise InvalidConfigError(
+                f"rollover of offload segments is longer than {kind} retention",
+                topic=policy.topic,
+                rule=f"{OFFLOAD_ROLLOVER_MS} <= {name}",
+                **{OFFLOAD_ROLLOVER_MS: rollover_ms, name: limit_ms},
+            )
+
+
+def _check_range(topic: str, name: str, value: int, *, least: int, most: int = _MAX_VALUE) -> None:
+    if not least <= value <= most:
         raise InvalidConfigError(
             "value out of range",
             topic=topic,
-            rule=f"{least} <= {name} <= {_MAX_VALUE}",
+            rule=f"{least} <= {name} <= {most}",
             found=value,
         )

@@ -7,8 +7,10 @@ rlm.topics.enable owns that order of effects.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
 from uuid import UUID
 
 from rlm.broker.topics.topic_configs import (
@@ -18,17 +20,28 @@ from rlm.broker.topics.topic_configs import (
     RETENTION_MS,
     TopicConfigs,
 )
-from rlm.policy.topic.policy_values import check_values
+from rlm.policy.topic.levels import resolved
+from rlm.policy.topic.policy_values import (
+    FileDefaults,
+    check_layout,
+    check_limits,
+    check_stream_buffer,
+    check_values,
+)
 from rlmm.events.policy import (
     AS_LOCAL_RETENTION,
+    AS_MANAGERS_SETTING,
     UNLIMITED,
     CopyLagSince,
     OriginalConfig,
     OutagePolicy,
+    PolicySetting,
     PolicyState,
     TopicPolicy,
 )
+from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel
 from rsm.segment.errors import InvalidConfigError
+from rsm.segment.offload_settings import OffloadMode
 
 RETENTION_CONFIGS = (RETENTION_MS, RETENTION_BYTES)
 
@@ -43,15 +56,41 @@ INTERNAL_TOPICS = frozenset(
     }
 )
 
+RETENTIONS = {
+    PolicySetting.RETENTION_MS: RETENTION_MS,
+    PolicySetting.RETENTION_BYTES: RETENTION_BYTES,
+}
+"""Kafka's names of the settings that a topic may have before it is tiered."""
+
+_OF_MANAGERS = frozenset(
+    {
+        PolicySetting.LOCAL_DELETION_LAG_MS,
+        PolicySetting.OFFLOAD_SEGMENT_MAX_BYTES,
+        PolicySetting.OFFLOAD_SEGMENT_ROLLOVER_MS,
+    }
+)
 _ORIGINALS_IN_FORCE = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE})
+
+
+class OffloadModeFlag(Enum):
+    """Represents a user's choice of the offload mode; INHERIT leaves it to the next level."""
+
+    SEGMENT = "segment"
+    STREAM = "stream"
+    INHERIT = "inherit"
+
+    @property
+    def mode(self) -> OffloadMode | None:
+        return None if self is OffloadModeFlag.INHERIT else OffloadMode[self.name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyFlags:
     """Represents a user's values; None keeps the present value of the topic.
 
-    A copy lag of 0 copies at once, whatever the other lag is. So a lag that is given sets the other
-    lag from 0 to -1, unless that one is given too.
+    A copy lag of 0 copies at once, even if the other lag is higher. So if only one lag is given and
+    the other one is 0, the other one becomes -1. `inherit` are settings that the next policy level
+    decides, and so is each value that refers to the managers.
     """
 
     retention_ms: int | None = None
@@ -63,6 +102,29 @@ class PolicyFlags:
     outage_policy: OutagePolicy | None = None
     local_deletion_lag_ms: int | None = None
     copy_lag_since: CopyLagSince | None = None
+    offload_mode: OffloadModeFlag | None = None
+    offload_segment_max_bytes: int | None = None
+    offload_segment_rollover_ms: int | None = None
+    layout: str | None = None
+    inherit: frozenset[PolicySetting] = frozenset()
+
+    @property
+    def given(self) -> frozenset[PolicySetting]:
+        """The settings that the user set for the topic itself."""
+        named = {each for each in PolicySetting if getattr(self, each.field) is not None}
+        return frozenset(named) - self.inherited
+
+    @property
+    def inherited(self) -> frozenset[PolicySetting]:
+        """The settings that the user left to the next policy level."""
+        by_value = {each for each in PolicySetting if self._refers_to_managers(each)}
+        return self.inherit | by_value
+
+    def _refers_to_managers(self, setting: PolicySetting) -> bool:
+        if setting is PolicySetting.OFFLOAD_MODE:
+            return self.offload_mode is OffloadModeFlag.INHERIT
+        is_theirs: bool = getattr(self, setting.field) == AS_MANAGERS_SETTING
+        return is_theirs and setting in _OF_MANAGERS
 
     def copy_lags(self, base: TopicPolicy) -> tuple[int, int]:
         """Return the lags in ms and bytes that result from these flags over those of `base`."""
@@ -83,28 +145,43 @@ def enabling_policy(
     flags: PolicyFlags,
     configs: TopicConfigs,
     recalled: tuple[OriginalConfig, ...] = (),
+    managers: FileDefaults,
+    levels: Sequence[PolicyLevel] = (),
 ) -> TopicPolicy:
     """Return the ENABLING policy that `flags` request, with the originals to restore later.
 
-    `current` is the policy of this topic id. `recalled` are originals stored elsewhere, in case it
-    was lost. For a new policy, a total retention that is not given is the effective one of
-    `configs`. Raises InvalidConfigError if the values contradict Kafka's rules.
+    `current` is the policy of this topic id. `recalled` are originals stored elsewhere, in case
+    that policy was lost. `managers` applies where the topic has no offload settings. `levels` are
+    all policy levels: a new policy inherits what `flags` leave open, except a total retention that
+    the topic has of its own. If no level gives one, it is the effective one of `configs`. Raises
+    InvalidConfigError if the values contradict Kafka's rules.
     """
-    if current is None:
-        base = TopicPolicy(
-            topic=topic,
-            topic_id=topic_id,
-            state=PolicyState.ENABLING,
-            retention_ms=configs.retention_ms,
-            retention_bytes=configs.retention_bytes,
+    base = new_policy(topic, topic_id, configs) if current is None else current
+    known = _known_originals(current, configs, recalled)
+    if known is None:
+        base = replace(
+            base,
+            originals=_overrides(configs),
+            untiered_retention_ms=configs.retention_ms,
+            untiered_retention_bytes=configs.retention_bytes,
         )
     else:
-        base = current
-    copy_lag_ms, copy_lag_bytes = flags.copy_lags(base)
+        base = replace(base, originals=known)
     policy = replace(
+        _with_flags(base, flags), topic=topic, state=PolicyState.ENABLING, delete_remote=False
+    )
+    policy = resolved(policy, levels, managers.values)
+    check_values(policy, managers.offload)
+    check_layout(policy, managers)
+    check_stream_buffer(policy, managers, batch_max_bytes=configs.max_message_bytes)
+    return policy
+
+
+def _with_flags(base: TopicPolicy, flags: PolicyFlags) -> TopicPolicy:
+    """Return the policy with the values of `flags`, before levels are resolved."""
+    copy_lag_ms, copy_lag_bytes = flags.copy_lags(base)
+    return replace(
         base,
-        topic=topic,
-        state=PolicyState.ENABLING,
         retention_ms=_or(flags.retention_ms, base.retention_ms),
         retention_bytes=_or(flags.retention_bytes, base.retention_bytes),
         local_retention_ms=_or(flags.local_retention_ms, base.local_retention_ms),
@@ -114,11 +191,87 @@ def enabling_policy(
         outage_policy=flags.outage_policy or base.outage_policy,
         copy_lag_since=flags.copy_lag_since or base.copy_lag_since,
         local_deletion_lag_ms=_or(flags.local_deletion_lag_ms, base.local_deletion_lag_ms),
-        originals=_originals(current, configs, recalled),
-        delete_remote=False,
+        offload_mode=base.offload_mode if flags.offload_mode is None else flags.offload_mode.mode,
+        offload_segment_max_bytes=_or(
+            flags.offload_segment_max_bytes, base.offload_segment_max_bytes
+        ),
+        offload_segment_rollover_ms=_or(
+            flags.offload_segment_rollover_ms, base.offload_segment_rollover_ms
+        ),
+        layout=flags.layout or base.layout,
+        inherited=base.inherited - flags.given | flags.inherited,
     )
-    check_values(policy)
-    return policy
+
+
+def changed_level(level: PolicyLevel, flags: PolicyFlags) -> PolicyLevel:
+    """Return the level with the values of `flags`, and without those that `flags` inherit."""
+    values: dict[str, Any] = {each.field: None for each in flags.inherited}
+    for setting in flags.given:
+        value = getattr(flags, setting.field)
+        values[setting.field] = value.mode if isinstance(value, OffloadModeFlag) else value
+    return replace(level, **values)
+
+
+def check_level(level: PolicyLevel, managers: FileDefaults) -> None:
+    """Raise InvalidConfigError with the values if the level contradicts itself.
+
+    Checks the level for a topic of unlimited retention to which no other level applies.
+    """
+    name = level.pattern or "(default)"
+    topic = TopicPolicy(
+        topic=name,
+        topic_id=UUID(int=0),
+        state=PolicyState.ENABLING,
+        retention_ms=UNLIMITED,
+        retention_bytes=UNLIMITED,
+        inherited=frozenset(PolicySetting),
+    )
+    policy = resolved(topic, (replace(level, pattern=DEFAULT_LEVEL),))
+    check_values(policy, managers.offload)
+    check_layout(policy, managers)
+
+
+def lowered_retentions(before: TopicPolicy, after: TopicPolicy) -> tuple[PolicySetting, ...]:
+    """Return the limits of total retention that a change makes lower: managers delete by them."""
+    return tuple(
+        each
+        for each in RETENTIONS
+        if is_lower_limit(getattr(before, each.field), getattr(after, each.field))
+    )
+
+
+def is_lower_limit(before: int, after: int) -> bool:
+    """Return whether a limit of retention becomes lower; -1 is no limit."""
+    return after != UNLIMITED and (before == UNLIMITED or after < before)
+
+
+def check_flags(flags: PolicyFlags, *, name: str) -> None:
+    """Raise InvalidConfigError if the retentions and lags in `flags` contradict each other.
+
+    Only what holds for each topic: a setting that `flags` leave open may have any value. `name` is
+    the topic or pattern, for messages.
+    """
+    any_topic = TopicPolicy(
+        topic=name,
+        topic_id=UUID(int=0),
+        state=PolicyState.ENABLING,
+        retention_ms=UNLIMITED,
+        retention_bytes=UNLIMITED,
+    )
+    check_limits(_with_flags(any_topic, flags))
+
+
+def new_policy(topic: str, topic_id: UUID, configs: TopicConfigs) -> TopicPolicy:
+    """Return what a topic without a policy has: its own retention, and nothing of its own else."""
+    own = {each for each, name in RETENTIONS.items() if configs.override(name) is not None}
+    return TopicPolicy(
+        topic=topic,
+        topic_id=topic_id,
+        state=PolicyState.ENABLING,
+        retention_ms=configs.retention_ms,
+        retention_bytes=configs.retention_bytes,
+        inherited=frozenset(PolicySetting) - own,
+    )
 
 
 def check_tierable(configs: TopicConfigs, *, own_topics: Iterable[str]) -> None:
@@ -165,10 +318,10 @@ def are_all_lifted(overrides: Mapping[str, str | None]) -> bool:
     return all(overrides.get(name) == str(UNLIMITED) for name in RETENTION_CONFIGS)
 
 
-def _originals(
+def _known_originals(
     current: TopicPolicy | None, configs: TopicConfigs, recalled: tuple[OriginalConfig, ...]
-) -> tuple[OriginalConfig, ...]:
-    """Return the overrides to restore: the recorded ones, if `rlm` set the present -1.
+) -> tuple[OriginalConfig, ...] | None:
+    """Return the recorded overrides to restore, if `rlm` set the present -1; else None.
 
     After DISABLING or DISABLED, `rlm` set them if all overrides are still -1. Otherwise they were
     restored, and the present values are the user's.
@@ -179,6 +332,12 @@ def _originals(
             return current.originals
     elif recalled and are_all_lifted(overrides):
         return recalled
+    return None
+
+
+def _overrides(configs: TopicConfigs) -> tuple[OriginalConfig, ...]:
+    """Return the topic's own retention as the originals of a policy."""
+    overrides = retention_overrides(configs)
     return tuple(OriginalConfig(name=name, value=value) for name, value in overrides.items())
 
 

@@ -1,0 +1,180 @@
+"""The settings of topics without their own: what is offloaded, retention, copies and outages."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from rsm.config.section import Section
+from rsm.segment.offload_settings import (
+    OFFLOAD_SEGMENT_GREATEST_BYTES,
+    OFFLOAD_SEGMENT_LEAST_BYTES,
+    OFFLOAD_SEGMENT_LONGEST_MS,
+    OFFLOAD_SEGMENT_SHORTEST_MS,
+    OffloadMode,
+    OffloadSettings,
+)
+
+MERGE_ENABLED_KEY = "offload.stream.merge.enabled"
+STREAM_BUFFER_KEY = "offload.stream.buffer.bytes"
+
+_SegmentBytes = Annotated[
+    int, Field(ge=OFFLOAD_SEGMENT_LEAST_BYTES, le=OFFLOAD_SEGMENT_GREATEST_BYTES)
+]
+_RolloverMs = Annotated[int, Field(ge=OFFLOAD_SEGMENT_SHORTEST_MS, le=OFFLOAD_SEGMENT_LONGEST_MS)]
+_MergeRate = Annotated[int, Field(ge=64 << 10, le=2**63 - 1)]
+_BufferBytes = Annotated[int, Field(ge=8 << 20, le=2**40)]
+
+
+class OffloadingConfig(Section):
+    """Offloading: rolled segments, or streams."""
+
+    mode: Literal["segment", "stream"] = Field(
+        default="segment",
+        validation_alias="offload.mode",
+        description="What the manager offloads of topics without a mode of their own (`rlm topic "
+        "set --offload-mode`). `segment`: log segments that the broker rolled. `stream`: the log "
+        "as it grows, as offload segments (PIP-76).",
+    )
+    segment_max_bytes: _SegmentBytes = Field(
+        default=1 << 30,
+        validation_alias="max.size.per.offload.segment.bytes",
+        description="Data after which an offload segment of a stream ends (PIP-76). Applies to "
+        "topics without a size of their own (`rlm topic set --offload-segment-max-bytes`). Lower: "
+        "more, smaller objects. Higher: fewer requests, and a longer repetition after a failure.",
+    )
+    segment_rollover_ms: _RolloverMs = Field(
+        default=600_000,
+        validation_alias="max.offload.segment.rollover.time.ms",
+        description="Time after which an offload segment of a stream ends (PIP-76). Data is stored "
+        "at most about this long after it was produced. Applies to topics without a time of their "
+        "own (`rlm topic set --offload-segment-rollover-ms`), up to their total and local "
+        "retention. Lower: less data is lost with all local disks, and objects are smaller.",
+    )
+    stream_buffer_bytes: _BufferBytes = Field(
+        default=256 << 20,
+        validation_alias=STREAM_BUFFER_KEY,
+        description="Memory for the data of all streams of the manager that the store has not "
+        "acknowledged yet, at least one part of an upload. It limits how many streams write at "
+        "once. On `s3` and `azure`, streams use at most half of the memory of all uploads "
+        "(`rsm.config.storage.s3.upload.memory.bytes`, `rsm.config.storage.azure.upload.memory."
+        "bytes`). Higher: more partitions stream at once, on these stores only up to that half.",
+    )
+    merges_streams: bool = Field(
+        default=False,
+        validation_alias=MERGE_ENABLED_KEY,
+        description="Whether the manager merges small segments of streamed partitions in the "
+        "background. `true`: less metadata, fewer and larger objects, and faster reads of old "
+        "data; each byte is read and written a few times more. `false`: objects stay as the "
+        "rollover time made them, until they expire.",
+    )
+    merge_bytes_per_second: _MergeRate = Field(
+        default=16 << 20,
+        validation_alias="offload.stream.merge.max.bytes.per.second",
+        description="Bytes per second that all merges of the manager together write; they read as "
+        "many. Lower: less traffic to the store. Higher: small segments are merged sooner.",
+    )
+
+    def settings(self) -> OffloadSettings:
+        """Return what applies to topics without settings of their own."""
+        return OffloadSettings(
+            mode=OffloadMode[self.mode.upper()],
+            segment_max_bytes=self.segment_max_bytes,
+            segment_rollover_ms=self.segment_rollover_ms,
+        )
+
+
+_UNLIMITED, _AS_TOTAL = -1, -2
+_Limit = Annotated[int, Field(ge=-1, le=2**63 - 1)]
+_LocalLimit = Annotated[int, Field(ge=-2, le=2**63 - 1)]
+
+_APPLIES = "Applies to topics that have none from `rlm topic set`, `rlm policy` or `rlm apply`. "
+
+
+class TopicDefaultsConfig(Section):
+    """Topics without settings of their own."""
+
+    retention_ms: _Limit | None = Field(
+        default=None,
+        validation_alias="log.retention.ms",
+        description=f"Total retention in both tiers; -1 is unlimited. {_APPLIES}A topic that had "
+        "`retention.ms` of its own keeps that one. Without this key, the broker's from before the "
+        "topic was tiered. **Data loss:** with a lower value, the manager deletes older data.",
+    )
+    retention_bytes: _Limit | None = Field(
+        default=None,
+        validation_alias="log.retention.bytes",
+        description=f"Total retention of each partition; -1 is unlimited. {_APPLIES}A topic that "
+        "had `retention.bytes` of its own keeps that one. Without this key, the broker's from "
+        "before the topic was tiered. **Data loss:** as `log.retention.ms`.",
+    )
+    local_retention_ms: _LocalLimit | None = Field(
+        default=None,
+        validation_alias="log.local.retention.ms",
+        description="Retention in the local log; -2 is the total retention, as without this key, "
+        f"-1 unlimited (KIP-405). {_APPLIES}Lower: less local disk, more reads from the store.",
+    )
+    local_retention_bytes: _LocalLimit | None = Field(
+        default=None,
+        validation_alias="log.local.retention.bytes",
+        description="Retention in the local log of each partition; -2 is the total retention, as "
+        f"without this key, -1 unlimited (KIP-405). {_APPLIES}Lower: as `log.local.retention.ms`.",
+    )
+    copy_lag_ms: _Limit | None = Field(
+        default=None,
+        validation_alias="log.remote.copy.lag.ms",
+        description="Age at which a rolled segment is copied (KIP-1241); 0, as without this key, "
+        f"is at once, -1 the local retention. {_APPLIES}Higher: less is stored of data that "
+        "expires early, and more is lost with a broker's disks.",
+    )
+    copy_lag_bytes: _Limit | None = Field(
+        default=None,
+        validation_alias="log.remote.copy.lag.bytes",
+        description="Size of newer segments at which a rolled segment is copied (KIP-1241); 0, as "
+        f"without this key, is at once, -1 the local retention. {_APPLIES}Higher: as "
+        "`log.remote.copy.lag.ms`. If only one of both is given, it decides alone.",
+    )
+    copy_lag_since: Literal["newest_record", "roll"] | None = Field(
+        default=None,
+        validation_alias="log.remote.copy.lag.since",
+        description="From when `log.remote.copy.lag.ms` counts: the segment's newest record, as "
+        f"without this key, or when the broker rolled the segment (PIP-17). {_APPLIES}",
+    )
+    outage_policy: Literal["hold", "shed"] | None = Field(
+        default=None,
+        validation_alias="remote.outage.policy",
+        description="What the manager does when the store is unreachable and the disk fills. "
+        f"`hold`, as without this key, keeps unstored data. {_APPLIES}**Data loss:** `shed` gives "
+        "up the oldest of it, and records the gap.",
+    )
+
+    @field_validator("local_retention_ms", "local_retention_bytes")
+    @classmethod
+    def _check_local(cls, value: int | None, info: ValidationInfo) -> int | None:
+        """Refuse a local retention above the total one, as Kafka does."""
+        total_name = str(info.field_name).removeprefix("local_")
+        total = info.data.get(total_name)
+        if value in (None, _AS_TOTAL) or total in (None, _UNLIMITED):
+            return value
+        if value == _UNLIMITED or value > total:
+            raise ValueError(f"at most {_key(cls, total_name)}={total}")
+        return value
+
+    @field_validator("copy_lag_ms", "copy_lag_bytes")
+    @classmethod
+    def _check_lag(cls, value: int | None, info: ValidationInfo) -> int | None:
+        """Refuse a lag above local retention, or not below total retention (KIP-1241)."""
+        unit = str(info.field_name).removeprefix("copy_lag")
+        local, total = info.data.get(f"local_retention{unit}"), info.data.get(f"retention{unit}")
+        if value is None or value <= 0:
+            return value
+        if local is not None and 0 <= local < value:
+            raise ValueError(f"at most {_key(cls, f'local_retention{unit}')}={local}")
+        if total is not None and 0 <= total <= value:
+            raise ValueError(f"below {_key(cls, f'retention{unit}')}={total}")
+        return value
+
+
+def _key(section: type[Section], name: str) -> str:
+    return str(section.model_fields[name].validation_alias)

@@ -1,0 +1,76 @@
+"""Decides when the open segment of a stream ends. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from rlm.policy.stream.permit import StreamPermit
+from rsm.segment.batches.batch import MAX_BATCH_BYTES
+from rsm.segment.offload_settings import OffloadSettings
+from rsm.segment.ranges import OffsetRange
+
+# An offset index has positions and relative offsets in 31 bits. A part may add this much to them.
+_GREATEST_PART_BYTES = 2 * MAX_BATCH_BYTES
+_GREATEST_SEGMENT_BYTES = (1 << 31) - _GREATEST_PART_BYTES
+_GREATEST_OFFSET_COUNT = 1 << 30
+
+
+class EndReason(Enum):
+    """Why a stream's segment ends."""
+
+    SIZE = "size"
+    TIME = "time"
+    OFFSETS = "offsets"
+    REQUESTED = "requested"
+    STORED_ABOVE = "stored above"
+    OTHERS_WAIT = "others wait"
+    FORBIDDEN = "forbidden"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamProgress:
+    """Represents what a stream's open segment has so far.
+
+    `open_ms` is the time since the segment was assigned, `waited_ms` the time since its oldest
+    record was known. `is_caught_up`: it has all records that were committed at the last look.
+    """
+
+    offsets: OffsetRange
+    size_bytes: int
+    open_ms: int
+    waited_ms: int
+    is_caught_up: bool
+
+
+def end_because(
+    progress: StreamProgress,
+    limits: OffloadSettings,
+    permit: StreamPermit | None,
+    *,
+    others_wait: bool,
+    history_end_offset: int = 0,
+) -> EndReason | None:
+    """Return why the segment ends now; None if it continues.
+
+    Without a permit it ends with what it has. It ends at its time as soon as it is caught up. A
+    segment that never is ends one rollover time after it was assigned. History, which is older than
+    the stream, is divided by size only: it has waited long before.
+    """
+    if permit is None:
+        return EndReason.FORBIDDEN
+    if progress.size_bytes >= min(limits.segment_max_bytes, _GREATEST_SEGMENT_BYTES):
+        return EndReason.SIZE
+    rollover_ms, end_offset = limits.segment_rollover_ms, progress.offsets.end_offset
+    if progress.open_ms >= rollover_ms and end_offset >= history_end_offset:
+        return EndReason.TIME
+    if len(progress.offsets) >= _GREATEST_OFFSET_COUNT:
+        return EndReason.OFFSETS
+    if permit.stored_from_offset is not None and end_offset >= permit.stored_from_offset:
+        return EndReason.STORED_ABOVE
+    is_requested = progress.offsets.start_offset < permit.requested_offset
+    if is_requested and (progress.is_caught_up or end_offset >= permit.requested_offset):
+        return EndReason.REQUESTED
+    if progress.is_caught_up and progress.waited_ms >= rollover_ms:
+        return EndReason.TIME
+    return EndReason.OTHERS_WAIT if progress.is_caught_up and others_wait else None

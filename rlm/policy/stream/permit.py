@@ -1,0 +1,105 @@
+"""Decides whether and from where a partition may be streamed, and when a stream is due. Pure.
+
+A stream opens late: only when the records that are not stored fill a part of an upload, or have
+waited for the rollover time. So a partition with little data needs no open upload in between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from rlm.policy.candidates import copying_forbidden
+from rlm.policy.view import PartitionView
+from rlm.source.log_source import LocalLog, LogPosition
+from rsm.segment.offload_settings import OffloadSettings
+
+OPEN_BYTES = 8 << 20
+"""Data that opens a stream before its time: about one part of an upload."""
+
+_SHORTEST_LOOK_MS = 200
+_LONGEST_LOOK_MS = 5_000
+
+
+class DueReason(Enum):
+    """Why a stream opens."""
+
+    SIZE = "size"
+    TIME = "time"
+    REQUESTED = "requested"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamPermit:
+    """Represents the permission to stream a partition from an offset on.
+
+    `stored_from_offset` is the first stored offset above it; a stream that reaches it would store
+    records twice. `requested_offset` is to be stored now (PIP-17's manual trigger).
+    """
+
+    begin_offset: int
+    limits: OffloadSettings
+    stored_from_offset: int | None = None
+    requested_offset: int = 0
+
+
+def stream_permit(view: PartitionView) -> StreamPermit | None:
+    """Return the permission to stream a partition; None if something forbids it.
+
+    It starts where the offsets that are stored without a gap end, so the history of a log is
+    streamed first (PIP-76).
+    """
+    if not view.is_streamed or not view.is_store_reachable or copying_forbidden(view) is not None:
+        return None
+    begin_offset = view.covered_end_offset
+    above = (
+        part.offsets.start_offset
+        for part in view.stored
+        if part.offsets.start_offset > begin_offset
+    )
+    return StreamPermit(
+        begin_offset=begin_offset,
+        limits=view.offload,
+        stored_from_offset=min(above, default=None),
+        requested_offset=view.state.offload_requested_offset or 0,
+    )
+
+
+def look_interval_ms(rollover_ms: int) -> int:
+    """Return how often new records are looked for: five times in a rollover, within bounds."""
+    return min(max(rollover_ms // 5, _SHORTEST_LOOK_MS), _LONGEST_LOOK_MS)
+
+
+def unstored_bytes(log: LocalLog, begin: LogPosition) -> int:
+    """Return the size of the log from a position on.
+
+    Counts a file whole if the position in it is not known.
+    """
+    files = [(each.file_base_offset, each.size_bytes) for each in log.rolled]
+    files.append((log.active_base_offset, log.active_size_bytes))
+    first = max((base for base, _ in files if base <= begin.offset), default=files[0][0])
+    total_bytes = sum(size_bytes for base, size_bytes in files if base >= first)
+    return max(0, total_bytes - (begin.position if begin.file_base_offset == first else 0))
+
+
+def due_because(
+    permit: StreamPermit,
+    *,
+    begin_offset: int,
+    committed_end_offset: int,
+    unstored_bytes: int,
+    waited_ms: int,
+) -> DueReason | None:
+    """Return why a stream from `begin_offset` is to open; None if it is not.
+
+    `waited_ms` is how long the oldest record that is not stored has been known.
+    """
+    if committed_end_offset <= begin_offset:
+        return None
+    if begin_offset < permit.requested_offset:
+        return DueReason.REQUESTED
+    if waited_ms >= permit.limits.segment_rollover_ms:
+        return DueReason.TIME
+    if unstored_bytes >= min(OPEN_BYTES, permit.limits.segment_max_bytes):
+        return DueReason.SIZE
+    return None

@@ -1,0 +1,170 @@
+"""Resolves the settings of topics from policy levels. Pure.
+
+    the topic's own setting
+    → the patterns that match its name, the most specific first
+    → the default
+    → the managers' configuration file
+    → what a topic has without any of them
+
+Each setting comes from the first level that gives it. A pattern also decides that a topic is
+tiered; the default does not. The result is in the topic's policy, and nothing else reads levels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any
+
+from rlmm.events.policy import (
+    AS_LOCAL_RETENTION,
+    AS_MANAGERS_SETTING,
+    AS_TOTAL_RETENTION,
+    CopyLagSince,
+    OutagePolicy,
+    PolicySetting,
+    TopicPolicy,
+)
+from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel, SettingValue
+from rsm.segment.errors import InvalidConfigError
+
+PATTERN_MAX_CHARACTERS = 249
+"""Kafka's limit of a topic's name (org.apache.kafka.common.internals.Topic)."""
+
+PATTERN_CHARACTERS = "[A-Za-z0-9._*?-]"
+
+_PATTERN = re.compile(f"{PATTERN_CHARACTERS}+")
+_BUILT_IN: Mapping[PolicySetting, SettingValue | None] = {
+    PolicySetting.LOCAL_RETENTION_MS: AS_TOTAL_RETENTION,
+    PolicySetting.LOCAL_RETENTION_BYTES: AS_TOTAL_RETENTION,
+    PolicySetting.COPY_LAG_MS: 0,
+    PolicySetting.COPY_LAG_BYTES: 0,
+    PolicySetting.COPY_LAG_SINCE: CopyLagSince.NEWEST_RECORD,
+    PolicySetting.OUTAGE_POLICY: OutagePolicy.HOLD,
+    PolicySetting.LOCAL_DELETION_LAG_MS: AS_MANAGERS_SETTING,
+    PolicySetting.OFFLOAD_MODE: None,
+    PolicySetting.OFFLOAD_SEGMENT_MAX_BYTES: AS_MANAGERS_SETTING,
+    PolicySetting.OFFLOAD_SEGMENT_ROLLOVER_MS: AS_MANAGERS_SETTING,
+    PolicySetting.LAYOUT: None,
+}
+
+FileValues = Mapping[PolicySetting, SettingValue]
+"""Settings that the managers' configuration file gives topics."""
+
+NO_FILE_VALUES: FileValues = MappingProxyType({})
+
+_OF_MANAGERS = frozenset(
+    {
+        PolicySetting.LOCAL_DELETION_LAG_MS,
+        PolicySetting.OFFLOAD_MODE,
+        PolicySetting.OFFLOAD_SEGMENT_MAX_BYTES,
+        PolicySetting.OFFLOAD_SEGMENT_ROLLOVER_MS,
+        PolicySetting.LAYOUT,
+    }
+)
+
+
+def check_pattern(pattern: str) -> None:
+    """Raise InvalidConfigError unless the text can match the name of a topic."""
+    if not _PATTERN.fullmatch(pattern) or len(pattern) > PATTERN_MAX_CHARACTERS:
+        raise InvalidConfigError(
+            "not a pattern of topic names",
+            pattern=pattern,
+            rule=f"1 to {PATTERN_MAX_CHARACTERS} of the characters a-z, A-Z, 0-9, '.', '_', '-'; "
+            "'*' matches any characters, '?' one",
+        )
+
+
+def levels_of(topic: str, levels: Iterable[PolicyLevel]) -> tuple[PolicyLevel, ...]:
+    """Return the levels that apply to a topic, the most specific first and the default last."""
+    matching = [each for each in levels if _applies(each.pattern, topic)]
+    return tuple(sorted(matching, key=_rank))
+
+
+def tiering_level(topic: str, levels: Iterable[PolicyLevel]) -> PolicyLevel | None:
+    """Return the most specific pattern that matches a topic; None if no pattern tiers it."""
+    first = next(iter(levels_of(topic, levels)), None)
+    return None if first is None or first.pattern == DEFAULT_LEVEL else first
+
+
+def giving_level(
+    setting: PolicySetting, topic: str, levels: Iterable[PolicyLevel]
+) -> PolicyLevel | None:
+    """Return the level from which a topic inherits a setting; None if no level gives it."""
+    return next((each for each in levels_of(topic, levels) if setting in each.values), None)
+
+
+def origin_text(
+    setting: PolicySetting,
+    policy: TopicPolicy,
+    levels: Iterable[PolicyLevel],
+    file: FileValues = NO_FILE_VALUES,
+) -> str:
+    """Return where a topic has a setting from, for people.
+
+    `topic`, `pattern P` or `default`. If no level gives it: `managers` for what the managers'
+    configuration `file` decides, `broker` for the total retention from before the topic was tiered,
+    else `built-in`.
+    """
+    if setting not in policy.inherited:
+        is_theirs = setting in _OF_MANAGERS and getattr(policy, setting.field) == _BUILT_IN[setting]
+        return "managers" if is_theirs else "topic"
+    level = giving_level(setting, policy.topic, levels)
+    if level is not None:
+        return f"pattern {level.pattern}" if level.pattern != DEFAULT_LEVEL else "default"
+    if setting in _OF_MANAGERS or setting in file:
+        return "managers"
+    return "built-in" if setting in _BUILT_IN else "broker"
+
+
+def resolved(
+    policy: TopicPolicy, levels: Sequence[PolicyLevel], file: FileValues = NO_FILE_VALUES
+) -> TopicPolicy:
+    """Return the policy with its inherited settings as these levels give them, and then `file`.
+
+    The result may contradict Kafka's rules.
+    """
+    values: dict[str, Any] = {}
+    unset = set()
+    for setting in policy.inherited:
+        level = giving_level(setting, policy.topic, levels)
+        if level is not None:
+            values[setting.field] = level.values[setting]
+        elif setting in file:
+            values[setting.field] = file[setting]
+        else:
+            unset.add(setting)
+            values[setting.field] = _without_level(setting, policy)
+    found = replace(policy, **values)
+    # A lag of 0 copies at once. So where only the other lag is set, it becomes the local retention.
+    if PolicySetting.COPY_LAG_MS in unset and found.copy_lag_bytes:
+        found = replace(found, copy_lag_ms=AS_LOCAL_RETENTION)
+    elif PolicySetting.COPY_LAG_BYTES in unset and found.copy_lag_ms:
+        found = replace(found, copy_lag_bytes=AS_LOCAL_RETENTION)
+    return found
+
+
+def _without_level(setting: PolicySetting, policy: TopicPolicy) -> SettingValue | None:
+    """Return what a topic has if no level gives the setting; an unknown retention stays."""
+    if setting is PolicySetting.RETENTION_MS:
+        before = policy.untiered_retention_ms
+        return policy.retention_ms if before is None else before
+    if setting is PolicySetting.RETENTION_BYTES:
+        before = policy.untiered_retention_bytes
+        return policy.retention_bytes if before is None else before
+    return _BUILT_IN[setting]
+
+
+def _applies(pattern: str, topic: str) -> bool:
+    return pattern == DEFAULT_LEVEL or fnmatchcase(topic, pattern)
+
+
+def _rank(level: PolicyLevel) -> tuple[bool, int, int, str]:
+    """Order patterns by more fixed characters, fewer `*`, then their text; the default is last."""
+    pattern = level.pattern
+    any_count = pattern.count("*")
+    fixed_count = len(pattern) - any_count - pattern.count("?")
+    return (pattern == DEFAULT_LEVEL, -fixed_count, any_count, pattern)
