@@ -1,8 +1,25 @@
-"""Run `rlm` as a module: the supervisor starts its children with its own interpreter."""
+"""The program `rlm`; the supervisor also starts its children with `python -m`.
+
+It imports the command line late. Until then, SIGHUP would end the process by default.
+"""
 
 from __future__ import annotations
 
-from rlm.cli.main import main
+import importlib
+import sys
+
+from rlm.process.signals import defer_reload_signal
+
+_SERVERS = ("run", "gateway")
+"""The commands that read their configuration again on SIGHUP."""
+
+
+def main() -> None:
+    """Run the command line of this process and exit."""
+    if sys.argv[1:2] and sys.argv[1] in _SERVERS:
+        defer_reload_signal()
+    importlib.import_module("rlm.cli.main").main()
+
 
 if __name__ == "__main__":
     main()

@@ -5,10 +5,12 @@
     removal      deletes the objects of deleted topics
     anomalies    checks the objects that are recorded as missing or corrupt
     scrub        checks all stored objects for damage
+    streams      finds partitions whose stream is due
     originals    mirrors the originals of topics to the store
+    policies     applies policy levels to topics
     access       decides at which address commands reach this process
     heartbeat    registers this process; waits only for the brokers of the metadata topic
-    two pools    run copies and deletions; settings give their sizes
+    pools        run copies, streams and deletions; settings give their sizes
 
 The metadata follower has its own thread. rlm.app.manager composes all of this. On stop, no new
 cycle starts and running copies end at their next check. The metadata and the store close last.
@@ -32,15 +34,21 @@ from rlm.policy.blocked import Blocked
 from rlm.policy.plan import plan
 from rlm.policy.share_groups import SHARE_GROUP_REASONS
 from rlm.rest.signed_api import Authority
-from rlm.status.damaged_objects import damaged_objects_warnings
 from rlm.status.document import PartitionReport
 from rlm.status.explanation import OffsetExplanation, local_copy, offset_location
-from rlm.status.failing_copies import failing_reasons
+from rlm.status.failures import damaged_objects_warnings, failing_reasons
 from rlm.status.retention_preview import RetentionPreview, retention_preview
 from rlm.tasks.cycle.leader import LeaderCycle
 from rlm.tasks.cycle.partition_views import CycleOutlook, PartitionViews
 from rlm.tasks.cycle.store_witness import WrongStoreError
-from rlm.tasks.leadership.heartbeat import Heartbeat, HeartbeatWatch, ProcessState
+from rlm.tasks.deleting.streamed_deletion import StreamedDeletion
+from rlm.tasks.leadership.heartbeat import (
+    SIGN_OFF_MS,
+    STOPPED,
+    Heartbeat,
+    HeartbeatWatch,
+    ProcessState,
+)
 from rlm.topics.retention_guard import RetentionKeeper
 from rlm.worker.periodic import Periodic, Step
 from rlmm.events.registration import ProcessReadiness
@@ -73,6 +81,7 @@ class BrokerManager:
         retention: RetentionKeeper,
         cycle: LeaderCycle,
         views: PartitionViews,
+        deletions: StreamedDeletion,
         store_loops: Sequence[StoreLoop],
         heartbeat: Heartbeat,
         access: CommandAccess,
@@ -91,6 +100,7 @@ class BrokerManager:
         self._retention = retention
         self._cycle = cycle
         self._views = views
+        self._deletions = deletions
         self._heartbeat = heartbeat
         self._access = access
         self._gauges = gauges
@@ -115,6 +125,8 @@ class BrokerManager:
             self._heartbeat_loop,
         )
         self._started = False
+        self._signs_off = Event()
+        self._is_registered = False
         self._metadata_started = Event()
         self._is_address_decided = Event()
         self._knows_store = Event()
@@ -163,18 +175,35 @@ class BrokerManager:
     def retention(self, topic: str) -> Sequence[RetentionPreview]:
         return [retention_preview(view, plan(view)) for view in self._views.of_topic(topic)]
 
+    def delete_streamed(self, topic: str, partition: int) -> bool:
+        is_led = self._deletions.request(topic, partition)
+        if is_led:
+            self._cycle_loop.wake()
+        return is_led
+
     def run_cycle(self) -> None:
         self._cycle_loop.wake()
+
+    def sign_off(self) -> None:
+        self._signs_off.set()
 
     def stop(self, *, timeout_ms: int) -> None:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         self._lanes.stopping.set()
-        for loop in self._loops:
+        others = [each for each in self._loops if each is not self._heartbeat_loop]
+        for loop in others:
             loop.stop()
         self._lanes.shut_down()
         if self._started:
-            for loop in self._loops:
+            for loop in others:
                 loop.join(deadline_ms - self._clock.monotonic_ms())
+        # Only now: others count this manager as gone once it has registered as stopped.
+        if self._started and self._signs_off.is_set():
+            left_ms = deadline_ms - self._clock.monotonic_ms()
+            self._heartbeat_loop.end(min(left_ms, SIGN_OFF_MS))
+        self._heartbeat_loop.stop()
+        if self._started:
+            self._heartbeat_loop.join(deadline_ms - self._clock.monotonic_ms())
         self._resources.close()
 
     def _step(self) -> None:
@@ -240,6 +269,10 @@ class BrokerManager:
             self._heartbeat_loop.wake()
 
     def _beat(self) -> None:
+        if self._signs_off.is_set():
+            if self._is_registered:
+                self._heartbeat.step(STOPPED)
+            return
         self._require_ready()
         if not self._is_address_decided.is_set():
             return  # `access` reports the problem, and wakes this thread once it has an address
@@ -254,6 +287,7 @@ class BrokerManager:
                 unready_reasons=reasons,
             )
         )
+        self._is_registered = True
         self._contact.came_back()
 
     def _step_on_store(self, work: Step) -> None:
@@ -262,11 +296,11 @@ class BrokerManager:
             work.step()
 
     def _is_store_usable(self) -> bool:
-        """Return whether the store answers, and the last cycle found in it what must be there."""
+        """Return whether the store answers, and the last cycle found the expected objects in it."""
         return self._knows_store.is_set() and self._store_loop.problem() is None
 
     def _require_ready(self) -> None:
-        """Wait a moment for the metadata, which a start delays; then raise RetriableError."""
+        """Wait briefly for the metadata, which is late after a start; then raise RetriableError."""
         if not self._metadata_started.wait(_READY_WAIT_MS / 1000):
             raise RetriableError("the cluster has not been reached yet")
         metadata = self._metadata.wait_ready(_READY_WAIT_MS)

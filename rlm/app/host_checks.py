@@ -47,4 +47,4 @@ HOST_CHECKS: tuple[Callable[[Config], object], ...] = (
     _check_gateway_tls,
     _check_http_tls,
 )
-"""Each raises InvalidConfigError. Log dirs and the store's root, plug-ins, TLS files."""
+"""Check log dirs, the store's root, plug-ins and TLS files. Each raises InvalidConfigError."""

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 
 from rlm.rest.manager_api import MANAGER_ENDPOINTS
-from rlm.rest.refusals import refusal_text
-from rlm.rest.signed_api import OPEN_PATHS, RequestRefusal
+from rlm.rest.refusals import RequestRefusal, refusal_text
+from rlm.rest.signed_api import OPEN_PATHS
 from rlm.rest.signing import REFUSAL_HEADER
 from rlm.rest.supervisor_api import SUPERVISOR_ENDPOINTS
 from rlm.rest.worker_api import WORKER_ENDPOINTS, ApiEndpoint
@@ -15,19 +15,19 @@ from rlm.rest.worker_api import WORKER_ENDPOINTS, ApiEndpoint
 _HEAD = """# HTTP API
 
 Every process of `rlm` answers HTTP. Nothing changes state by HTTP, except that a cycle of a manager
-can run earlier. `rlm` commands use these endpoints; the bodies are in [JSON](json.md). `make docs`
-writes this page.
+can run earlier, and that it gets requests to delete streamed segments. `rlm` commands use these
+endpoints; the bodies are in [JSON](json.md). `make docs` writes this page.
 
 A response with status 400 or 503 has the body `{"error": "<text>"}`, except for `/readyz`. An
-unknown path is answered with 404, another method with 405. HEAD is answered wherever GET is.
+unknown path gets 404, another method gets 405. HEAD works wherever GET does.
 
 """
 _SIGNED = "signed requests only"
 _MANAGER = """## Manager
 
-At `rest.listener`; without it, at a free port of the address by which the host reaches its broker.
-The manager registers the address: `rlm processes` shows it. HTTPS if `rest.ssl.keystore.location`
-is set. [Security](operations.md#security) explains signatures.
+The manager listens at `rest.listener`; without it, at a free port of the address by which the host
+reaches its broker. It registers the address, and `rlm processes` shows it. It uses HTTPS if
+`rest.ssl.keystore.location` is set. [Security](operations.md#security) explains signatures.
 """
 _REFUSALS = f"""A request that the manager refuses gets a body with `error`, and the reason in the
 header `{REFUSAL_HEADER}`:
@@ -37,12 +37,13 @@ header `{REFUSAL_HEADER}`:
 """
 _SUPERVISOR = """## Supervisor
 
-`rlm run` at `metrics.listener`, which is off unless you set it. Without a credential.
+`rlm run` listens at `metrics.listener`, which is off unless you set it. Requests need no
+credential.
 """
 _WORKER = """## Gateway, and the manager for its supervisor
 
-At a free port of 127.0.0.1, for the supervisor. `rlm gateway` that runs alone listens at
-`rest.listener` instead. Without a credential.
+Each process listens at a free port of 127.0.0.1, for the supervisor. A gateway that `rlm gateway`
+runs alone listens at `rest.listener` instead. Requests need no credential.
 """
 
 

@@ -14,7 +14,7 @@ from uuid import UUID, uuid5
 from rlm.app.broker_manager import BrokerManager
 from rlm.app.command_access import open_command_access
 from rlm.app.manager_gauges import ManagerGauges
-from rlm.app.manager_lanes import ManagerLanes, open_copies, open_repairs
+from rlm.app.manager_lanes import ManagerLanes, SegmentLanes, open_pools, open_segment_lanes
 from rlm.app.store_loops import open_store_loops
 from rlm.broker.groups.cluster_share_groups import ClusterShareGroups
 from rlm.broker.topics.topic_admin import ClusterTopicAdmin
@@ -29,15 +29,15 @@ from rlm.source.local_disks import LogDirDisks
 from rlm.source.meta_properties import BrokerIdentity
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.copying.copy_lane import CopyLanes
-from rlm.tasks.copying.repairs import Repairs
 from rlm.tasks.cycle.leader import LeaderCycle
 from rlm.tasks.cycle.outage_watch import OutageLimits, OutageWatch
 from rlm.tasks.cycle.partition_views import PartitionViews
 from rlm.tasks.cycle.store_check import StoreCheck
 from rlm.tasks.cycle.store_witness import StoreWitness
+from rlm.tasks.cycle.stream_watch import StreamWatch
 from rlm.tasks.deleting.expirer import Expirer
 from rlm.tasks.deleting.expiry_lane import ExpiryLanes
+from rlm.tasks.deleting.streamed_deletion import StreamedDeletion
 from rlm.tasks.deleting.trimmer import Trimmer
 from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription
 from rlm.tasks.leadership.leadership import Leadership
@@ -46,18 +46,14 @@ from rlm.topics.broker_retention import BrokerRetention
 from rlm.topics.enable import Tiering
 from rlm.topics.policy_writer import PolicyWriter
 from rlm.topics.retention_guard import RetentionKeeper
-from rlm.worker.external import (
-    ExternalSystems,
-    open_bootstrap,
-    open_external_systems,
-    open_metadata_cache,
-    own_topics,
-    storage_manager,
-)
+from rlm.worker.cluster_access import open_bootstrap, own_topics
+from rlm.worker.external import ExternalSystems, open_external_systems, open_metadata_cache
+from rlm.worker.file_defaults import registered_defaults
 from rlm.worker.fresh_id import fresh_id
 from rlm.worker.metadata_manager import open_metadata_manager
 from rlm.worker.observed_store import observed_store
 from rlm.worker.plugin_check import has_plugin
+from rlm.worker.store_access import storage_manager
 from rlmm.events.registration import ProcessRole
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rsm.layout.segment_layout import ObjectOrigin
@@ -132,19 +128,13 @@ def _manage(
     listener: ApiListener,
     metrics: Metrics,
 ) -> BrokerManager:
-    lanes = ManagerLanes.of_threads(
-        copies=config.manager.copier_thread_count,
-        deletions=config.manager.expiration_thread_count,
-    )
+    lanes = open_pools(config)
     access = open_command_access(config, external.identity, listener, metadata, ports.clock)
     description = _description(config, external.identity, access.incarnation)
     leadership = _leadership(ports, description, access.incarnation, lanes)
-    copies = open_copies(config, ports, lanes, metrics)
-    repairs = open_repairs(config, ports, lanes, metrics)
+    segments = open_segment_lanes(config, ports, lanes, metrics)
     expirer = _expirer(config, ports, metrics)
-    views = PartitionViews(
-        ports, leadership=leadership, copies=copies, repairs=repairs, limits=_limits(config)
-    )
+    views = _views(config, ports, leadership, segments)
     cycle = _cycle(
         config,
         ports,
@@ -153,8 +143,7 @@ def _manage(
         lanes,
         leadership=leadership,
         views=views,
-        copies=copies,
-        repairs=repairs,
+        segments=segments,
         expirer=expirer,
     )
     return BrokerManager(
@@ -164,6 +153,7 @@ def _manage(
         retention=_retention_keeper(config, ports, metrics),
         cycle=cycle,
         views=views,
+        deletions=StreamedDeletion(metadata, leadership),
         store_loops=open_store_loops(
             config,
             ports,
@@ -172,11 +162,14 @@ def _manage(
             lanes,
             leadership=leadership,
             expirer=expirer,
+            streams=StreamWatch(
+                ports, streamed=cycle.streamed, copies=segments.copies, streams=segments.streams
+            ),
             incarnation=access.incarnation,
         ),
         heartbeat=Heartbeat(metadata, description, ports.new_id),
         access=access,
-        gauges=ManagerGauges(metrics, copies),
+        gauges=ManagerGauges(metrics, segments.copies, segments.streams, segments.merges),
         lanes=lanes,
         cycle_interval_ms=config.manager.task_interval_ms,
         heartbeat_interval_ms=config.process.heartbeat_interval_ms,
@@ -195,16 +188,17 @@ def _cycle(  # noqa: PLR0913 - one for each part of the work
     *,
     leadership: Leadership,
     views: PartitionViews,
-    copies: CopyLanes,
-    repairs: Repairs,
+    segments: SegmentLanes,
     expirer: Expirer,
 ) -> LeaderCycle:
     return LeaderCycle(
         ports,
         leadership=leadership,
         views=views,
-        copies=copies,
-        repairs=repairs,
+        copies=segments.copies,
+        repairs=segments.repairs,
+        streams=segments.streams,
+        merges=segments.merges,
         expiries=ExpiryLanes(
             ports,
             lanes=Lanes(lanes.expiry_pool, "expiry"),
@@ -242,6 +236,13 @@ def _leadership(
         alone=alone,
         executor=lanes.claim_pool,
     )
+
+
+def _views(
+    config: Config, ports: Ports, leadership: Leadership, segments: SegmentLanes
+) -> PartitionViews:
+    lanes = (segments.copies, segments.repairs, segments.streams, segments.merges)
+    return PartitionViews(ports, leadership=leadership, lanes=lanes, limits=_limits(config))
 
 
 def _expirer(config: Config, ports: Ports, metrics: Metrics) -> Expirer:
@@ -297,6 +298,7 @@ def _description(config: Config, identity: BrokerIdentity, incarnation: UUID) ->
         host=read_host_identity(),
         incarnation=incarnation,
         serves_https=config.rest_tls.is_on,
+        file_defaults=registered_defaults(config),
     )
 
 
@@ -320,7 +322,9 @@ def _limits(config: Config) -> PolicyLimits:
         orphan_grace_ms=config.manager.orphan_grace_ms,
         unreferenced_grace_ms=config.deleting.unreferenced_grace_ms,
         expiry_max_percent=config.deleting.expiry_max_percent,
-        holds_after_loss=config.deleting.hold_after_loss,
+        should_hold_after_loss=config.deleting.hold_after_loss,
         idle_copy_ms=config.copying.idle_ms,
-        sheds=not has_plugin(config),  # an error of a plug-in proves no outage
+        offload=config.offloading.settings(),
+        merges_streams=config.offloading.merges_streams,
+        can_shed=not has_plugin(config),  # an error of a plug-in proves no outage
     )

@@ -8,7 +8,7 @@ from typing import Protocol
 from rlm.metrics.metrics import Metrics
 from rlm.policy.anomalies import object_counts
 from rlm.status.document import LEADER, PartitionReport
-from rlm.status.failing_copies import failing_copies
+from rlm.status.failures import failing_copies
 from rlmm.state.anomalies import AnomalyKind
 
 
@@ -22,12 +22,37 @@ class CopiesInFlight(Protocol):
         """Return how many written-off attempts still run."""
 
 
+class OpenStreams(Protocol):
+    """Represents the running streams; thread-safe."""
+
+    def open_count(self) -> int:
+        """Return how many segments are open."""
+
+    def hanging_count(self) -> int:
+        """Return how many written-off attempts still run."""
+
+
+class MergesInFlight(Protocol):
+    """Represents the running merges; thread-safe."""
+
+    def hanging_count(self) -> int:
+        """Return how many written-off attempts still run."""
+
+
 class ManagerGauges:
     """Represents the gauges of a manager's state. One thread uses it."""
 
-    def __init__(self, metrics: Metrics, copies: CopiesInFlight) -> None:
+    def __init__(
+        self,
+        metrics: Metrics,
+        copies: CopiesInFlight,
+        streams: OpenStreams,
+        merges: MergesInFlight,
+    ) -> None:
         self._metrics = metrics
         self._copies = copies
+        self._streams = streams
+        self._merges = merges
         self._shown_causes: set[str] = set()
 
     def show(self, before: Sequence[PartitionReport], reports: Sequence[PartitionReport]) -> None:
@@ -42,7 +67,9 @@ class ManagerGauges:
                 self._metrics.forget_partition(tip.topic, tip.partition)
         self._show_failing(reports)
         self._metrics.oldest_copy_age_seconds.set(self._copies.oldest_age_ms() / 1000)
-        self._metrics.copies_hanging.set(self._copies.hanging_count())
+        lanes = (self._copies, self._streams, self._merges)
+        self._metrics.copies_hanging.set(sum(each.hanging_count() for each in lanes))
+        self._metrics.streams_open.set(self._streams.open_count())
 
     def _show_failing(self, reports: Sequence[PartitionReport]) -> None:
         """Show the causes of failing copies, without ended ones, so that alarms end."""

@@ -1,4 +1,4 @@
-"""Provide what a manager's work runs on: thread pools, and lanes of copies and repairs."""
+"""Provide what a manager's work runs on: thread pools, and lanes of all that writes segments."""
 
 from __future__ import annotations
 
@@ -8,38 +8,57 @@ from threading import Event
 
 from rlm.config.load import Config
 from rlm.metrics.metrics import Metrics
+from rlm.policy.stream.permit import OPEN_BYTES
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.ports import Ports
+from rlm.tasks.copying.attempt_lanes import AttemptKind
 from rlm.tasks.copying.copy_lane import CopyLanes, CopyLimits
 from rlm.tasks.copying.copy_pace import CopyPace
 from rlm.tasks.copying.copy_throttle import CopyThrottle
+from rlm.tasks.copying.merge_lane import MergeLanes
 from rlm.tasks.copying.repairs import Repairs
+from rlm.tasks.copying.stream_lane import StreamLanes
+from rlmm.state.offload_segments import DriverProperty
+from rsm.config.choices import Backend
+from rsm.config.storage import StorageConfig
+from rsm.plugins.plugin import Plugin
+from rsm.pulsar.driver_metadata import driver_metadata
 
-# Each claim waits until it returns through the metadata topic. So a broker's start takes the time
-# of one claim, times partitions divided by threads.
+# Each claim waits until it returns through the metadata topic. So a broker's start takes one
+# claim's time for each partition, divided by the number of threads.
 _CLAIM_THREADS = 32
 
 # One repair at once: copies of new segments take precedence.
 _REPAIRS_AT_ONCE = 1
+
+# One merge at once: all merges share one rate.
+_MERGES_AT_ONCE = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerLanes:
     """Represents the thread pools for long work, and the event that ends it.
 
-    The copy pool has twice the threads of its copies, because copies may hang in the store.
+    The pools of copies, streams and merges have twice the threads, because copies may hang in the
+    store. `merge_reads` runs the reads of merges.
     """
 
     copy_pool: ThreadPoolExecutor
+    stream_pool: ThreadPoolExecutor
+    merge_pool: ThreadPoolExecutor
+    merge_reads: ThreadPoolExecutor
     expiry_pool: ThreadPoolExecutor
     claim_pool: ThreadPoolExecutor
     stopping: Event
 
     @classmethod
-    def of_threads(cls, *, copies: int, deletions: int) -> ManagerLanes:
-        """Open pools for this number of concurrent copies and deletions."""
+    def of_threads(cls, *, copies: int, streams: int, deletions: int) -> ManagerLanes:
+        """Open pools for this number of concurrent copies, streams and deletions."""
         return cls(
             copy_pool=ThreadPoolExecutor(2 * copies, "copier"),
+            stream_pool=ThreadPoolExecutor(2 * streams, "streamer"),
+            merge_pool=ThreadPoolExecutor(2 * _MERGES_AT_ONCE, "merger"),
+            merge_reads=ThreadPoolExecutor(2 * _MERGES_AT_ONCE, "merge-reads"),
             expiry_pool=ThreadPoolExecutor(deletions, "expirer"),
             claim_pool=ThreadPoolExecutor(_CLAIM_THREADS, "claims"),
             stopping=Event(),
@@ -47,11 +66,43 @@ class ManagerLanes:
 
     def shut_down(self) -> None:
         """Start no further job; running jobs end at their next check of `stopping`."""
-        for pool in (self.copy_pool, self.expiry_pool, self.claim_pool):
+        writers = (self.copy_pool, self.stream_pool, self.merge_pool, self.merge_reads)
+        for pool in (*writers, self.expiry_pool, self.claim_pool):
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def open_copies(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics) -> CopyLanes:
+def open_pools(config: Config) -> ManagerLanes:
+    """Open the pools of a manager, with the sizes of its settings."""
+    return ManagerLanes.of_threads(
+        copies=config.manager.copier_thread_count,
+        streams=stream_count(config),
+        deletions=config.manager.expiration_thread_count,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentLanes:
+    """Represents all lanes that write segments."""
+
+    copies: CopyLanes
+    repairs: Repairs
+    streams: StreamLanes
+    merges: MergeLanes
+
+
+def open_segment_lanes(
+    config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics
+) -> SegmentLanes:
+    """Open the lanes that write segments, with the sizes and rates of the manager's settings."""
+    return SegmentLanes(
+        copies=_open_copies(config, ports, lanes, metrics),
+        repairs=_open_repairs(config, ports, lanes, metrics),
+        streams=_open_streams(config, ports, lanes, metrics),
+        merges=_open_merges(config, ports, lanes, metrics),
+    )
+
+
+def _open_copies(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics) -> CopyLanes:
     """Open the lanes that copy new segments; settings and pace limit how many run at once."""
     count = config.manager.copier_thread_count
     copy_lanes = Lanes(lanes.copy_pool, "copy", limit=count)
@@ -71,7 +122,7 @@ def open_copies(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metr
     )
 
 
-def open_repairs(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics) -> Repairs:
+def _open_repairs(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics) -> Repairs:
     """Open the lane that copies damaged segments: one at once, within the full copy rate."""
     copies = CopyLanes(
         ports,
@@ -80,9 +131,68 @@ def open_repairs(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Met
         stopping=lanes.stopping,
         limits=_limits(config),
         throttle=_throttle(config, ports, metrics, sharers=_REPAIRS_AT_ONCE),
-        repairs=True,
+        kind=AttemptKind.REPAIR,
     )
     return Repairs(copies)
+
+
+def stream_count(config: Config) -> int:
+    """Return how many streams write at once.
+
+    Each holds a part of an upload while it waits for records. Together they hold at most the
+    buffer, and half of the memory of all uploads, so that copies and full parts find room.
+    """
+    storage = config.storage
+    part_bytes = storage.part_bytes or OPEN_BYTES
+    buffer_bytes = config.offloading.stream_buffer_bytes
+    if storage.upload_memory_bytes:
+        buffer_bytes = min(buffer_bytes, storage.upload_memory_bytes // 2)
+    return max(1, buffer_bytes // part_bytes)
+
+
+def _open_streams(
+    config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics
+) -> StreamLanes:
+    """Open the lanes that stream partitions, within the full copy rate."""
+    count = stream_count(config)
+    return StreamLanes(
+        ports,
+        lanes=Lanes(lanes.stream_pool, "stream", limit=count),
+        metrics=metrics,
+        stopping=lanes.stopping,
+        limits=_limits(config),
+        throttle=_throttle(config, ports, metrics, sharers=count),
+        driver_metadata=store_properties(config.storage),
+    )
+
+
+def _open_merges(config: Config, ports: Ports, lanes: ManagerLanes, metrics: Metrics) -> MergeLanes:
+    """Open the lane that merges streamed segments: one merge at once, at a rate of its own."""
+    return MergeLanes(
+        ports,
+        lanes=Lanes(lanes.merge_pool, "merge", limit=_MERGES_AT_ONCE),
+        executor=lanes.merge_reads,
+        metrics=metrics,
+        stopping=lanes.stopping,
+        limits=_limits(config),
+        throttle=CopyThrottle(
+            ports.clock,
+            bytes_per_second=config.offloading.merge_bytes_per_second,
+            sharers=_MERGES_AT_ONCE,
+            waited=lambda _delay_ms: None,
+        ),
+    )
+
+
+def store_properties(storage: StorageConfig) -> tuple[DriverProperty, ...]:
+    """Return what locates the stored data: for a plug-in, only its class and the prefix."""
+    backend, store = storage.backend, storage.store()
+    properties = {
+        "backend": backend.value if isinstance(backend, Backend) else str(backend),
+        "prefix": storage.key_prefix,
+        **({} if isinstance(store, Plugin) else driver_metadata(store)),
+    }
+    return tuple(DriverProperty(name=name, value=value) for name, value in properties.items())
 
 
 def _limits(config: Config) -> CopyLimits:

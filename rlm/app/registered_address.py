@@ -18,7 +18,7 @@ from rlm.process.host_identity import OwnAddresses, read_host_identity
 from rlm.process.local_address import local_address_towards
 from rlm.rest.api_listener import ApiListener
 from rlm.source.meta_properties import BrokerIdentity
-from rlm.worker.external import open_bootstrap
+from rlm.worker.cluster_access import open_bootstrap
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
 from rsm.segment.errors import RetriableError

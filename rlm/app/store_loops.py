@@ -2,6 +2,8 @@
 
 removal      deletes the objects of deleted topics
 originals    mirrors the originals of topics to the store
+policies     applies policy levels to topics
+streams      finds partitions whose stream is due
 anomalies    checks the objects that are recorded as missing or corrupt
 scrub        checks all stored objects for damage
 """
@@ -15,6 +17,7 @@ from uuid import UUID
 from rlm.app.broker_manager import StoreLoop
 from rlm.app.manager_lanes import ManagerLanes
 from rlm.broker.topics.deleted_topics import find_deleted_topics
+from rlm.broker.topics.topic_admin import ClusterTopicAdmin
 from rlm.config.load import Config
 from rlm.metrics.metrics import Metrics
 from rlm.process.pass_number import StoredPassNumber
@@ -22,13 +25,20 @@ from rlm.source.meta_properties import BrokerIdentity
 from rlm.tasks.context.lanes import Lanes
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_throttle import CopyThrottle
+from rlm.tasks.cycle.stream_watch import WATCH_INTERVAL_MS, StreamWatch
 from rlm.tasks.deleting.expirer import Expirer
 from rlm.tasks.deleting.topic_removal import TopicRemoval
 from rlm.tasks.integrity.anomaly_check import AnomalyCheck
 from rlm.tasks.integrity.scrub import Scrub, ScrubLimits
 from rlm.tasks.leadership.leadership import Leadership
+from rlm.topics.inheritance import PolicyInheritance
+from rlm.topics.level_effects import LevelEffects
 from rlm.topics.originals_mirror import OriginalsMirror, StoredOriginals
-from rlm.worker.external import ExternalSystems, open_bootstrap, stored_originals
+from rlm.topics.policy_writer import PolicyWriter
+from rlm.worker.cluster_access import open_bootstrap, own_topics
+from rlm.worker.external import ExternalSystems
+from rlm.worker.file_defaults import file_defaults
+from rlm.worker.store_access import stored_originals
 
 # Short: one check reads only as much as the rate has allowed since the previous check.
 _SCRUB_STEP_MS = 1_000
@@ -37,7 +47,7 @@ _SCRUB_STEP_MS = 1_000
 _CHECKS_AT_ONCE = 2
 
 
-def open_store_loops(
+def open_store_loops(  # noqa: PLR0913 - one for each part of the work
     config: Config,
     ports: Ports,
     external: ExternalSystems,
@@ -46,6 +56,7 @@ def open_store_loops(
     *,
     leadership: Leadership,
     expirer: Expirer,
+    streams: StreamWatch,
     incarnation: UUID,
 ) -> tuple[StoreLoop, ...]:
     """Open all of this work. `incarnation` is the id of this run of the manager."""
@@ -61,7 +72,9 @@ def open_store_loops(
     return (
         StoreLoop(name="removal", work=removal, interval_ms=interval_ms),
         StoreLoop(name="originals", work=mirror, interval_ms=interval_ms),
+        StoreLoop(name="policies", work=_inheritance(config, ports), interval_ms=interval_ms),
         StoreLoop(name="anomalies", work=check, interval_ms=interval_ms),
+        StoreLoop(name="streams", work=streams, interval_ms=WATCH_INTERVAL_MS),
         StoreLoop(name="scrub", work=scrub, interval_ms=_SCRUB_STEP_MS),
     )
 
@@ -86,6 +99,21 @@ def _topic_removal(
         drop_originals=originals.drop,
         grace_ms=config.deleting.topic_grace_ms,
         orphan_grace_ms=config.manager.orphan_grace_ms,
+    )
+
+
+def _inheritance(config: Config, ports: Ports) -> PolicyInheritance:
+    topics = ClusterTopicAdmin(open_bootstrap(config.cluster, ports.clock))
+    return PolicyInheritance(
+        LevelEffects(
+            topics,
+            own_topics=own_topics(config.metadata, config.manager),
+            managers=file_defaults(config.offloading, config.storage, config.topic_defaults),
+        ),
+        PolicyWriter(ports.metadata, ports.new_id),
+        topics=topics,
+        metadata=ports.metadata,
+        node_id=ports.broker.node_id,
     )
 
 

@@ -1,7 +1,8 @@
 """Compose `rlm run`: checks, sockets, lock, children, and one HTTP server for all of them.
 
-Reads files and binds addresses before it creates the state directory, because their failure leaves
-no trace. Binds the listening sockets once, so that a restarted child inherits its address.
+First reads files and binds addresses, then creates the state directory. So a failure of the first
+two changes nothing on the host. Binds the listening sockets once, so that a restarted child
+inherits its address.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from rlm.app.host_checks import HOST_CHECKS
+from rlm.app.host_checks import HOST_CHECKS, host_problems
 from rlm.broker.client_check import check_client
 from rlm.config.load import Config, load_config
 from rlm.config.values import HostPort
@@ -64,10 +65,10 @@ class _ManagerSockets:
 
 
 def supervise_host(config_path: Path) -> int:
-    """Run until a signal or a child's wrong configuration ends it; return the exit code.
+    """Run until a signal ends it, or a child reports a wrong configuration at its first start.
 
-    Raises InvalidConfigError if files or addresses show a problem, before it changes anything.
-    Only the main thread may call it.
+    Returns the exit code. Raises InvalidConfigError if files or addresses show a problem, before it
+    changes anything. Only the main thread may call it.
     """
     config = load_config(config_path, check_client)
     configure_logging(config.process.logging_level, sys.stderr)
@@ -87,7 +88,8 @@ def supervise_host(config_path: Path) -> int:
         if not is_locked:
             stack.enter_context(locked_state_dir(state_dir))
         gateways = [] if gateway is None else _gateway_specs(config_path, gateway)
-        supervisor = _supervisor(config, (_manager_spec(config_path, manager), *gateways))
+        specs = (_manager_spec(config_path, manager), *gateways)
+        supervisor = _supervisor(config, specs, partial(_config_problem, config_path))
         if metrics is not None:
             _serve_metrics(supervisor, metrics, stack)
         inbox = stack.enter_context(signal_inbox((*STOP_SIGNALS, RELOAD_SIGNAL, signal.SIGCHLD)))
@@ -127,13 +129,25 @@ def supervise(
                 supervisor.reload()
 
 
-def _supervisor(config: Config, specs: tuple[ChildSpec, ...]) -> Supervisor:
+def _supervisor(
+    config: Config, specs: tuple[ChildSpec, ...], config_problem: Callable[[], str]
+) -> Supervisor:
     settings = BackoffSettings(
         initial_ms=config.process.restart_backoff_ms,
         max_ms=config.process.restart_backoff_max_ms,
     )
     random = Random()
-    return Supervisor(specs, OsSpawner(), lambda: RestartBackoff(settings, random))
+    return Supervisor(
+        specs,
+        OsSpawner(),
+        lambda: RestartBackoff(settings, random),
+        config_problem=config_problem,
+    )
+
+
+def _config_problem(config_path: Path) -> str:
+    """Return the first error of the file as it is now; empty if it is valid."""
+    return next((str(problem) for problem in host_problems(config_path)), "")
 
 
 def _bind_manager(config: Config, stack: ExitStack) -> _ManagerSockets:
@@ -154,7 +168,7 @@ def _manager_spec(config_path: Path, sockets: _ManagerSockets) -> ChildSpec:
         options += ["--rest-fd", str(sockets.api.fileno())]
     return ChildSpec(
         name="manager",
-        command=(sys.executable, "-m", "rlm.cli.host.manager", *options),
+        command=(sys.executable, "-m", "rlm", "manager-process", *options),
         inherited_fds=tuple(fds),
         http_address=str(local_address(sockets.probe)),
     )
@@ -175,7 +189,7 @@ def _bind_gateway(config: Config, stack: ExitStack) -> _GatewaySockets | None:
 
 def _gateway_specs(config_path: Path, sockets: _GatewaySockets) -> list[ChildSpec]:
     """Return one spec for each process; a single one is named `gateway`."""
-    command = (sys.executable, "-m", "rlm.cli.host.gateway_program", "--config", str(config_path))
+    command = (sys.executable, "-m", "rlm", "gateway-process", "--config", str(config_path))
     clients_fd = sockets.clients.fileno()
     specs = []
     for worker, rest in enumerate(sockets.rest, start=1):
@@ -199,12 +213,14 @@ def _bind_metrics(config: Config, stack: ExitStack) -> socket.socket | None:
 
 
 def _serve_metrics(supervisor: Supervisor, bound: socket.socket, stack: ExitStack) -> None:
-    probe = stack.enter_context(closing(ChildProbe()))
-    server = HttpServer(supervisor_api(supervisor.statuses, probe), bound, name="metrics-http")
+    server = HttpServer(
+        supervisor_api(supervisor.statuses, ChildProbe()), bound, name="metrics-http"
+    )
     stack.callback(server.stop)
     server.start()
     _log.info(LogLine("serving metrics", address=str(local_address(bound))))
 
 
 def _log_event(event: ProcessEvent) -> None:
-    _log.info(LogLine(event.message, child=event.process, **dict(event.fields)))
+    level = logging.WARNING if event.needs_action else logging.INFO
+    _log.log(level, LogLine(event.message, child=event.process, **dict(event.fields)))

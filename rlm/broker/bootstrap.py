@@ -95,8 +95,8 @@ class Bootstrap:
                 self._try_first(index)
                 return index, connection
         raise RetriableError(
-            "none of the bootstrap servers can be reached",
-            servers=",".join(f"{host}:{port}" for host, port in self._servers),
+            "no bootstrap server answers",
+            bootstrap_servers=",".join(f"{host}:{port}" for host, port in self._servers),
             reason=failure,
         ) from failure
 

@@ -6,6 +6,7 @@ error shows a value that looks like a secret.
 
 from __future__ import annotations
 
+import difflib
 import logging
 import os
 import re
@@ -14,12 +15,16 @@ from contextlib import closing
 
 from confluent_kafka import Consumer, KafkaException, Producer
 
+from rlm.config.client_properties import COMMON_KEYS
 from rlm.wire.security.settings import security_of
 from rsm.secret_keys import is_secret
 from rsm.segment.errors import InvalidConfigError
 
 _FILE_KEYS = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location")
 _PREAMBLE = re.compile(r"^Failed to create \w+: ")
+_UNKNOWN = "No such configuration property"
+_LEAST_LIKENESS = 0.8
+"""Of difflib: about one typing error. The client has many keys besides the common ones."""
 _CONSUMER = {"group.id": "check", "enable.auto.commit": False}
 _PRODUCER = {"acks": "all", "enable.idempotence": True}
 
@@ -27,12 +32,12 @@ _PRODUCER = {"acks": "all", "enable.idempotence": True}
 def check_client(client: Mapping[str, str]) -> None:
     """Return if the settings (librdkafka's keys, without prefix) make working clients.
 
-    Raises InvalidConfigError; its context's `key` is the invalid setting, if it is known.
+    Raises InvalidConfigError; its context's `key` is the invalid setting, if it is known. For an
+    unknown key, `did_you_mean` is a common one that is spelled almost the same.
     """
     for key in _FILE_KEYS:
         if key in client:
             _require_readable(key, client[key])
-    security_of(client)
     silent = logging.Logger("client-check", logging.CRITICAL)  # noqa: LOG001 - nobody else's
     try:
         Producer({**client, **_PRODUCER}, logger=silent)
@@ -42,6 +47,7 @@ def check_client(client: Mapping[str, str]) -> None:
         raise _refused(client, error.args[0].str()) from error
     except (AttributeError, TypeError, ValueError) as error:  # keys that take Python objects
         raise _refused(client, str(error)) from error
+    security_of(client)  # last: it does not know whether the client has an unsupported key
 
 
 def _require_readable(key: str, path: str) -> None:
@@ -56,6 +62,9 @@ def _require_readable(key: str, path: str) -> None:
 def _refused(client: Mapping[str, str], text: str) -> InvalidConfigError:
     blamed = max((key for key in client if key in text), key=len, default=None)
     context = {} if blamed is None else {"key": blamed}
+    if blamed is not None and _UNKNOWN in text:
+        nearest = difflib.get_close_matches(blamed, COMMON_KEYS, n=1, cutoff=_LEAST_LIKENESS)
+        context |= {"did_you_mean": nearest[0]} if nearest else {}
     shows_secret = any(value and value in text for key, value in client.items() if is_secret(key))
     reason = "(not shown)" if shows_secret else _PREAMBLE.sub("", text).strip()
     return InvalidConfigError("the Kafka client rejects a setting", **context, reason=reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
 
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.cluster import ClusterView
@@ -12,14 +12,13 @@ from rlm.broker.partition_results import PartitionResults
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 
+_ASKED_AT_ONCE = 8
+
 
 def fetch_cluster_offsets(
-    bootstrap: Bootstrap,
-    view: ClusterView,
-    partitions: Iterable[TopicIdPartition],
-    executor: Executor,
+    bootstrap: Bootstrap, view: ClusterView, partitions: Iterable[TopicIdPartition]
 ) -> PartitionResults[PartitionOffsets]:
-    """Fetch from each leader in `view` on its own connection, with the concurrency of `executor`.
+    """Fetch from each leader in `view` on its own connection, from eight at once at most.
 
     A partition fails with RetriableError if it has no leader or the leader is unreachable,
     otherwise as `fetch_partition_offsets`. Brokers' errors are never raised.
@@ -29,10 +28,9 @@ def fetch_cluster_offsets(
         node_id: {tip: epoch for tip, epoch in view.led_by(node_id).items() if tip in wanted}
         for node_id in view.brokers
     }
-    answers = executor.map(
-        lambda item: _ask(bootstrap, view, *item),
-        [(node_id, led) for node_id, led in epochs.items() if led],
-    )
+    led = [(node_id, epochs_of) for node_id, epochs_of in epochs.items() if epochs_of]
+    with ThreadPoolExecutor(_ASKED_AT_ONCE, "cluster-offsets") as executor:
+        answers = list(executor.map(lambda item: _ask(bootstrap, view, *item), led))
     succeeded: dict[TopicIdPartition, PartitionOffsets] = {}
     failed: dict[TopicIdPartition, TieredStorageError] = {}
     for answer in answers:

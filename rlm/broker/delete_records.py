@@ -46,7 +46,7 @@ class RecordDeletion:
 def delete_records(
     leader: Requester, deletions: Mapping[TopicIdPartition, RecordDeletion]
 ) -> PartitionResults[int]:
-    """Delete in one request for all partitions; a value is the log start, read back afterwards.
+    """Delete with one request for all partitions; return each log start, read back afterwards.
 
     A partition fails with FencedError if the broker does not lead it in that epoch, and with
     UnsupportedError if its cleanup policy does not delete. It fails with RetriableError if the

@@ -53,7 +53,7 @@ class Broker(ABC):
     def delete_records(
         self, deletions: Mapping[TopicIdPartition, RecordDeletion]
     ) -> PartitionResults[int]:
-        """Move local log starts up in one request; a value is the new start.
+        """Move local log starts up with one request; return each new start.
 
         DeleteRecords carries no leader epoch, so the epoch is confirmed right before. A timeout
         means that the leader has deleted while a follower is down. No other broker is asked.

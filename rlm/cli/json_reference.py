@@ -4,58 +4,90 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
+from rlm.cli.events.dlq import DEAD_LETTERS_DOCUMENT
+from rlm.cli.events.metadata_lines import METADATA_RECORD, NATIVE_FINDING
+from rlm.cli.host.check import CHECK_DOCUMENT
+from rlm.cli.host.config import CONFIG_CHECK_DOCUMENT, CONFIG_SHOW_DOCUMENT
 from rlm.cli.host.processes import PROCESSES_DOCUMENT
+from rlm.cli.policies.level_text import CHANGES_DOCUMENT, LEVEL_DOCUMENT, LEVELS_DOCUMENT
 from rlm.cli.reading.explain import EXPLAIN_DOCUMENT
-from rlm.cli.reading.segment_lines import SEGMENTS_DOCUMENT
+from rlm.cli.reading.record_lines import RECORD
 from rlm.cli.reading.status import STATUS_DOCUMENT
+from rlm.cli.segments.deletion_lines import DELETION_DOCUMENT
+from rlm.cli.segments.segment_lines import SEGMENTS_DOCUMENT
+from rlm.cli.stores.plugins import PLUGINS_DOCUMENT
+from rlm.cli.stores.storage import STORAGE_CHECK_DOCUMENT
 from rlm.cli.topics.describe import DESCRIBE_DOCUMENT
 from rlm.cli.topics.leases import LEASES_DOCUMENT
+from rlm.cli.topics.lost_segment import LOST_SEGMENT
+from rlm.cli.topics.offload import OFFLOAD_DOCUMENT, OFFLOAD_REQUEST_DOCUMENT
 from rlm.cli.topics.offload_status import OFFLOAD_STATUS_DOCUMENT
 from rlm.cli.topics.policy_text import TOPICS_DOCUMENT
+from rlm.cli.topics.resolve import PARTITION_LOSSES
 from rlm.cli.topics.retention import RETENTION_DOCUMENT
 from rlm.rest.manager_api import MANAGER_ENDPOINTS
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 
-COMMAND_DOCUMENTS: Mapping[str, JsonShape] = MappingProxyType(
+_ON_EACH_LINE = "on each line: "
+_LIST = "list of "
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOutput:
+    """Represents what a command prints: one object, or several in the way that `form` says."""
+
+    shape: JsonShape
+    form: str = ""
+
+
+COMMAND_OUTPUTS: Mapping[str, CommandOutput] = MappingProxyType(
     {
-        "status": STATUS_DOCUMENT,
-        "processes": PROCESSES_DOCUMENT,
-        "topic list": TOPICS_DOCUMENT,
-        "topic describe": DESCRIBE_DOCUMENT,
-        "segments list": SEGMENTS_DOCUMENT,
-        "explain": EXPLAIN_DOCUMENT,
-        "offload-status": OFFLOAD_STATUS_DOCUMENT,
-        "retention run": RETENTION_DOCUMENT,
-        "leases list": LEASES_DOCUMENT,
-        "leases release": LEASES_DOCUMENT,
+        "status": CommandOutput(STATUS_DOCUMENT),
+        "processes": CommandOutput(PROCESSES_DOCUMENT),
+        "topic list": CommandOutput(TOPICS_DOCUMENT),
+        "topic describe": CommandOutput(DESCRIBE_DOCUMENT),
+        "topic resolve": CommandOutput(PARTITION_LOSSES, _LIST),
+        "topic resolve --lost-segment": CommandOutput(
+            LOST_SEGMENT, "for one segment the object, for several a list of "
+        ),
+        "policy set": CommandOutput(CHANGES_DOCUMENT),
+        "policy list": CommandOutput(LEVELS_DOCUMENT),
+        "policy describe": CommandOutput(LEVEL_DOCUMENT),
+        "policy delete": CommandOutput(CHANGES_DOCUMENT),
+        "apply": CommandOutput(CHANGES_DOCUMENT),
+        "segments list": CommandOutput(SEGMENTS_DOCUMENT),
+        "segments delete": CommandOutput(DELETION_DOCUMENT),
+        "explain": CommandOutput(EXPLAIN_DOCUMENT),
+        "read": CommandOutput(RECORD, _ON_EACH_LINE),
+        "offload": CommandOutput(OFFLOAD_DOCUMENT),
+        "offload --no-wait": CommandOutput(OFFLOAD_REQUEST_DOCUMENT),
+        "offload-status": CommandOutput(OFFLOAD_STATUS_DOCUMENT),
+        "retention run": CommandOutput(RETENTION_DOCUMENT),
+        "leases list": CommandOutput(LEASES_DOCUMENT),
+        "leases release": CommandOutput(LEASES_DOCUMENT),
+        "dlq list": CommandOutput(DEAD_LETTERS_DOCUMENT),
+        "dlq retry": CommandOutput(DEAD_LETTERS_DOCUMENT),
+        "metadata dump": CommandOutput(METADATA_RECORD, _ON_EACH_LINE),
+        "metadata tail": CommandOutput(METADATA_RECORD, _ON_EACH_LINE),
+        "metadata audit-native": CommandOutput(NATIVE_FINDING, _ON_EACH_LINE),
+        "storage check": CommandOutput(STORAGE_CHECK_DOCUMENT),
+        "plugins list": CommandOutput(PLUGINS_DOCUMENT),
+        "check": CommandOutput(CHECK_DOCUMENT),
+        "config check": CommandOutput(CONFIG_CHECK_DOCUMENT),
+        "config show": CommandOutput(CONFIG_SHOW_DOCUMENT),
     }
 )
-"""The document that each command prints with --json."""
-
-UNDESCRIBED_COMMANDS = (
-    "check",
-    "config check",
-    "config show",
-    "dlq list",
-    "dlq retry",
-    "metadata audit-native",
-    "metadata dump",
-    "metadata tail",
-    "offload",
-    "plugins list",
-    "read",
-    "storage check",
-    "topic resolve",
-)
-"""The commands with --json that this page does not describe yet."""
+"""What each command prints with --json, by its name and an option that changes the output."""
 
 _HEAD = """# JSON
 
 What commands print with `--json`, and what the [HTTP API](http.md) answers. Every field is always
-there, and is null only where its type says so. A newer version may add fields: ignore those that
-you do not know. Offsets after a range are exclusive: a range from 0 to 10 ends with offset 9.
+there unless its type says `optional`, and is null only where its type says so. A newer version may
+add fields: ignore those that you do not know. Offsets after a range are exclusive: a range from 0
+to 10 ends with offset 9.
 `make docs` writes this page.
 
 | output of | object |
@@ -66,25 +98,20 @@ you do not know. Offsets after a range are exclusive: a range from 0 to 10 ends 
 def render() -> str:
     """Return the whole page."""
     sources = (
-        *((f"`rlm {name} --json`", each) for name, each in COMMAND_DOCUMENTS.items()),
-        *((f"`{e.method} {e.path}`", e.body) for e in MANAGER_ENDPOINTS if e.body is not None),
+        *((f"`rlm {name} --json`", each) for name, each in COMMAND_OUTPUTS.items()),
+        *(
+            (f"`{each.method} {each.path}`", CommandOutput(each.body))
+            for each in MANAGER_ENDPOINTS
+            if each.body is not None
+        ),
     )
     shapes: dict[str, JsonShape] = {}
-    for _, document in sources:
-        for each in document.nested():
+    for _, output in sources:
+        for each in output.shape.nested():
             if shapes.setdefault(each.name, each) != each:
                 raise ValueError(f"two objects have one name: {each.name}")
-    rows = (f"| {source} | {_link(document)} |" for source, document in sources)
-    left = ", ".join(f"`{name}`" for name in UNDESCRIBED_COMMANDS)
-    return "\n".join(
-        (
-            _HEAD + "\n".join(rows),
-            "",
-            f"Not described yet: {left}.",
-            "",
-            *map(_section, shapes.values()),
-        )
-    )
+    rows = (f"| {source} | {output.form}{_link(output.shape)} |" for source, output in sources)
+    return "\n".join((_HEAD + "\n".join(rows), "", *map(_section, shapes.values())))
 
 
 def _link(shape: JsonShape) -> str:
@@ -106,7 +133,8 @@ def _rows(shape: JsonShape) -> Iterator[str]:
 def _type(field: JsonField) -> str:
     kind = field.kind.type_name if isinstance(field.kind, JsonKind) else _link(field.kind)
     listed = f"list of {kind}" if field.is_list else kind
-    return f"{listed} or null" if field.is_nullable else listed
+    listed += " or null" if field.is_nullable else ""
+    return f"{listed}, optional" if field.is_optional else listed
 
 
 if __name__ == "__main__":

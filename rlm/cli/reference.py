@@ -9,6 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from rlm.cli.invocation.readable_command import help_rows
 from rlm.cli.main import build_app
 
 _HEAD = """# Command line
@@ -65,7 +66,7 @@ def _section(names: tuple[str, ...], command: Any) -> str:  # noqa: ANN401 - typ
         f"    {command.get_usage(context).removeprefix('Usage: ').strip()}".replace("\n", "\n    "),
         "\n\n".join(_paragraphs(command.help)),
     ]
-    rows = [row for each in command.params if (row := _row(each, context))]
+    rows = [_row(*found) for found in help_rows(command.params, context)]
     if rows:
         parts.append("\n".join(("| | meaning |", "|---|---|", *rows)))
     parts.extend(_indented(command.epilog or ""))
@@ -87,13 +88,9 @@ def _indented(text: str) -> Iterator[str]:
         yield "\n".join(f"    {line}".rstrip() for line in lines if line.strip())
 
 
-def _row(parameter: Any, context: Any) -> str:  # noqa: ANN401 - typer's are private
-    """Return the row of an argument or an option; an empty text for a hidden one."""
-    found = parameter.get_help_record(context)
-    if found is None:
-        return ""
-    names, meaning = (" ".join(each.replace("|", "\\|").split()) for each in found)
-    return f"| `{names}` | {meaning} |"
+def _row(names: str, meaning: str) -> str:
+    shown, explained = (" ".join(each.replace("|", "\\|").split()) for each in (names, meaning))
+    return f"| `{shown}` | {explained} |"
 
 
 if __name__ == "__main__":

@@ -28,6 +28,15 @@ class MetricDescription:
     meaning: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptCounters:
+    """Represents what one kind of attempts to write segments counts, each by topic."""
+
+    requests: Counter
+    bytes: Counter
+    errors: Counter
+
+
 class Metrics:
     """Represents all metrics of one manager. Thread-safe, including `forget_partition`."""
 
@@ -37,6 +46,7 @@ class Metrics:
         self._descriptions: list[MetricDescription] = []
         self._blocked_reasons: dict[tuple[Gauge, str, str], str] = {}
         self._lock = threading.Lock()
+        self._define_attempts()
         self._define_copies()
         self._define_deletions()
         self._define_storage()
@@ -92,15 +102,6 @@ class Metrics:
                 gauge.labels(*subject, reason).set(1)
 
     def _define_copies(self) -> None:
-        self.remote_copy_bytes = self._counter(
-            "kafka_server_remote_copy_bytes", "Bytes of segments in successful copies.", _BY_TOPIC
-        )
-        self.remote_copy_requests = self._counter(
-            "kafka_server_remote_copy_requests", "Attempts to copy a segment.", _BY_TOPIC
-        )
-        self.remote_copy_errors = self._counter(
-            "kafka_server_remote_copy_errors", "Attempts to copy a segment that failed.", _BY_TOPIC
-        )
         self.remote_copy_throttle_time = self._counter(
             "kafka_server_remote_copy_throttle_time_ms",
             "Milliseconds that copies waited for the rate "
@@ -140,10 +141,52 @@ class Metrics:
             "Attempts that were given up and have not returned; each still occupies a thread.",
             (),
         )
+        self.streams_open = self._gauge(
+            "rlm_streams_open",
+            "Open segments of partitions that are streamed; each occupies a part of an upload.",
+            (),
+        )
         self.copy_concurrency = self._gauge(
             "rlm_copy_concurrency",
             "Maximum number of segments that are copied at once at this moment.",
             (),
+        )
+
+    def _define_attempts(self) -> None:
+        self.copies = AttemptCounters(
+            bytes=self._counter(
+                "kafka_server_remote_copy_bytes",
+                "Bytes of segments in successful copies.",
+                _BY_TOPIC,
+            ),
+            requests=self._counter(
+                "kafka_server_remote_copy_requests", "Attempts to copy a segment.", _BY_TOPIC
+            ),
+            errors=self._counter(
+                "kafka_server_remote_copy_errors",
+                "Attempts to copy a segment that failed.",
+                _BY_TOPIC,
+            ),
+        )
+        self.merges = AttemptCounters(
+            bytes=self._counter(
+                "rlm_stream_merge_bytes",
+                "Bytes of segments that successful merges of small streamed segments wrote.",
+                _BY_TOPIC,
+            ),
+            requests=self._counter(
+                "rlm_stream_merge_requests", "Attempts to merge small streamed segments.", _BY_TOPIC
+            ),
+            errors=self._counter(
+                "rlm_stream_merge_errors",
+                "Attempts to merge small streamed segments that failed.",
+                _BY_TOPIC,
+            ),
+        )
+        self.merged_segments = self._counter(
+            "rlm_stream_merged_segments",
+            "Small streamed segments that successful merges replace.",
+            _BY_TOPIC,
         )
 
     def _define_deletions(self) -> None:
@@ -205,7 +248,7 @@ class Metrics:
     def _define_state(self) -> None:
         self.remote_log_size_bytes = self._gauge(
             "kafka_server_remote_log_size_bytes",
-            "Bytes of finished segments in the store.",
+            "Bytes of finished segments in the store. A record in two segments counts twice.",
             _BY_PARTITION,
         )
         self.remote_log_metadata_count = self._gauge(

@@ -104,7 +104,7 @@ class _Canary:
     partitions: tuple[TopicIdPartition, ...] = ()
     written: dict[tuple[int, int], bytes] = field(default_factory=dict)
     stored: set[int] = field(default_factory=set)
-    created: bool = False
+    is_created: bool = False
 
     @property
     def ends(self) -> Mapping[int, int]:
@@ -179,7 +179,7 @@ class EndToEndCheck:
     def _create(self, canary: _Canary) -> bool:
         topic = canary.topic
         with self._rows.step("created", topic.name) as step:
-            canary.created = True  # an unanswered request may have created it
+            canary.is_created = True  # an unanswered request may have created it
             self._create_with(topic, topic.config_choices)
             self._await_known(topic.name)
         return step.has_passed
@@ -222,7 +222,7 @@ class EndToEndCheck:
             raise RetriableError("the topic has no leaders", topic=name)
 
     def _write(self, canary: _Canary, gateways: Sequence[str]) -> None:
-        """Write a round through each gateway, and to the brokers what a gateway did not write."""
+        """Write a round through each gateway; write to the brokers what a gateway did not write."""
         now_ms = self._tools.clock.wall_ms()
         for number in range(max(MIN_ROUNDS, len(gateways))):
             records: Sequence[CanaryRecord] = canary.topic.round(number, now_ms)
@@ -307,7 +307,7 @@ class EndToEndCheck:
                 _require(missing_records(canary.written, done.found))
 
     def _clean_up(self, canary: _Canary) -> None:
-        if self._settings.keep or not canary.created:
+        if self._settings.keep or not canary.is_created:
             return
         self._deadline_ms = self._tools.clock.monotonic_ms() + _DELETE_MS
         if canary.stored:

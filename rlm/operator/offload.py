@@ -1,7 +1,8 @@
-"""Requests an offload of rolled segments and waits for it (PIP-17's manual trigger).
+"""Requests an offload and waits for it (PIP-17's and PIP-76's manual trigger).
 
-The leaders' managers copy. This requests the copies without regard to any copy lag, and follows the
-managers' reports.
+The leaders' managers copy rolled segments, or complete the open segment of a stream. This module
+requests that without regard to any copy lag, and follows the managers' reports. It asks for cycles
+meanwhile, because a manager reads requests and reports progress in its cycles only.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import OffsetRange
 
 _POLL_INTERVAL_MS = 500
+_WAKE_INTERVAL_MS = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyProgress:
     """Represents a manager's report of the rolled and stored end, and what blocks the rest.
 
+    Of a stream, `rolled_end_offset` is where the committed records end.
     `requested_offset` is the newest request that the manager has read, -1 for none.
     `requested_end_offset` is the end of the last rolled segment wholly before it. It is None for
     older managers, which also store the segment that contains the position. `lag_segments` and
@@ -51,6 +54,9 @@ class CopyProgressSource(Protocol):
 
     def silence(self, tip: TopicIdPartition) -> str:
         """Return why the last `rolled` omitted a partition, and what to do."""
+
+    def wake(self) -> None:
+        """Ask the managers of the last `rolled` for a cycle now; does nothing if that fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +105,7 @@ class Offload:
         self._clock = clock
         self._new_id = new_id
         self._progress = progress
+        self._woken_ms: int | None = None
 
     def offload(
         self,
@@ -110,9 +117,9 @@ class Offload:
     ) -> tuple[OffloadedPartition, ...]:
         """Return when all rolled segments wholly before `to_offset` are stored; None: all.
 
-        Requests each partition as soon as its leader's manager answers. Raises InvalidConfigError
-        if copying is paused, and RetriableError with the first partition that is not stored in
-        time.
+        Of a stream: when all that was committed at the request is stored. Requests each partition
+        as soon as its leader's manager answers. Raises InvalidConfigError if copying is paused, and
+        RetriableError with the first partition that is not stored in time.
         """
         self._require_copying(policy)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
@@ -128,6 +135,7 @@ class Offload:
             waiting = [tip for tip in waiting if not _is_stored(reports.get(tip), started.get(tip))]
             if not waiting:
                 return tuple(self._offloaded(tip, started[tip], reports[tip]) for tip in wanted)
+            self._wake_at_intervals()
             left = {tip: self._wait_for(tip, reports.get(tip), started.get(tip)) for tip in waiting}
             self._show(left, shown)
             self._pause(deadline_ms, *next(iter(left.items())))
@@ -139,7 +147,7 @@ class Offload:
         *,
         to_offset: int | None,
     ) -> tuple[OffloadRequest, ...]:
-        """Request the same, and return without waiting for the copies.
+        """Request the same offload, and return without waiting for the copies.
 
         Raises InvalidConfigError as `offload` does. Raises RetriableError if the manager of a
         partition's leader does not answer, because only it knows the rolled end; then it has
@@ -156,6 +164,7 @@ class Offload:
                     reason=self._source.silence(tip),
                 )
         started = {tip: self._begin(tip, reports[tip], to_offset) for tip in wanted}
+        self._source.wake()
         return tuple(
             OffloadRequest(
                 partition=tip,
@@ -164,6 +173,12 @@ class Offload:
             )
             for tip, target in started.items()
         )
+
+    def _wake_at_intervals(self) -> None:
+        now_ms = self._clock.monotonic_ms()
+        if self._woken_ms is None or now_ms - self._woken_ms >= _WAKE_INTERVAL_MS:
+            self._woken_ms = now_ms
+            self._source.wake()
 
     def _require_copying(self, policy: TopicPolicy) -> None:
         if PausableTask.COPY in self._metadata.paused_tasks(policy.topic_id):
@@ -225,7 +240,12 @@ class Offload:
 
     def _pause(self, deadline_ms: int, tip: TopicIdPartition, state: str) -> None:
         if self._clock.monotonic_ms() >= deadline_ms:
-            raise RetriableError("not stored in time", partition=tip, state=state)
+            raise RetriableError(
+                "not stored in time",
+                partition=tip,
+                state=state,
+                advice="The request stays: `rlm offload-status` shows its progress",
+            )
         self._clock.sleep_ms(_POLL_INTERVAL_MS)
 
 

@@ -1,7 +1,7 @@
 """Applies a topic's retention completely now, instead of one share per cycle.
 
-The leaders' managers still make every decision. This asks them what is due, and requests cycles
-until nothing is due.
+The leaders' managers still make every decision. This module asks them what is due, and requests
+cycles until nothing is due.
 """
 
 from __future__ import annotations

@@ -62,6 +62,6 @@ def _read(path: Path) -> tuple[int, int] | None:
     try:
         number, started_count = (int(each) for each in path.read_text().split())
     except (OSError, ValueError) as error:
-        _log.info(LogLine("found no number of a scrub's pass", path=path, error=error))
+        _log.info(LogLine("could not read the number of the scrub's pass", path=path, error=error))
         return None
     return number, started_count

@@ -43,11 +43,17 @@ class SignalInbox:
         os.write(self._write_fd, b"\0")
 
 
+def defer_reload_signal() -> None:
+    """Block SIGHUP from now on; `signal_inbox` unblocks it and receives the one that arrived."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {RELOAD_SIGNAL})
+
+
 @contextmanager
 def signal_inbox(signals: Sequence[signal.Signals]) -> Iterator[SignalInbox]:
     """Collect `signals` within the context, then restore the handlers. Main thread only.
 
-    A signal that the parent has blocked until now arrives here, too (rlm.process.os_child).
+    A signal that was blocked until now arrives here, too: `defer_reload_signal` and
+    rlm.process.os_child block SIGHUP.
     """
     read_fd, write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     # Without a handler the default action would run; the byte arrives through the wakeup fd.

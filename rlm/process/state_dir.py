@@ -58,5 +58,8 @@ def _lock(descriptor: int, path: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise InvalidConfigError(
-            "another rlm run or rlm gateway uses this state.dir", key="state.dir", found=path
+            "another rlm run or rlm gateway uses this state.dir",
+            key="state.dir",
+            found=path,
+            advice="Stop it, or set another directory",
         ) from error

@@ -4,15 +4,18 @@
                        RUNNING --exit--> ENDED                       once stopping
     stop(): SIGTERM to all; after `kill_after_ms`, or a second stop(), SIGKILL to the rest
 
-Exit code 2 of a child means a wrong configuration, which no restart repairs. The supervisor
-then stops the others and exits with 2 itself. `step` does what is due and returns the events; the
-loop waits, takes signals and logs (rlm.app.supervisor).
+Exit code 2 of a child means a wrong configuration. At a child's first start, the supervisor then
+stops the others and exits with 2 itself. Later it restarts the child with back-off, because an edit
+of the file must not stop the processes that still run.
+
+`step` does what is due and returns the events; the loop waits, takes signals and logs
+(rlm.app.supervisor).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlm.process.child import Child, ChildSpec, Spawner
 from rlm.process.restart_backoff import RestartBackoff
@@ -24,20 +27,28 @@ KILL_AFTER_MS = 15_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildStatus:
-    """Represents a child after the last `step`; `pid` is None while it is not running."""
+    """Represents a child after the last `step`; `pid` is None while it is not running.
+
+    `failure` is why it does not run and waits for its next start; empty otherwise.
+    """
 
     spec: ChildSpec
     pid: int | None
     start_count: int
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessEvent:
-    """Represents an event of one process; `fields` are for the log line."""
+    """Represents an event of one process; `fields` are for the log line.
+
+    `needs_action`: a person has to correct the configuration.
+    """
 
     message: str
     process: str
     fields: tuple[tuple[str, int | str], ...] = ()
+    needs_action: bool = False
 
 
 class _Slot:
@@ -51,10 +62,13 @@ class _Slot:
         self.due_ms: int | None = None
         self.start_count = 0
         self.killed = False
+        self.failure = ""
 
     def status(self) -> ChildStatus:
         pid = None if self.child is None else self.child.pid
-        return ChildStatus(spec=self.spec, pid=pid, start_count=self.start_count)
+        return ChildStatus(
+            spec=self.spec, pid=pid, start_count=self.start_count, failure=self.failure
+        )
 
 
 class Supervisor:
@@ -67,11 +81,16 @@ class Supervisor:
         new_backoff: Callable[[], RestartBackoff],
         *,
         kill_after_ms: int = KILL_AFTER_MS,
+        config_problem: Callable[[], str] = lambda: "",
     ) -> None:
-        """Supervise `specs`; the first `step` starts them."""
+        """Supervise `specs`; the first `step` starts them.
+
+        `config_problem` returns what is wrong with the configuration now; empty if nothing is.
+        """
         self._slots = tuple(_Slot(spec, new_backoff()) for spec in specs)
         self._spawner = spawner
         self._kill_after_ms = kill_after_ms
+        self._config_problem = config_problem
         self._kill_at_ms: int | None = None
         self._stop_asked = False
         self._exit_code = 0
@@ -84,12 +103,12 @@ class Supervisor:
 
     @property
     def is_stopping(self) -> bool:
-        """Return whether `stop` or a child's exit code 2 started the stop."""
+        """Return whether `stop` or exit code 2 of a child's first start started the stop."""
         return self._kill_at_ms is not None
 
     @property
     def exit_code(self) -> int:
-        """Return the exit code: 0, 1 if a child had to be killed, 2 if a child exited with 2."""
+        """Return the exit code: 0, 1 if a child had to be killed, 2 if its first start ended so."""
         return self._exit_code
 
     def statuses(self) -> tuple[ChildStatus, ...]:
@@ -136,11 +155,22 @@ class Supervisor:
         if self.is_stopping:
             return [ProcessEvent(message="process ended", process=slot.spec.name, fields=ended)]
         if code == EXIT_INVALID_CONFIG:
+            return [self._reap_misconfigured(slot, now_ms)]
+        slot.failure = f"it ended with exit code {code}"
+        return [self._schedule(slot, now_ms, "process ended, starts again", ended)]
+
+    def _reap_misconfigured(self, slot: _Slot, now_ms: int) -> ProcessEvent:
+        ended = (("exit_code", EXIT_INVALID_CONFIG),)
+        if slot.start_count == 1:
             self._exit_code = EXIT_INVALID_CONFIG
             self._begin_stop(now_ms)
             message = "process ended for good, its configuration is wrong"
-            return [ProcessEvent(message=message, process=slot.spec.name, fields=ended)]
-        return [self._schedule(slot, now_ms, "process ended, starts again", ended)]
+            return ProcessEvent(message=message, process=slot.spec.name, fields=ended)
+        problem = self._config_problem() or "the log has the error of this process"
+        slot.failure = f"its configuration is wrong: {problem}"
+        message = "process cannot be restarted, its configuration is wrong"
+        event = self._schedule(slot, now_ms, message, (*ended, ("problem", problem)))
+        return replace(event, needs_action=True)
 
     def _start(self, slot: _Slot, now_ms: int) -> list[ProcessEvent]:
         if slot.child is not None or (slot.due_ms is not None and now_ms < slot.due_ms):
@@ -150,8 +180,10 @@ class Supervisor:
         try:
             slot.child = self._spawner.spawn(slot.spec)
         except RetriableError as error:
-            reason = (("reason", str(error)),)
+            slot.failure = str(error)
+            reason = (("reason", slot.failure),)
             return [self._schedule(slot, now_ms, "process cannot be started", reason)]
+        slot.failure = ""
         pid = (("pid", slot.child.pid),)
         return [ProcessEvent(message="process started", process=slot.spec.name, fields=pid)]
 

@@ -83,7 +83,7 @@ class Incomplete:
     next_offset: int
 
 
-# Verification that no fetch waits for releases the chunk's lock after this many bytes.
+# A verification releases the chunk's lock after this many bytes, if no fetch waits for it.
 _CHECKED_AT_ONCE_BYTES = 262_144
 
 
@@ -147,7 +147,7 @@ class ChunkWindow:
     def checked(self, position: int, offset: int, *, max_bytes: int) -> Cut | None:
         """Return verified batches, like `cut`; None if the one at `position` is not verified.
 
-        That one has no offset below `offset`, and is returned whatever its size. Neither verifies
+        That batch has no offset below `offset`, and is returned whatever its size. Neither verifies
         nor waits.
         """
         begin_position, base_offset, next_offset = position, offset, offset
@@ -319,6 +319,6 @@ class ChunkWindow:
 
 
 def _is_at_end(chunk: SegmentChunk, run: BatchRun, until: RunEnd) -> bool:
-    return run.end_position >= chunk.end_position or until.reached(
+    return run.end_position >= chunk.end_position or until.is_reached(
         run.end_position, run.next_offset
     )

@@ -1,4 +1,4 @@
-"""RemoteLogReader: reads the stored part of a partition as runs of verified record batches.
+"""Reads the stored part of a partition as runs of verified record batches.
 
 rlmm.lookup finds the segments, and rsm.read.segment_scan reads them, for one consumer of a large
 range. rlm.gateway.remote.fetcher is for many readers of a few batches.
@@ -6,7 +6,7 @@ range. rlm.gateway.remote.fetcher is for many readers of a few batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from functools import partial
 
@@ -21,35 +21,37 @@ from rsm.segment.indexes import TimeIndex
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.spi import RemoteStorageManager
 
+LookUp = Callable[[int], StoredRange | NotStored]
+"""Returns what to read an offset of one partition from."""
 
-class RemoteLogReader:
-    """Reads stored segments. Thread-safe; a scan belongs to one thread.
+
+class LookedUpReader:
+    """Reads the segments that a look-up finds. Thread-safe; a scan belongs to one thread.
 
     `executor` runs only fetches, and limits how many run at once.
     """
 
     def __init__(
         self,
-        metadata: RemoteLogMetadataManager,
         storage: RemoteStorageManager,
         executor: Executor,
         settings: ScanSettings | None = None,
     ) -> None:
-        self._metadata = metadata
         self._storage = storage
         self._scanner = RemoteScanner(
             storage, executor, settings or ScanSettings(), fetch=partial(read_stored, storage)
         )
 
-    def scan(
-        self, topic_id_partition: TopicIdPartition, from_offset: int, end_offset: int | None = None
+    def scan_log(
+        self, look_up: LookUp, from_offset: int, end_offset: int | None = None
     ) -> RemoteScan:
         """Read from the batch that contains `from_offset`; the last run may pass `end_offset`.
 
         The scan ends at the first offset without a readable stored segment.
         """
-        segments = self._segments(topic_id_partition, from_offset, end_offset)
-        return self._scanner.scan(segments, from_offset, end_offset)
+        return self._scanner.scan(
+            _segments(look_up, from_offset, end_offset), from_offset, end_offset
+        )
 
     def time_index(self, metadata: RemoteLogSegmentMetadata) -> TimeIndex:
         """Return a segment's time index. Raises NotFoundError, CorruptError, RetriableError."""
@@ -59,14 +61,36 @@ class RemoteLogReader:
         """Read one segment to the end of its readable part."""
         return self._scanner.scan([(stored, from_offset)], from_offset)
 
-    def _segments(
-        self, tip: TopicIdPartition, from_offset: int, end_offset: int | None
-    ) -> Iterator[tuple[StoredRange, int]]:
-        """Yield one segment after the other, each with the offset to start at."""
-        offset = from_offset
-        while end_offset is None or offset < end_offset:
-            stored = locate(self._metadata, tip, offset)
-            if isinstance(stored, NotStored):
-                return
-            yield stored, offset
-            offset = stored.offsets.end_offset
+
+class RemoteLogReader(LookedUpReader):
+    """Reads the segments that the metadata has. Thread-safe as its base."""
+
+    def __init__(
+        self,
+        metadata: RemoteLogMetadataManager,
+        storage: RemoteStorageManager,
+        executor: Executor,
+        settings: ScanSettings | None = None,
+    ) -> None:
+        super().__init__(storage, executor, settings)
+        self._metadata = metadata
+
+    def scan(
+        self, topic_id_partition: TopicIdPartition, from_offset: int, end_offset: int | None = None
+    ) -> RemoteScan:
+        """Read a partition as `scan_log` does."""
+        look_up = partial(locate, self._metadata, topic_id_partition)
+        return self.scan_log(look_up, from_offset, end_offset)
+
+
+def _segments(
+    look_up: LookUp, from_offset: int, end_offset: int | None
+) -> Iterator[tuple[StoredRange, int]]:
+    """Yield one segment after the other, each with the offset to start at."""
+    offset = from_offset
+    while end_offset is None or offset < end_offset:
+        stored = look_up(offset)
+        if isinstance(stored, NotStored):
+            return
+        yield stored, offset
+        offset = stored.offsets.end_offset

@@ -11,41 +11,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Protocol
 
 from rlm.remote_read.reader import RemoteLogReader
+from rlm.remote_read.stored_records import Tier, TierRecords, stored_records
 from rlm.remote_read.timestamps import RemoteTimestamps
 from rlmm.lookup import Absence, NotStored, locate, log_start_offset
 from rlmm.spi import RemoteLogMetadataManager
-from rsm.read.segment_indexes import read_aborted
-from rsm.segment.batches.aborted import AbortedTransactions, Isolation
-from rsm.segment.batches.batch import scan_batches
-from rsm.segment.batches.records import Record, decode_records
-from rsm.segment.batches.segment_cursor import StoredBatches
+from rsm.segment.batches.aborted import Isolation
+from rsm.segment.batches.records import Record
 from rsm.segment.errors import CorruptError, InvalidConfigError, NotFoundError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.log_line import LogLine
-from rsm.segment.metadata import RemoteLogSegmentMetadata
 from rsm.segment.ranges import OffsetRange
 from rsm.spi import RemoteStorageManager
 
 _log = logging.getLogger(__name__)
-
-
-class Tier(Enum):
-    """The tier from which records were read."""
-
-    REMOTE = "remote"
-    LOCAL = "local"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TierRecords:
-    """Some records of one tier, in order; never none."""
-
-    tier: Tier
-    records: Sequence[Record]
 
 
 class BrokerLog(Protocol):
@@ -172,14 +153,7 @@ class TieredLog:
         """Read as far as segments are stored; return the next offset."""
         scan = remote.reader.scan(self._partition, from_offset, end_offset)
         wanted = OffsetRange(start_offset=from_offset, end_offset=end_offset)
-        metadata: RemoteLogSegmentMetadata | None = None
-        aborted = AbortedTransactions()
-        for run in scan:
-            if run.metadata is not metadata:
-                metadata = run.metadata
-                aborted = read_aborted(remote.storage, metadata, self._isolation)
-            for records in _decoded(run, wanted, aborted):
-                yield TierRecords(tier=Tier.REMOTE, records=records)
+        yield from stored_records(scan, wanted, remote.storage, self._isolation)
         if scan.next_offset <= from_offset:
             raise CorruptError(
                 "a stored segment has no batch", partition=self._partition, offset=from_offset
@@ -187,27 +161,10 @@ class TieredLog:
         return scan.next_offset
 
 
-def _decoded(
-    run: StoredBatches, wanted: OffsetRange, aborted: AbortedTransactions
-) -> Iterator[Sequence[Record]]:
-    """Yield each batch's records in `wanted`, if it has any."""
-    for position, header in scan_batches(run.data):
-        if header.is_control or aborted.holds(header):
-            continue
-        records = decode_records(header, run.data[position : position + header.length_bytes])
-        # Only the first and last batch can contain others. The header of a compressed message of
-        # magic 0 or 1 has only its last offset, so records are compared.
-        if records and not (
-            wanted.start_offset <= records[0].offset and records[-1].offset < wanted.end_offset
-        ):
-            records = tuple(record for record in records if record.offset in wanted)
-        if records:
-            yield records
-
-
 def _store_needed(partition: TopicIdPartition) -> InvalidConfigError:
     return InvalidConfigError(
         "older data is in the store, but no store is configured here",
         partition=partition,
         key="rsm.config.storage.filesystem.root",
+        advice="Give the configuration file of `rlm run`, or set the keys of the store",
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Protocol
 
 from rlmm.lookup import readable_ranges
@@ -63,15 +64,15 @@ class RemoteTimestamps:
 
         The record may still be at or above `below_offset`.
         """
-        for stored in readable_ranges(self._metadata, topic_id_partition):
-            if below_offset is not None and stored.offsets.start_offset >= below_offset:
-                break
-            if stored.metadata.max_timestamp_ms < timestamp_ms:
-                continue
-            found = self._in_segment(stored, timestamp_ms)
-            if found is not None:
-                return found
-        return None
+        ranges = readable_ranges(self._metadata, topic_id_partition)
+        return first_record_since(
+            self._reader,
+            takewhile(
+                lambda each: below_offset is None or each.offsets.start_offset < below_offset,
+                ranges,
+            ),
+            timestamp_ms,
+        )
 
     def record_of_max_timestamp(
         self, topic_id_partition: TopicIdPartition, *, above_ms: int = NO_TIMESTAMP
@@ -94,7 +95,7 @@ class RemoteTimestamps:
 
     def _greatest_in(self, stored: StoredRange) -> FoundRecord | None:
         if stored.offsets == stored.metadata.offsets:
-            return self._in_segment(stored, stored.metadata.max_timestamp_ms)
+            return _in_segment(self._reader, stored, stored.metadata.max_timestamp_ms)
         best: FoundRecord | None = None
         start_offset = stored.offsets.start_offset
         for run in self._reader.scan_segment(stored, start_offset):
@@ -106,20 +107,36 @@ class RemoteTimestamps:
                     )
         return best
 
-    def _in_segment(self, stored: StoredRange, timestamp_ms: int) -> FoundRecord | None:
-        index = self._reader.time_index(stored.metadata)
-        from_offset = max(index.lookup(timestamp_ms).offset, stored.offsets.start_offset)
-        if from_offset not in stored.offsets:
-            return None
-        start_offset = stored.offsets.start_offset
-        for run in self._reader.scan_segment(stored, from_offset):
-            for position, header in scan_batches(run.data):
-                if header.max_timestamp_ms < timestamp_ms:
-                    continue
-                for record in _records(run, position, header):
-                    if record.timestamp_ms >= timestamp_ms and record.offset >= start_offset:
-                        return record
+
+def first_record_since(
+    reader: StoredSegmentReader, ranges: Iterable[StoredRange], timestamp_ms: int
+) -> FoundRecord | None:
+    """Return the first record with at least `timestamp_ms` in ranges that ascend, if any."""
+    for stored in ranges:
+        if stored.metadata.max_timestamp_ms < timestamp_ms:
+            continue
+        found = _in_segment(reader, stored, timestamp_ms)
+        if found is not None:
+            return found
+    return None
+
+
+def _in_segment(
+    reader: StoredSegmentReader, stored: StoredRange, timestamp_ms: int
+) -> FoundRecord | None:
+    index = reader.time_index(stored.metadata)
+    from_offset = max(index.lookup(timestamp_ms).offset, stored.offsets.start_offset)
+    if from_offset not in stored.offsets:
         return None
+    start_offset = stored.offsets.start_offset
+    for run in reader.scan_segment(stored, from_offset):
+        for position, header in scan_batches(run.data):
+            if header.max_timestamp_ms < timestamp_ms:
+                continue
+            for record in _records(run, position, header):
+                if record.timestamp_ms >= timestamp_ms and record.offset >= start_offset:
+                    return record
+    return None
 
 
 def _greatest_in_batch(

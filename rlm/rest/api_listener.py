@@ -2,8 +2,8 @@
 
 With `rest.listener`, the socket is bound before the process works. Without it, the socket is bound
 later, at the address by which this host reaches its broker. Other hosts reach the broker by that
-network too, and the API is open on no other. If the host loses that address, the socket moves to
-another one.
+network too. The API is open on no other network. If the host loses that address, the socket moves
+to another one.
 """
 
 from __future__ import annotations
@@ -98,10 +98,10 @@ def _bind_free_port(host: str) -> socket.socket:
         return bind_listener(HostPort(host=host, port=_ANY_PORT), key=REST_LISTENER_KEY)
     except InvalidConfigError as error:
         raise RetriableError(
-            "the HTTP API cannot listen where this host reaches its broker: set "
-            f"{REST_LISTENER_KEY} if that lasts",
+            "the HTTP API cannot listen at the address that leads to the broker",
             host=host,
             reason=error.context["reason"],
+            advice=f"If that lasts, set {REST_LISTENER_KEY}",
         ) from error
 
 

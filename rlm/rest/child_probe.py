@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import dataclass, replace
+from http.client import HTTPConnection, HTTPException
 
-import httpx
 from prometheus_client.core import Metric
 
+from rlm.process.readiness import ReadinessReport
 from rlm.rest.exposition import parse
-from rlm.status.document import ReadinessReport
 from rsm.segment.errors import CorruptError, RetriableError
 
 _TIMEOUT_S = 2.0
 
 
-class ChildProbe:
-    """Probes children. Thread-safe; every call ends within its timeouts."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Response:
+    status: int
+    body: bytes
 
-    def __init__(self) -> None:
-        # A proxy of the environment is not for processes of this host.
-        self._client = httpx.Client(timeout=_TIMEOUT_S, trust_env=False)
+
+class ChildProbe:
+    """Probes children. Thread-safe; every call ends within its timeouts.
+
+    It uses the standard library's client, whose import is cheap: `rlm run` lives for its children.
+    """
 
     def metrics(self, address: str) -> tuple[Metric, ...]:
         """Fetch a child's metrics; RetriableError without a response, CorruptError if malformed."""
         response = self._get(address, "/metrics")
         try:
-            return parse(response.text)
+            return parse(response.body.decode())
         except ValueError as error:
             raise CorruptError("malformed metrics", address=address) from error
 
@@ -33,19 +39,20 @@ class ChildProbe:
         """Fetch whether a child is ready; RetriableError if it does not answer."""
         response = self._get(address, "/readyz")
         try:
-            report = ReadinessReport.from_json(response.json())
+            report = ReadinessReport.from_json(json.loads(response.body))
         except (ValueError, RecursionError, CorruptError):  # RecursionError: deep nesting
             report = ReadinessReport(is_ready=False)
         if report.is_ready or report.reasons:
             return report
-        return replace(report, reasons=(f"HTTP status {response.status_code} without a reason",))
+        return replace(report, reasons=(f"HTTP status {response.status} without a reason",))
 
-    def close(self) -> None:
-        """Release connections."""
-        self._client.close()
-
-    def _get(self, address: str, path: str) -> httpx.Response:
+    def _get(self, address: str, path: str) -> _Response:
+        connection = HTTPConnection(address, timeout=_TIMEOUT_S)
         try:
-            return self._client.get(f"http://{address}{path}")
-        except httpx.HTTPError as error:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return _Response(status=response.status, body=response.read())
+        except (OSError, HTTPException) as error:
             raise RetriableError("process does not answer", address=address) from error
+        finally:
+            connection.close()

@@ -37,13 +37,22 @@ class HttpExchange:
     """Represents an HTTP client. Thread-safe. Sends from its own thread until `close`."""
 
     def __init__(
-        self, tls: ssl.SSLContext, *, read_s: float = _READ_S, answer_s: float = _ANSWER_S
+        self,
+        tls: ssl.SSLContext | None = None,
+        *,
+        read_s: float = _READ_S,
+        answer_s: float = _ANSWER_S,
     ) -> None:
-        """`read_s` bounds a connect and each read, `answer_s` the whole request and response."""
+        """`read_s` bounds a connect and each read, `answer_s` the whole request and response.
+
+        `tls` is for HTTPS; None uses the system's trusted certificates.
+        """
         self._read_s = read_s
         self._answer_s = answer_s
-        # Managers run on the brokers' hosts: no proxy that the environment names may be used.
-        self._client = httpx.AsyncClient(timeout=read_s, trust_env=False, verify=tls)
+        self._tls = tls
+        # Plain HTTP does without the system's certificates, which take 50 ms to load.
+        self._plain = self._client(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+        self._secure: httpx.AsyncClient | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="http-exchange", daemon=True
@@ -56,7 +65,7 @@ class HttpExchange:
         try:
             return request.result()
         except TimeoutError as error:
-            raise RetriableError(f"no whole answer within {self._answer_s:g} s") from error
+            raise RetriableError(f"no complete answer within {self._answer_s:g} s") from error
         except (httpx.ConnectTimeout, httpx.PoolTimeout) as error:
             raise RetriableError(f"no connection within {self._read_s:g} s") from error
         except httpx.TimeoutException as error:
@@ -80,7 +89,8 @@ class HttpExchange:
 
     def close(self) -> None:
         """Release connections and the thread."""
-        asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop).result()
+        for client in filter(None, (self._plain, self._secure)):
+            asyncio.run_coroutine_threadsafe(client.aclose(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -90,13 +100,25 @@ class HttpExchange:
             raise RetriableError(f"no port: {url.port}")
         async with (
             asyncio.timeout(self._answer_s),
-            self._client.stream(method, url, headers=headers) as response,
+            self._client_of(url).stream(method, url, headers=headers) as response,
         ):
             return Answer(
                 status=response.status_code,
                 headers=response.headers,
                 body=await _bounded(response),
             )
+
+    def _client_of(self, url: httpx.URL) -> httpx.AsyncClient:
+        """Return the client for the URL's scheme; call it in the event loop only."""
+        if url.scheme != "https":
+            return self._plain
+        if self._secure is None:
+            self._secure = self._client(self._tls or ssl.create_default_context())
+        return self._secure
+
+    def _client(self, tls: ssl.SSLContext) -> httpx.AsyncClient:
+        # Managers run on the brokers' hosts: no proxy that the environment names may be used.
+        return httpx.AsyncClient(timeout=self._read_s, trust_env=False, verify=tls)
 
 
 def reason_of(error: BaseException) -> str:

@@ -1,6 +1,7 @@
 """Serve the manager's HTTP API: MANAGER_ENDPOINTS, and those of every worker.
 
-Changes nothing, except that a cycle runs a little earlier.
+Changes nothing, except that a cycle runs a little earlier, and that an operator requests deletions.
+The manager itself decides what it deletes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from prometheus_client.registry import Collector
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from rlm.rest.worker_api import WORKER_ENDPOINTS, ApiEndpoint, WorkerView, worker_routes
 from rlm.status.document import PARTITION_REPORT, PartitionReport
@@ -62,7 +64,27 @@ _CYCLE = ApiEndpoint(
     meaning="Runs a cycle now instead of at the end of the interval.",
     statuses={202: "accepted; the response does not wait for the cycle and has no body"},
 )
-MANAGER_ENDPOINTS = (_PARTITIONS, _EXPLANATION, _RETENTION, _CYCLE, *WORKER_ENDPOINTS)
+_STREAMED_DELETION = ApiEndpoint(
+    method="POST",
+    path="/v1/streamed-deletion",
+    meaning="Requests the deletion of a partition's streamed segments. The manager deletes one "
+    "only if other segments have its records.",
+    parameters={"topic": "required", "partition": "required: the partition's number"},
+    statuses={
+        202: "accepted; the response has no body",
+        400: "a parameter is missing or not a number",
+        404: "this manager does not lead the partition",
+        503: "the metadata cannot be read; `error` says why",
+    },
+)
+MANAGER_ENDPOINTS = (
+    _PARTITIONS,
+    _EXPLANATION,
+    _RETENTION,
+    _CYCLE,
+    _STREAMED_DELETION,
+    *WORKER_ENDPOINTS,
+)
 
 
 class ManagerView(WorkerView, Protocol):
@@ -82,6 +104,13 @@ class ManagerView(WorkerView, Protocol):
 
     def run_cycle(self) -> None:
         """Run a cycle now; does not wait."""
+
+    def delete_streamed(self, topic: str, partition: int) -> bool:
+        """Request the deletion of a partition's streamed segments, and run a cycle; does not wait.
+
+        Returns False if this manager does not lead the partition. Raises RetriableError while the
+        metadata cannot be read.
+        """
 
 
 def manager_api(view: ManagerView, registry: Collector) -> Starlette:
@@ -105,7 +134,8 @@ def manager_api(view: ManagerView, registry: Collector) -> Starlette:
         query = request.query_params
         numbers = [query.get(name, "") for name in ("partition", "offset")]
         if "topic" not in query or not all(n.isascii() and n.isdigit() for n in numbers):
-            return JSONResponse({"error": "topic, partition and offset needed"}, status_code=400)
+            error = "topic, partition and offset are required"
+            return JSONResponse({"error": error}, status_code=400)
         partition, offset = map(int, numbers)
 
         def explain() -> Json | None:
@@ -118,19 +148,36 @@ def manager_api(view: ManagerView, registry: Collector) -> Starlette:
         topic = request.query_params.get("topic", "")
         return _answer(lambda: [each.to_json() for each in view.retention(topic)])
 
-    def run_cycle(_request: Request) -> Response:
-        view.run_cycle()
-        return Response(status_code=202)
-
     return Starlette(
         routes=[
             _PARTITIONS.route(partitions),
             _EXPLANATION.route(explanation),
             _RETENTION.route(retention),
-            _CYCLE.route(run_cycle),
+            *_command_routes(view),
             *worker_routes(view, registry),
         ]
     )
+
+
+def _command_routes(view: ManagerView) -> list[Route]:
+    """Return the routes of requests that change something."""
+
+    def run_cycle(_request: Request) -> Response:
+        view.run_cycle()
+        return Response(status_code=202)
+
+    def delete_streamed(request: Request) -> Response:
+        topic, number = (request.query_params.get(name, "") for name in ("topic", "partition"))
+        if not topic or not (number.isascii() and number.isdigit()):
+            error = "topic and partition are required"
+            return JSONResponse({"error": error}, status_code=400)
+        try:
+            is_led = view.delete_streamed(topic, int(number))
+        except TieredStorageError as error:
+            return JSONResponse({"error": str(error)}, status_code=503)
+        return Response(status_code=202) if is_led else JSONResponse(None, status_code=404)
+
+    return [_CYCLE.route(run_cycle), _STREAMED_DELETION.route(delete_streamed)]
 
 
 def _answer(ask: Callable[[], object]) -> Response:

@@ -17,8 +17,7 @@ import httpx
 
 from rlm.rest import signing
 from rlm.rest.http_exchange import Answer, HttpExchange
-from rlm.rest.refusals import refusal_text
-from rlm.rest.signed_api import RequestRefusal
+from rlm.rest.refusals import RequestRefusal, refusal_text
 from rlm.rest.signing import ManagerIdentity, SignedRequest
 from rlm.status.document import PartitionReport
 from rlm.status.explanation import OffsetExplanation
@@ -28,8 +27,8 @@ from rlmm.events.registration import ProcessRegistered
 from rlmm.events.secret import ClusterSecret, SigningSecret
 from rsm.segment.errors import CorruptError, RetriableError, TieredStorageError
 
-_SETTINGS = "rest.listener and rest.advertised.listener of that host"
-_LOG = "the log of that manager, if the same command fails again"
+_SETTINGS = "Check rest.listener and rest.advertised.listener of that host"
+_LOG = "Look at the log of that manager, if the same command fails again"
 
 _DocumentT = TypeVar("_DocumentT")
 
@@ -59,7 +58,7 @@ class ManagerClient:
     def __init__(self, credentials: Credentials, tls: ssl.SSLContext | None = None) -> None:
         """`tls` is for managers with HTTPS; None uses the system's trusted certificates."""
         self._credentials = credentials
-        self._exchange = HttpExchange(ssl.create_default_context() if tls is None else tls)
+        self._exchange = HttpExchange(tls)
 
     def partitions(
         self, manager: ProcessRegistered, *, topic: str | None = None
@@ -91,6 +90,14 @@ class ManagerClient:
         """Make the manager run a cycle now."""
         self._ask(manager, "POST", "cycle", {})
 
+    def delete_streamed(self, manager: ProcessRegistered, topic: str, partition: int) -> None:
+        """Request the deletion of a partition's streamed segments from its leader's manager.
+
+        Raises RetriableError also if that manager does not lead the partition.
+        """
+        params = {"topic": topic, "partition": str(partition)}
+        self._ask(manager, "POST", "streamed-deletion", params)
+
     def close(self) -> None:
         """Release connections."""
         self._exchange.close()
@@ -118,7 +125,7 @@ class ManagerClient:
             raise RetriableError(
                 "the manager has no address that other hosts can reach",
                 broker_id=manager.broker_id,
-                check=_SETTINGS,
+                advice=_SETTINGS,
             )
         answer = self._proven(manager, method, what, params)
         if answer.status >= HTTPStatus.BAD_REQUEST:
@@ -128,7 +135,7 @@ class ManagerClient:
                 address=manager.http_address,
                 request=f"{method} {_path(what)}",
                 http_status=answer.status,
-                check=_LOG,
+                advice=_LOG,
             )
         return answer
 
@@ -148,6 +155,7 @@ class ManagerClient:
             raise RetriableError(
                 "requests cannot be signed: the managers have not set the cluster's secret yet",
                 broker_id=manager.broker_id,
+                advice="Look at the readiness of the managers in `rlm processes`",
             )
         refusal = ""
         for key in filter(None, (secret.current, secret.previous)):
@@ -207,7 +215,7 @@ class ManagerClient:
                 broker_id=manager.broker_id,
                 address=manager.http_address,
                 reason=error.message,
-                check=_SETTINGS,
+                advice=_SETTINGS,
             ) from error
         except CorruptError as error:
             raise _malformed(manager) from error
@@ -224,7 +232,7 @@ def _url(manager: ProcessRegistered, what: str, params: Mapping[str, str]) -> ht
             broker_id=manager.broker_id,
             address=manager.http_address,
             reason=error,
-            check=_SETTINGS,
+            advice=_SETTINGS,
         ) from error
 
 
@@ -249,10 +257,10 @@ def _require_identity(
         return
     if found[:2] == wanted[:2]:
         raise RetriableError(
-            "the manager has restarted and has not registered yet: run the command again in a few "
-            "seconds",
+            "the manager has restarted and has not registered yet",
             broker_id=manager.broker_id,
             address=manager.http_address,
+            advice="Run the command again in a few seconds",
         )
     if not any(found):
         raise RetriableError(
@@ -261,14 +269,14 @@ def _require_identity(
             broker_id=manager.broker_id,
             address=manager.http_address,
             http_status=answer.status,
-            check=_SETTINGS,
+            advice=_SETTINGS,
         )
     raise RetriableError(
         "another process answers at the manager's address",
         broker_id=manager.broker_id,
         address=manager.http_address,
         found_broker_id=found[1][:20] or "none",
-        check=_SETTINGS,
+        advice=_SETTINGS,
     )
 
 
@@ -291,7 +299,7 @@ def _require_signature(
             "the answer is not signed by this manager: another program may answer at its address",
             broker_id=manager.broker_id,
             address=manager.http_address,
-            check=_SETTINGS,
+            advice=_SETTINGS,
         )
 
 
@@ -302,7 +310,7 @@ def _refused(manager: ProcessRegistered, refusal: str) -> TieredStorageError:
         broker_id=manager.broker_id,
         address=manager.http_address,
         reason=text.reason,
-        check=text.check,
+        advice=text.advice,
     )
 
 
@@ -314,9 +322,9 @@ def _each(
 
 def _malformed(manager: ProcessRegistered, **fields: object) -> CorruptError:
     return CorruptError(
-        "malformed answer of a manager: this command may be of another version",
+        "malformed answer of a manager",
         broker_id=manager.broker_id,
         address=manager.http_address,
         **fields,
-        check="that `rlm` is of one version on both hosts",
+        advice="Check that `rlm` is of one version on both hosts",
     )

@@ -1,4 +1,4 @@
-"""Explain managers' refusals to the users of refused commands.
+"""List why managers refuse requests, and explain it to the users of refused commands.
 
 Each text begins with the refusal's name, under which docs/operations.md lists it.
 """
@@ -7,22 +7,51 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import Enum
 
-from rlm.rest.signed_api import RequestRefusal
-
-_READINESS = "the readiness of that manager in `rlm processes`"
-_VERSIONS = "that this command and the manager are of one version"
-_NETWORK = "the network between this host and that address: it changes requests"
-_AGAIN = "run the command again"
+_READINESS = "Look at the readiness of that manager in `rlm processes`"
+_VERSIONS = "Check that this command and the manager are of one version"
+_NETWORK = "Check the network between this host and that address: it changes requests"
+_AGAIN = "Run the command again"
 _NAME = re.compile(r"[a-z0-9_]{1,40}")
+
+
+class RequestRefusal(Enum):
+    """Represents why a request is refused; the value is in the header and the metric's label."""
+
+    UNSIGNED = "unsigned"
+    MALFORMED = "malformed"
+    BODY_TOO_LARGE = "body_too_large"
+    NO_SECRET = "no_secret"  # noqa: S105 - a reason
+    UNKNOWN_SECRET = "unknown_secret"  # noqa: S105 - a reason
+    WRONG_TARGET = "wrong_target"
+    WRONG_SIGNATURE = "wrong_signature"
+    OUTSIDE_WINDOW = "outside_window"
+    REPLAYED = "replayed"
+    BUSY = "busy"
+
+    @property
+    def status(self) -> int:
+        """The status code of the refusal."""
+        return _STATUS.get(self, _UNAUTHORIZED)
+
+
+_STATUS = {
+    RequestRefusal.MALFORMED: 400,
+    RequestRefusal.BODY_TOO_LARGE: 413,
+    RequestRefusal.NO_SECRET: 503,
+    RequestRefusal.WRONG_TARGET: 421,
+    RequestRefusal.BUSY: 503,
+}
+_UNAUTHORIZED = 401
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusalText:
-    """Represents why a request was refused, and what to check."""
+    """Represents why a request was refused, and what to do."""
 
     reason: str
-    check: str
+    advice: str
 
 
 _MEANINGS = {
@@ -43,7 +72,7 @@ _MEANINGS = {
     RequestRefusal.REPLAYED: ("the manager has received this request before", _NETWORK),
     RequestRefusal.BUSY: (
         "the manager has received too many signed requests in the last minutes",
-        "which program sends that many requests, and run the command again in four minutes",
+        "Find the program that sends that many requests, and run the command again in four minutes",
     ),
 }
 
@@ -55,7 +84,7 @@ def refusal_text(header: str) -> RefusalText:
     except ValueError:
         name = header if _NAME.fullmatch(header) else "unknown"
         return RefusalText(
-            reason=f"{name}: a reason that this version does not know", check=_VERSIONS
+            reason=f"{name}: a reason that this version does not know", advice=_VERSIONS
         )
-    meaning, check = _MEANINGS[reason]
-    return RefusalText(reason=f"{reason.value}: {meaning}", check=check)
+    meaning, advice = _MEANINGS[reason]
+    return RefusalText(reason=f"{reason.value}: {meaning}", advice=advice)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from types import MappingProxyType
 from typing import Protocol
 from uuid import UUID
@@ -19,10 +18,11 @@ from uuid import UUID
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from rlm.process.readiness import ReadinessReport
 from rlm.rest import signing
+from rlm.rest.refusals import RequestRefusal
 from rlm.rest.signing import ManagerIdentity, SignedRequest
 from rlm.rest.used_nonces import NonceUse, UsedNonces
-from rlm.status.document import ReadinessReport
 from rlmm.events.secret import ClusterSecret
 from rsm.segment.errors import CorruptError, TieredStorageError
 
@@ -40,34 +40,6 @@ OPEN_PATHS: Mapping[str, str] = MappingProxyType(
 """The paths that need no signature, and who may call them."""
 
 
-class RequestRefusal(Enum):
-    """Represents why a request is refused; the value is in the header and the metric's label."""
-
-    UNSIGNED = "unsigned"
-    MALFORMED = "malformed"
-    BODY_TOO_LARGE = "body_too_large"
-    NO_SECRET = "no_secret"  # noqa: S105 - a reason
-    UNKNOWN_SECRET = "unknown_secret"  # noqa: S105 - a reason
-    WRONG_TARGET = "wrong_target"
-    WRONG_SIGNATURE = "wrong_signature"
-    OUTSIDE_WINDOW = "outside_window"
-    REPLAYED = "replayed"
-    BUSY = "busy"
-
-    @property
-    def status(self) -> int:
-        """The status code of the refusal."""
-        return _STATUS.get(self, _UNAUTHORIZED)
-
-
-_STATUS = {
-    RequestRefusal.MALFORMED: 400,
-    RequestRefusal.BODY_TOO_LARGE: 413,
-    RequestRefusal.NO_SECRET: 503,
-    RequestRefusal.WRONG_TARGET: 421,
-    RequestRefusal.BUSY: 503,
-}
-_UNAUTHORIZED = 401
 _OF_NONCES = {
     NonceUse.OUTSIDE_WINDOW: RequestRefusal.OUTSIDE_WINDOW,
     NonceUse.REPLAYED: RequestRefusal.REPLAYED,

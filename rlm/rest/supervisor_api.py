@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rlm.process.readiness import ReadinessReport
 from rlm.process.supervisor import ChildStatus
 from rlm.rest.exposition import CONTENT_TYPE, PROCESS_LABEL, Families, merged, render
 from rlm.rest.worker_api import (
@@ -20,7 +21,6 @@ from rlm.rest.worker_api import (
     healthy,
     readiness_response,
 )
-from rlm.status.document import ReadinessReport
 from rsm.segment.errors import TieredStorageError
 
 _METRICS = replace(
@@ -100,7 +100,8 @@ def _readiness_of(status: ChildStatus, probe: Probe) -> ReadinessReport:
     """Return a child's readiness, with its name before each text."""
     name = status.spec.name
     if status.pid is None:
-        return ReadinessReport(is_ready=False, reasons=(f"{name}: not running",))
+        why = f": {status.failure}" if status.failure else ""
+        return ReadinessReport(is_ready=False, reasons=(f"{name}: not running{why}",))
     if status.spec.http_address is None:
         return ReadinessReport(is_ready=True)
     try:

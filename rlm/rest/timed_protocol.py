@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """`request_s` is until a whole request arrived; `answer_s` from then until its response."""
+    """`request_s` limits the arrival of a whole request, `answer_s` the time to its response."""
 
     request_s: float = 5
     answer_s: float = 60
@@ -46,7 +46,7 @@ class TimedProtocol(H11Protocol):
         self._follow_phase()
 
     def on_response_complete(self) -> None:
-        """Start to wait for the next request, of which a part may be buffered."""
+        """Start to wait for the next request; a part of it may be buffered."""
         super().on_response_complete()
         self._follow_phase()
 

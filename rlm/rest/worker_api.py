@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from rlm.process.readiness import READINESS, ReadinessReport
 from rlm.rest.exposition import CONTENT_TYPE, render
-from rlm.status.document import READINESS, ReadinessReport
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 
 
@@ -24,9 +24,9 @@ from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 class ApiEndpoint:
     """Represents what one route of an API accepts and answers.
 
-    `parameters` are the meanings of those of the query, by name, and `statuses` those of the status
-    codes. `body` is the JSON of a response with status 200 (or 503 of a readiness); None if it is
-    not JSON. `is_list`: it is a list of these.
+    `parameters` are the meanings of the query's parameters, `statuses` those of the status codes.
+    `body` is the JSON of a response with status 200 (or 503 of a readiness); None if it is not
+    JSON. `is_list`: the response is a list of them.
     """
 
     path: str

@@ -69,7 +69,7 @@ def read_batch_extents(
 ) -> Iterator[tuple[int, int]]:
     """Yield (base offset, length in bytes) for each batch, in order; otherwise as above.
 
-    Reads nothing else of a batch, and costs a fraction of its span.
+    Reads nothing else of a batch, so it costs a fraction of `read_batch_spans`.
     """
     window = memoryview(bytearray(_LARGE_WINDOW_BYTES))
     window_bytes = _WINDOW_BYTES

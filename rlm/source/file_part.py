@@ -7,21 +7,27 @@ below its end, because the broker may be writing the next one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from rlm.source.batch_headers import read_batch_spans
-from rlm.source.log_source import CommittedTail, LocalSegment
+from rlm.source.log_source import CommittedTail, LocalSegment, NextBatches
 from rsm.segment.errors import RetriableError
 from rsm.segment.ranges import ByteRange, OffsetRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePart:
-    """Represents a part of a file: `positions` contain the batches of `offsets`."""
+    """Represents a part of a file: `positions` contain the batches of `offsets`.
+
+    `skipped_count` batches were passed before the part, and it has `batch_count` of them. Both are
+    only known of NextBatches.
+    """
 
     offsets: OffsetRange
     positions: ByteRange
+    skipped_count: int = 0
+    batch_count: int = 0
 
 
 def find_part(descriptor: int, size_bytes: int, segment: LocalSegment) -> FilePart:
@@ -31,6 +37,8 @@ def find_part(descriptor: int, size_bytes: int, segment: LocalSegment) -> FilePa
     Raises CorruptError at invalid bytes, RetriableError if the active segment's file has no whole
     batch of the part.
     """
+    if isinstance(segment, NextBatches):
+        return _next_batches(descriptor, size_bytes, segment)
     if isinstance(segment, CommittedTail):
         return _whole_batches(descriptor, size_bytes, segment.offsets)
     if not segment.is_whole_file:
@@ -72,6 +80,36 @@ def _whole_batches(descriptor: int, size_bytes: int, wanted: OffsetRange) -> Fil
     if begin is None:
         raise RetriableError("the range has no whole batch to copy", offsets=wanted)
     return _part(begin, end_offset, position)
+
+
+def _next_batches(descriptor: int, size_bytes: int, wanted: NextBatches) -> FilePart:
+    """Find whole batches from a position on; read nothing after the end."""
+    begin: _BatchStart | None = None
+    position, end_offset = wanted.position, wanted.offsets.start_offset
+    skipped_count = batch_count = 0
+    for span in read_batch_spans(descriptor, size_bytes, start_position=position):
+        if span.last_offset >= wanted.offsets.end_offset:
+            break
+        if begin is None:
+            if span.last_offset < wanted.offsets.start_offset:
+                skipped_count += 1
+                position += span.length_bytes
+                continue
+            begin = _BatchStart(min(span.base_offset, end_offset), position)
+        elif position + span.length_bytes - begin.position > wanted.max_bytes:
+            break
+        batch_count += 1
+        position += span.length_bytes
+        end_offset = span.last_offset + 1
+        if end_offset == wanted.offsets.end_offset:
+            break
+    if wanted.ends_file and position == size_bytes:
+        end_offset = wanted.offsets.end_offset
+        begin = begin or _BatchStart(wanted.offsets.start_offset, position)
+    if begin is None:
+        raise RetriableError("the range has no whole batch to copy", offsets=wanted.offsets)
+    found = _part(begin, end_offset, position)
+    return replace(found, skipped_count=skipped_count, batch_count=batch_count)
 
 
 def _part(begin: _BatchStart, end_offset: int, end_position: int) -> FilePart:

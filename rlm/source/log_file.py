@@ -2,8 +2,8 @@
 
 The file stays open by descriptor, so a rename or deletion by the broker (retention) does no harm.
 A follower's truncation and append may leave the inode and even the size equal. The file's times and
-the batches reveal it. The active segment's file grows. A copy reads only its committed data, which
-is not rewritten while this broker leads. The copier confirms the leadership.
+its batches show such a change. The active segment's file grows. A copy reads only its committed
+data, which is not rewritten while this broker leads. The copier confirms the leadership.
 """
 
 from __future__ import annotations
@@ -130,7 +130,8 @@ class LogFile:
     def require_unwritten(self) -> None:
         """Raise RetriableError if a process has written to the file since it was opened.
 
-        For the active segment's file: if the file is shorter than the part that was read.
+        For the active segment's file, raises it only if the file is shorter than the part that was
+        read.
         """
         if isinstance(self._segment, CommittedTail):
             if os.fstat(self._descriptor).st_size < self._part.positions.end_position:
@@ -142,7 +143,7 @@ class LogFile:
     def blaming_writers(self) -> Iterator[None]:
         """Convert CorruptError to RetriableError if the file has changed since it was opened.
 
-        Content that is being truncated and rewritten says nothing about the disk.
+        Content that is being truncated and rewritten does not prove a fault of the disk.
         """
         try:
             yield

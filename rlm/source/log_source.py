@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from rsm.segment.batches.index_builder import IndexedBatch
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.local_segment import LogSegmentData
+from rsm.segment.local_segment import AbortedTransaction, LogSegmentData, SizedSource
 from rsm.segment.ranges import OffsetRange
 
 
@@ -41,8 +43,8 @@ class RolledSegment:
 class CommittedTail:
     """Represents committed records of the active segment's file, which the broker still writes.
 
-    `offsets` are the wanted ones, and end below what may change. Opening the tail finds its whole
-    batches. `size_bytes` is that of the file, which may have grown since.
+    `offsets` are the requested ones; they end below what may still change. Opening the tail finds
+    its whole batches. `size_bytes` is the size of the file, which may have grown since.
     """
 
     file_base_offset: int
@@ -52,6 +54,34 @@ class CommittedTail:
     @property
     def is_whole_file(self) -> bool:
         return False  # the file grows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextBatches(CommittedTail):
+    """Represents the next whole batches of a file, rolled or active, to continue a segment.
+
+    The search begins at `position`, where a batch begins. It ends at `max_bytes`, but has at least
+    one batch. `size_bytes` is the least size of the file. `ends_file`: the file is rolled, and
+    `offsets` end with it. Then there may be no batch left, if compaction removed the last ones.
+    """
+
+    position: int
+    max_bytes: int
+    ends_file: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPosition:
+    """Represents where a reader of a log continues: at an offset.
+
+    If the offset is in the file at `file_base_offset`, its batch is the one at `position`, which
+    has `entry_id` batches before it. Without a file, the offset is to be searched for.
+    """
+
+    offset: int
+    file_base_offset: int = -1
+    position: int = 0
+    entry_id: int = 0
 
 
 LocalSegment = RolledSegment | CommittedTail
@@ -96,6 +126,48 @@ class OpenSegment(Protocol):
         """Raise RetriableError, after the last byte, if the file is not what was opened."""
 
 
+class OpenPart(Protocol):
+    """Represents whole committed batches of one file, open by descriptor, in a longer segment."""
+
+    @property
+    def file_base_offset(self) -> int:
+        """Return the base offset of the file, which identifies it."""
+
+    @property
+    def first_entry_id(self) -> int:
+        """Return how many batches the file has before the part."""
+
+    @property
+    def offsets(self) -> OffsetRange:
+        """Return the offsets of the batches. They may begin below the wanted offset."""
+
+    @property
+    def log(self) -> SizedSource:
+        """Return the content. It checks each batch's CRC, offsets and epoch."""
+
+    @property
+    def transaction_index(self) -> bytes | None:
+        """Return the entries with markers in the part; None if the file has no index."""
+
+    @property
+    def aborted_transactions(self) -> tuple[AbortedTransaction, ...]:
+        """Return all aborted transactions that overlap the part."""
+
+    @property
+    def modified_ms(self) -> int:
+        """Return when the file was last written."""
+
+    @property
+    def following(self) -> LogPosition:
+        """Return the position after the part."""
+
+    def headers(self) -> Iterator[IndexedBatch]:
+        """Read the header of each batch, in order. Raises as the content."""
+
+    def verify_unchanged(self) -> None:
+        """Raise RetriableError, after the last byte, if the file is not what was opened."""
+
+
 class LogSource(ABC):
     """Represents the logs of one broker. All methods are thread-safe."""
 
@@ -111,7 +183,7 @@ class LogSource(ABC):
         """List one partition's log.
 
         NotFoundError if no log dir has it. RetriableError if its directory cannot be read now: an
-        offline log dir is not an empty one.
+        offline log dir does not count as empty.
         """
 
     @abstractmethod
@@ -124,12 +196,32 @@ class LogSource(ABC):
     ) -> AbstractContextManager[OpenSegment]:
         """Open a rolled segment or a committed tail for copying.
 
-        Truncates indexes to their true size and checks them against the log; rebuilds wrong ones,
-        and those of a part. A missing producer snapshot or transaction index is recorded as absent,
-        and so is the snapshot of a committed tail. Collects aborted transactions from this
-        and later transaction indexes. These are complete because the segment must end at or below
-        `last_stable_offset`, which the caller fetched before.
+        Truncates indexes to their true size and checks them against the log. Rebuilds wrong
+        indexes, and the indexes of a part. A missing producer snapshot or transaction index is
+        recorded as absent, and so is the snapshot of a committed tail. Collects aborted
+        transactions from this and later transaction indexes. These are complete because the segment
+        must end at or below `last_stable_offset`, which the caller fetched before.
 
         NotFoundError if the segment is gone, RetriableError if it differs from the listing or
         cannot be read now, CorruptError if its content is invalid.
+        """
+
+    @abstractmethod
+    def open_part(
+        self,
+        topic_id_partition: TopicIdPartition,
+        begin: LogPosition,
+        end_offset: int,
+        lineage: Lineage,
+        *,
+        max_bytes: int,
+    ) -> AbstractContextManager[OpenPart]:
+        """Open the next committed batches of the file that has an offset.
+
+        They end at the file's end, below `end_offset`, or at `max_bytes`; but there is at least one
+        batch. The caller fetched `end_offset` before, from the high watermark and the last stable
+        offset. So the aborted transactions are complete.
+
+        NotFoundError if the offset is deleted, RetriableError if there is no whole batch yet or
+        the file cannot be read now, CorruptError if its content is invalid.
         """

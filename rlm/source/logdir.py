@@ -21,7 +21,16 @@ from pathlib import Path
 
 from rlm.source.log_file import CHUNK_BYTES, LogFile
 from rlm.source.log_listing import ListedLog, list_log
-from rlm.source.log_source import CommittedTail, LocalLog, LocalSegment, LogSource, OpenSegment
+from rlm.source.log_part import OpenLogDirPart, next_batches
+from rlm.source.log_source import (
+    CommittedTail,
+    LocalLog,
+    LocalSegment,
+    LogPosition,
+    LogSource,
+    OpenPart,
+    OpenSegment,
+)
 from rlm.source.partition_dirs import PartitionDirs
 from rlm.source.partition_files import LOG_SUFFIX, list_partition_files, segment_path
 from rlm.source.producer_snapshots import read_producer_snapshot
@@ -93,6 +102,39 @@ class LogDirSource(LogSource):
         try:
             with _unreadable_is_retriable(directory):
                 opened = _OpenLogDirSegment(log, directory, segment, lineage, self._clock)
+            yield opened
+        finally:
+            log.close()
+
+    def open_part(
+        self,
+        topic_id_partition: TopicIdPartition,
+        begin: LogPosition,
+        end_offset: int,
+        lineage: Lineage,
+        *,
+        max_bytes: int,
+    ) -> AbstractContextManager[OpenPart]:
+        return self._open_part(topic_id_partition, begin, end_offset, lineage, max_bytes)
+
+    @contextmanager
+    def _open_part(
+        self,
+        topic_id_partition: TopicIdPartition,
+        begin: LogPosition,
+        end_offset: int,
+        lineage: Lineage,
+        max_bytes: int,
+    ) -> Iterator[OpenPart]:
+        directory = self._dirs.find(topic_id_partition)
+        with _unreadable_is_retriable(directory):
+            files = list_partition_files(directory)
+            wanted = next_batches(files, begin, end_offset, max_bytes=max_bytes)
+            path = files.path(wanted.file_base_offset, LOG_SUFFIX)
+            log = _open_log(path, wanted, lineage, self._chunk_bytes)
+        try:
+            with _unreadable_is_retriable(directory):
+                opened = OpenLogDirPart(log, files, wanted, begin)
             yield opened
         finally:
             log.close()

@@ -38,7 +38,7 @@ def read_broker_identity(log_dirs: Sequence[Path]) -> BrokerIdentity:
             identities[log_dir] = identity
     if not identities:
         raise InvalidConfigError(
-            f"no log dir has a {META_PROPERTIES_FILE}: not formatted yet, or no broker's",
+            f"no log dir has a {META_PROPERTIES_FILE}: not formatted yet, or not a broker's",
             log_dirs=",".join(map(str, log_dirs)),
         )
     first_dir, first = next(iter(identities.items()))

@@ -28,8 +28,8 @@ class PartitionDirs:
     """Finds partitions in a broker's log dirs. Has no state, so it sees a move at once.
 
     If a partition is in two log dirs, the directory renamed last is the current one: a move between
-    log dirs ends with a rename of the caught-up future replica, and the old one just after.
-    Thread-safe.
+    log dirs ends with a rename of the caught-up future replica. Just after it, the broker renames
+    the old directory. Thread-safe.
     """
 
     def __init__(self, log_dirs: Sequence[Path]) -> None:
@@ -105,7 +105,7 @@ def _read_partition(directory: Path) -> TopicIdPartition | None:
     try:
         topic_id = parse_partition_metadata(content, file=str(path))
     except CorruptError as error:
-        raise RetriableError("cannot read a partition's topic id", error=str(error)) from error
+        raise RetriableError("cannot read a partition's topic id", reason=error) from error
     return TopicIdPartition(topic_id=topic_id, topic=match[1], partition=int(match[2]))
 
 

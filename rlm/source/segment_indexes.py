@@ -1,9 +1,9 @@
-"""Read a segment's offset and time index: the broker's if correct, else rebuilt ones.
+"""Read a segment's offset and time index: the broker's own if correct, else rebuilt ones.
 
 Builds both indexes from the log's batches and compares them with the broker's files. Files that
-differ may still be correct: an older broker, another `index.interval.bytes`, a restart within the
-segment. A second pass over the batches decides that. If they are wrong, and for a part of a file,
-the rebuilt ones are stored.
+differ may still be correct, for example after an older broker, another `index.interval.bytes`, or a
+restart within the segment. A second pass over the batches decides that. The rebuilt indexes are
+stored if the files are wrong, or if only a part of a file is copied.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def read_segment_transactions(
 ) -> SegmentTransactions:
     """Read the transaction indexes for `offsets` of the file at `file_base_offset`.
 
-    The own index of a part of a file has the entries whose markers are in the part.
+    For a part of a file, the segment's own index has the entries whose markers are in the part.
 
     The result is complete if every transaction that overlaps the segment had ended before `files`
     were listed. Raises CorruptError or UnsupportedError if an index is unreadable: unlike the other

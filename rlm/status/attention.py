@@ -11,16 +11,23 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from rlm.policy.peers.differing_files import differing_files
 from rlm.status.block_explanations import BlockedWork, explain_block
 from rlm.status.cluster_processes import BROKER, GATEWAY, MANAGER, ProcessStatus
 from rlm.status.cluster_status import PartitionStatus
 from rlm.status.document import PartitionReport
 from rlm.status.document_parts import Json
-from rlm.status.failing_copies import COPIES_FAIL, FAILING
+from rlm.status.failures import COPIES_FAIL, FAILING
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.ids import TopicIdPartition
 
 _PROCESSES = "rlm processes"
+
+DEFAULT_TRANSACTION_MAX_MS = 15 * 60_000
+"""Kafka's default of `transaction.max.timeout.ms`."""
+
+_STREAM_LATE_MINUTES = 15
+"""How long after its rollover time a stream is late: a long upload takes less."""
 
 
 class ProblemKind(Enum):
@@ -35,9 +42,12 @@ class ProblemKind(Enum):
     MANAGER_SILENT = "manager_silent"
     GATEWAY_SILENT = "gateway_silent"
     NOT_READY = "not_ready"
+    FILES_DIFFER = "files_differ"
     NOT_REPORTED = "not_reported"
     NOT_EVALUATED = "not_evaluated"
+    HANGING_TRANSACTION = "hanging_transaction"
     COPY_BLOCKED = "copy_blocked"
+    STREAM_LATE = "stream_late"
     TRIM_BLOCKED = "trim_blocked"
     EXPIRY_BLOCKED = "expiry_blocked"
 
@@ -98,21 +108,25 @@ def find_problems(
     silent_managers: Mapping[int, str],
     silent_leaders: Mapping[TopicIdPartition, str],
     processes: Iterable[ProcessStatus] = (),
+    transaction_max_ms: Mapping[int, int] | None = None,
 ) -> tuple[Problem, ...]:
     """Return the problems of a cluster, the most urgent first, each reason once.
 
     `silent_managers` are brokers whose managers gave no answer, with the reason. `silent_leaders`
-    are partitions whose brokers gave no offsets, with the error.
+    are partitions whose brokers gave no offsets, with the error. `transaction_max_ms` are brokers'
+    limits of a transaction, where known; Kafka's default is used for the others.
     """
     processes = tuple(processes)
+    limits = transaction_max_ms or {}
     found = [
         *_of_managers(rows, silent_managers),
         *_of_dead_gateways(rows, processes),
         *_of_processes(rows, processes, silent_managers),
+        *_of_differing_files(processes),
         *(
             problem
             for row in rows
-            for problem in _of_partition(row, silent_managers, silent_leaders)
+            for problem in _of_partition(row, silent_managers, silent_leaders, limits)
         ),
     ]
     return tuple(sorted(_grouped(found), key=lambda each: _URGENCY[each.kind]))
@@ -155,9 +169,10 @@ def _of_dead_gateways(
 ) -> Iterator[Problem]:
     """Yield a problem for each broker that leads partitions and has only dead gateways.
 
-    A broker that never had one is no problem: a gateway is optional.
+    A broker that never had one is no problem: a gateway is optional. Nor is one whose gateways were
+    asked to stop.
     """
-    gateways = [each for each in processes if each.role == GATEWAY]
+    gateways = [each for each in processes if each.role == GATEWAY and not each.is_stopped]
     live = {each.broker_id for each in gateways if each.is_live}
     for broker_id in sorted({each.broker_id for each in gateways} - live):
         led = tuple(
@@ -180,9 +195,9 @@ def _of_processes(
     processes: Iterable[ProcessStatus],
     silent_managers: Collection[int],
 ) -> Iterator[Problem]:
-    """Yield a problem for each live process that is not ready, such as before its metadata is read.
+    """Yield a problem for each live process that is not ready, for example because it still starts.
 
-    Without the reason that copies fail, where the partitions of that broker show it.
+    Omits the reason that copies fail if the partitions of that broker show it.
     """
     failing = {row.leader_id for row in rows if row.report is not None and _is_failing(row.report)}
     for each in processes:
@@ -201,6 +216,17 @@ def _of_processes(
             )
 
 
+def _of_differing_files(processes: Iterable[ProcessStatus]) -> Iterator[Problem]:
+    managers = (each for each in processes if each.role == MANAGER and each.is_live)
+    for each in differing_files({each.broker_id: each.file_defaults for each in managers}):
+        yield Problem(
+            kind=ProblemKind.FILES_DIFFER,
+            process=f"{MANAGER} of broker {each.broker_id}",
+            reason=each.reason,
+            command="rlm processes --json",
+        )
+
+
 def _is_failing(report: PartitionReport) -> bool:
     return report.copy_blocked is not None and report.copy_blocked.reason == FAILING
 
@@ -209,12 +235,15 @@ def _of_partition(
     row: PartitionStatus,
     silent_managers: Collection[int],
     silent_leaders: Mapping[TopicIdPartition, str],
+    transaction_max_ms: Mapping[int, int],
 ) -> Iterator[Problem]:
     tip = row.topic_id_partition
+    leader_id = -1 if row.leader_id is None else row.leader_id
+    max_ms = transaction_max_ms.get(leader_id, DEFAULT_TRANSACTION_MAX_MS)
     for kind, reason, command in (
         *_damage(row),
         *_missing_answers(row, silent_managers, silent_leaders),
-        *(() if row.report is None else _reported(row, row.report)),
+        *(() if row.report is None else _reported(row, row.report, max_ms)),
     ):
         yield Problem(kind=kind, reason=reason, command=command, partitions=(tip,))
 
@@ -254,7 +283,9 @@ def _missing_answers(
         yield ProblemKind.NOT_REPORTED, reason, _PROCESSES
 
 
-def _reported(row: PartitionStatus, report: PartitionReport) -> Iterator[_Found]:
+def _reported(
+    row: PartitionStatus, report: PartitionReport, transaction_max_ms: int
+) -> Iterator[_Found]:
     """Yield what the leader's manager reports."""
     topic = row.topic_id_partition.topic
     resolve = f"rlm topic resolve {topic} --dry-run"
@@ -268,12 +299,47 @@ def _reported(row: PartitionStatus, report: PartitionReport) -> Iterator[_Found]
         yield ProblemKind.REPAIRS_FAIL, reason, "rlm storage check"
     if report.problem:
         yield ProblemKind.NOT_EVALUATED, report.problem, _PROCESSES
-    yield from _blocks(row, report)
+    hanging = _hanging_transaction(topic, report, transaction_max_ms)
+    if hanging is not None:
+        yield hanging
+    yield from _blocks(row, report, has_hanging_transaction=hanging is not None)
 
 
-def _blocks(row: PartitionStatus, report: PartitionReport) -> Iterator[_Found]:
+def _hanging_transaction(
+    topic: str, report: PartitionReport, transaction_max_ms: int
+) -> _Found | None:
+    """Return the problem of a transaction that its coordinator should have aborted before."""
+    open_ms = None if report.stream is None else report.stream.open_transaction_ms
+    if open_ms is None or open_ms <= transaction_max_ms:
+        return None
+    reason = (
+        "a transaction has been open for longer than transaction.max.timeout.ms="
+        f"{transaction_max_ms}: no later record is stored"
+    )
+    command = f"kafka-transactions.sh find-hanging --topic {topic}"
+    return ProblemKind.HANGING_TRANSACTION, reason, command
+
+
+def _late_stream(topic: str, report: PartitionReport) -> _Found | None:
+    """Return the problem of records that have waited for much longer than the rollover time."""
+    stream = report.stream
+    if stream is None or stream.unstored_ms is None or stream.rollover_ms is None:
+        return None
+    if stream.unstored_ms <= stream.rollover_ms + _STREAM_LATE_MINUTES * 60_000:
+        return None
+    reason = (
+        f"streamed records are not stored {_STREAM_LATE_MINUTES} minutes after their rollover time"
+    )
+    return ProblemKind.STREAM_LATE, reason, f"rlm offload-status {topic}"
+
+
+def _blocks(
+    row: PartitionStatus, report: PartitionReport, *, has_hanging_transaction: bool
+) -> Iterator[_Found]:
     """Yield what blocks the partition's work; a reason that blocks copies and trims only once."""
     shown = {"anomaly"} if row.damage else set()
+    if has_hanging_transaction:
+        shown.add("not_stable_yet")
     for kind, work, blocked in (
         (ProblemKind.COPY_BLOCKED, BlockedWork.COPY, report.copy_blocked),
         (ProblemKind.TRIM_BLOCKED, BlockedWork.TRIM, report.trim_blocked),
@@ -288,3 +354,6 @@ def _blocks(row: PartitionStatus, report: PartitionReport) -> Iterator[_Found]:
             yield kind, explained.text, explained.command
             if blocked.reason != "paused":  # each work has a pause of its own
                 shown.add(blocked.reason)
+    late = _late_stream(row.topic_id_partition.topic, report)
+    if late is not None and report.copy_blocked is None:
+        yield late

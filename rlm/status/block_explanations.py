@@ -14,7 +14,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from rlm.policy.blocked import Blocked
-from rlm.status.failing_copies import COPIES_FAIL, FAILING, LEAST_ATTEMPTS
+from rlm.status.failures import COPIES_FAIL, FAILING, LEAST_ATTEMPTS
 from rsm.segment.ids import TopicIdPartition
 
 LONG_UNSTABLE_MS = 15 * 60_000  # Kafka's transaction.max.timeout.ms: longer ones hang
@@ -153,7 +153,7 @@ def explain_block(
         return BlockExplanation(text=f"{name} blocked: {reason}", command=command)
     values = _Values({**blocked.values, "task": work.value})
     values.update({"topic": tip.topic, "partition": tip.partition})
-    # Clients choose the names of groups: one must not be a command of the operator's shell.
+    # Clients choose the names of groups: a name must not run as a command in the operator's shell.
     quoted = _Values({key: shlex.quote(str(value)) for key, value in values.items()})
     text, command = texts[0].format_map(values), texts[1].format_map(quoted)
     return BlockExplanation(text=f"{name} blocked: {text}", command=command)
@@ -176,7 +176,7 @@ def _failing(blocked: Blocked) -> BlockExplanation | None:
 def _unstable(
     blocked: Blocked, tip: TopicIdPartition, age_ms: int | None
 ) -> BlockExplanation | None:
-    """Explain a segment that has waited for long to be replicated, or for a transaction's end."""
+    """Explain a segment that has waited long for replication, or for the end of a transaction."""
     if age_ms is None or age_ms < LONG_UNSTABLE_MS:
         return None
     values = blocked.values

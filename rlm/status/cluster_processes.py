@@ -1,8 +1,9 @@
 """Lists brokers, managers and gateways of a cluster with their addresses and readiness. Pure.
 
-The cluster lists the brokers, the metadata topic the registrations of the others. A process is dead
-if its last heartbeat is too old (rlmm.registration). A dead process is listed for a day, unless a
-live one of the same role and broker has replaced it.
+The cluster lists the brokers, the metadata topic the registrations of the others. A process that
+was asked to stop registers as stopped; any other one is dead if its last heartbeat is too old
+(rlmm.registration). A dead process is listed while its broker is live, another one for a day.
+Neither is listed once a process of the same role and broker has replaced it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,14 @@ from dataclasses import dataclass
 
 from rlm.status.document_parts import Json
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
-from rlmm.events.registration import NO_BROKER, ProcessReadiness, ProcessRegistered, ProcessRole
-from rlmm.registration import is_live
+from rlmm.events.registration import (
+    NO_BROKER,
+    FileDefault,
+    ProcessReadiness,
+    ProcessRegistered,
+    ProcessRole,
+)
+from rlmm.registration import has_stopped, is_live
 from rlmm.spi import Registration
 from rsm.segment.ids import id_to_text
 
@@ -21,7 +28,7 @@ BROKER, MANAGER, GATEWAY = "broker", "manager", "gateway"
 _ROLES = {ProcessRole.MANAGER: MANAGER, ProcessRole.GATEWAY: GATEWAY}
 _ORDER = (BROKER, MANAGER, GATEWAY)
 
-_DEAD_SHOWN_MS = 24 * 3600 * 1000
+_GONE_SHOWN_MS = 24 * 3600 * 1000
 
 PROCESS_STATUS = JsonShape(
     name="ProcessStatus",
@@ -57,6 +64,11 @@ PROCESS_STATUS = JsonShape(
         "network_namespace": JsonField(
             JsonKind.TEXT, "The network namespace on that host.", is_nullable=True
         ),
+        "file_defaults": JsonField(
+            JsonKind.MAP,
+            "What a manager's configuration file gives topics without a setting of their own, by "
+            "key: texts, or null for a key that gives none. Empty if not known.",
+        ),
     },
 )
 
@@ -67,7 +79,8 @@ class ProcessStatus:
 
     `address` is where Kafka clients connect: empty for a manager, and for a gateway to which no
     client may be redirected. `is_live`: listed by the cluster, or with a recent heartbeat.
-    `is_ready` is the process's own report in that heartbeat.
+    `is_ready` is the process's own report in that heartbeat. `is_stopped`: it was asked to stop.
+    `file_defaults` are what a manager's configuration file gives topics.
     """
 
     role: str
@@ -75,6 +88,7 @@ class ProcessStatus:
     address: str
     is_live: bool
     is_ready: bool | None = None
+    is_stopped: bool = False
     reasons: tuple[str, ...] = ()
     http_address: str = ""
     version: str = ""
@@ -82,10 +96,13 @@ class ProcessStatus:
     process_id: str = ""
     boot_id: str = ""
     network_namespace: str = ""
+    file_defaults: tuple[FileDefault, ...] = ()
 
     @property
     def state(self) -> str:
-        """Return dead, ready, not ready, or unknown (version 0.1.0 registers no readiness)."""
+        """Return stopped, dead, ready, not ready, or unknown (as version 0.1.0 registers)."""
+        if self.is_stopped:
+            return "stopped"
         if not self.is_live:
             return "dead"
         if self.is_ready is None:
@@ -107,6 +124,7 @@ class ProcessStatus:
             "process_id": self.process_id or None,
             "boot_id": self.boot_id or None,
             "network_namespace": self.network_namespace or None,
+            "file_defaults": {each.key: each.value for each in self.file_defaults},
         }
 
 
@@ -122,11 +140,17 @@ def cluster_processes(
     `brokers` are the addresses of the live ones. `lists_all` includes dead processes of any age.
     """
     known = [(each, is_live(each, now_ms)) for each in registrations]
-    served = {(each.process.role, each.process.broker_id) for each, is_live in known if is_live}
+    served = {_role_at_broker(each) for each, is_live in known if is_live}
+    stopped_ms = _last_stops(each for each, _ in known)
     shown = [
         (each, is_live)
         for each, is_live in known
-        if lists_all or is_live or _is_missed(each, served, now_ms)
+        if lists_all
+        or is_live
+        or not (
+            _is_replaced(each, served, stopped_ms)
+            or _is_over(each, now_ms, is_broker_live=each.process.broker_id in brokers)
+        )
     ]
     away_ids = _away_ids((each for each, _ in shown), brokers)
     rows = [
@@ -139,13 +163,41 @@ def cluster_processes(
     )
 
 
-def _is_missed(
-    registration: Registration, served: set[tuple[ProcessRole, int]], now_ms: int
+def _role_at_broker(registration: Registration) -> tuple[ProcessRole, int]:
+    return registration.process.role, registration.process.broker_id
+
+
+def _last_stops(registrations: Iterable[Registration]) -> Mapping[tuple[ProcessRole, int], int]:
+    """Return when the last process of each role and broker stopped."""
+    found: dict[tuple[ProcessRole, int], int] = {}
+    for each in registrations:
+        if has_stopped(each):
+            found[_role_at_broker(each)] = max(
+                each.heartbeat_ms, found.get(_role_at_broker(each), 0)
+            )
+    return found
+
+
+def _is_replaced(
+    registration: Registration,
+    served: set[tuple[ProcessRole, int]],
+    stopped_ms: Mapping[tuple[ProcessRole, int], int],
 ) -> bool:
-    """Return whether a dead process died within the last day and no successor is live."""
-    process = registration.process
-    is_replaced = process.broker_id != NO_BROKER and (process.role, process.broker_id) in served
-    return not is_replaced and now_ms - registration.heartbeat_ms < _DEAD_SHOWN_MS
+    """Return whether a process of the same role and broker is live, or stopped later."""
+    key = _role_at_broker(registration)
+    if registration.process.broker_id == NO_BROKER:
+        return False
+    return key in served or registration.heartbeat_ms < stopped_ms.get(key, 0)
+
+
+def _is_over(registration: Registration, now_ms: int, *, is_broker_live: bool) -> bool:
+    """Return whether a process that is not live is of no interest any more.
+
+    A dead one of a live broker is: nobody asked it to stop, so somebody may still expect it.
+    """
+    if is_broker_live and not has_stopped(registration):
+        return False
+    return now_ms - registration.heartbeat_ms >= _GONE_SHOWN_MS
 
 
 def _broker(node_id: int, address: str, served: set[tuple[ProcessRole, int]]) -> ProcessStatus:
@@ -184,13 +236,23 @@ def _process(registration: Registration, now_ms: int, *, is_live: bool) -> Proce
         address=process.gateway_address,
         is_live=is_live,
         is_ready=_is_ready(process),
-        reasons=process.unready_reasons if is_live else ("its heartbeats ended",),
+        is_stopped=has_stopped(registration),
+        reasons=process.unready_reasons if is_live else (_why_gone(registration),),
         http_address=process.http_address,
         version=process.version,
         heartbeat_age_ms=max(0, now_ms - registration.heartbeat_ms),
         process_id=id_to_text(process.process_id),
         boot_id=process.boot_id,
         network_namespace=process.network_namespace,
+        file_defaults=process.file_defaults,
+    )
+
+
+def _why_gone(registration: Registration) -> str:
+    return (
+        "it was asked to stop, or forgotten"
+        if has_stopped(registration)
+        else "its heartbeats ended"
     )
 
 

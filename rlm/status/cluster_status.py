@@ -1,7 +1,8 @@
 """Joins three sources into the tiering status of the cluster, one row per partition. Pure.
 
-The brokers report where each log begins and ends, the metadata what is stored, and the managers
-what blocks them. If a source does not answer, its values are None, never a guess.
+The brokers report where each log begins and ends. The metadata contains what is stored. The
+managers report what blocks copies and trims. If a source does not answer, its values are None,
+never a guess.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ READ_LEASE = JsonShape(
 _REPORTED = PARTITION_REPORT.fields
 PARTITION_STATUS = JsonShape(
     name="PartitionStatus",
-    meaning="One partition, as brokers, metadata and the leader's manager together show it. The "
-    "manager's fields are null without its report. Offsets are -1 where there is none, and null "
-    "where they are unknown.",
+    meaning="One partition, as the brokers, the metadata and the leader's manager show it "
+    "together. The manager's fields are null without its report. Offsets are -1 where there is "
+    "none, and null where they are unknown.",
     fields={
         **PARTITION,
         "role": JsonField(
@@ -62,7 +63,7 @@ PARTITION_STATUS = JsonShape(
         ),
         "pending_upload_offset": JsonField(
             JsonKind.OFFSET,
-            "First offset that is to be stored and is not; -1 if none is.",
+            "First offset that is not stored yet but should be; -1 if there is none.",
             is_nullable=True,
         ),
         "last_stable_offset": JsonField(
@@ -71,7 +72,10 @@ PARTITION_STATUS = JsonShape(
         "high_watermark": JsonField(JsonKind.OFFSET, "Kafka's high watermark.", is_nullable=True),
         "lag_bytes": _REPORTED["lag_bytes"],
         "lag_segments": _REPORTED["lag_segments"],
-        "remote_bytes": JsonField(JsonKind.BYTES, "Size of the stored segments' logs."),
+        "remote_bytes": JsonField(
+            JsonKind.BYTES,
+            "Size of the stored segments' logs. A record in two segments counts twice.",
+        ),
         "remote_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
         "copy_blocked": _REPORTED["copy_blocked"],
         "trim_blocked": _REPORTED["trim_blocked"],
@@ -96,6 +100,7 @@ PARTITION_STATUS = JsonShape(
         "read_leases": JsonField(READ_LEASE, "Read leases that block expiry.", is_list=True),
         "expiry_blocked": _REPORTED["expiry_blocked"],
         "oldest_unstored_age_ms": _REPORTED["oldest_unstored_age_ms"],
+        "stream": _REPORTED["stream"],
     },
 )
 
@@ -128,11 +133,12 @@ class PartitionStatus:
     """Represents one row. Offsets are -1 where there is none, None where they are unknown.
 
     `last_tiered_offset` is the last stored offset of the log's lineage. `pending_upload_offset` is
-    the first offset that is to be stored and is not. `gaps` are recorded gaps. `role` and `report`
-    come from the leader's manager: without its answer, `role` is None for a tiered topic. `report`
-    is None unless that manager leads the partition. Remote bytes count the logs of finished
-    segments. `anomalies` are damaged stored objects, `leases` the read leases that block expiry.
-    `damaged_from_offset` is where the first damaged segment begins that nobody has given up.
+    the first offset that is not stored yet but should be. `gaps` are recorded gaps. `role` and
+    `report` come from the leader's manager: without its answer, `role` is None for a tiered topic.
+    `report` is None unless that manager leads the partition. Remote bytes count the logs of
+    finished segments. `anomalies` are damaged stored objects, `leases` the read leases that block
+    expiry. `damaged_from_offset` is where the first damaged segment begins that nobody has given
+    up.
     """
 
     topic_id_partition: TopicIdPartition
@@ -158,6 +164,15 @@ class PartitionStatus:
     def is_managed(self) -> bool:
         """Return whether the leader's manager should report the partition: its topic is tiered."""
         return self.policy_state not in (None, PolicyState.DISABLED.name)
+
+    @property
+    def unstored_offsets(self) -> int | None:
+        """Return how many offsets up to the high watermark are not stored; None if unknown."""
+        if self.pending_upload_offset is None or self.high_watermark is None:
+            return None
+        if self.pending_upload_offset == NO_OFFSET:
+            return 0
+        return max(0, self.high_watermark - self.pending_upload_offset)
 
     @property
     def damage(self) -> tuple[Anomaly, ...]:
@@ -198,6 +213,7 @@ class PartitionStatus:
             "read_leases": [_lease_to_json(each) for each in self.leases],
             "expiry_blocked": report.get("expiry_blocked"),
             "oldest_unstored_age_ms": report.get("oldest_unstored_age_ms"),
+            "stream": report.get("stream"),
         }
 
 
@@ -290,7 +306,7 @@ def brokers_with_tiered_leaders(
 def _pending(
     policy: TopicPolicy | None, offsets: PartitionOffsets | None, covered_end_offset: int | None
 ) -> int | None:
-    """Return the first offset that is not stored; -1 if none is to be or all committed ones are."""
+    """Return the first offset that is not stored yet but should be; -1 if there is none."""
     if policy is None or policy.state is PolicyState.DISABLED:
         return NO_OFFSET
     if covered_end_offset is None or offsets is None:

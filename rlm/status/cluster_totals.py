@@ -16,7 +16,10 @@ STATUS_TOTALS = JsonShape(
         "topics": JsonField(JsonKind.COUNT, "Number of topics."),
         "partitions": JsonField(JsonKind.COUNT, "Number of partitions."),
         "stored_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
-        "stored_bytes": JsonField(JsonKind.BYTES, "Size of the stored segments' logs."),
+        "stored_bytes": JsonField(
+            JsonKind.BYTES,
+            "Size of the stored segments' logs. A record in two segments counts twice.",
+        ),
         "lag_segments": JsonField(
             JsonKind.COUNT, "Rolled segments that are not stored, of the reported partitions."
         ),
@@ -66,7 +69,7 @@ def total(rows: Iterable[PartitionStatus]) -> StatusTotals:
         stored_bytes=sum(row.remote_bytes for row in rows),
         lag_segments=sum(each.lag_segments or 0 for each in reports),
         lag_bytes=sum(each.lag_bytes or 0 for each in reports),
-        unknown_lag_partitions=sum(map(_lag_is_unknown, rows)),
+        unknown_lag_partitions=sum(map(_is_lag_unknown, rows)),
         oldest_unstored_age_ms=max((age for age in ages if age is not None), default=None),
     )
 
@@ -81,7 +84,7 @@ def rows_by_topic(
     return topics
 
 
-def _lag_is_unknown(row: PartitionStatus) -> bool:
+def _is_lag_unknown(row: PartitionStatus) -> bool:
     if row.report is not None:
         return row.report.lag_bytes is None
     return row.is_managed

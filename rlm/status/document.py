@@ -4,7 +4,7 @@ A process makes a document, its HTTP API serves it, and another process reads it
 
 | document | served as | read by |
 | --- | --- | --- |
-| ReadinessReport | `GET /readyz` of every process | the supervisor |
+| ReadinessReport (rlm.process.readiness) | `GET /readyz` of every process | the supervisor |
 | PartitionReport | rows of `GET /v1/partitions` | `rlm status`, `rlm offload` and others |
 | OffsetExplanation (rlm.status.explanation) | `GET /v1/explanation` | `rlm explain` |
 | RetentionPreview (rlm.status.retention_preview) | rows of `GET /v1/retention` | `rlm retention` |
@@ -28,17 +28,6 @@ from rsm.segment.ids import TopicIdPartition, id_to_text
 
 LEADER, FOLLOWER = "leader", "follower"
 
-READINESS = JsonShape(
-    name="Readiness",
-    meaning="Whether a process does all of its work.",
-    fields={
-        "ready": JsonField(JsonKind.FLAG, "Whether the process does all of its work."),
-        "reasons": JsonField(JsonKind.TEXT, "Why it is not ready.", is_list=True),
-        "warnings": JsonField(
-            JsonKind.TEXT, "What an operator should check although it is ready.", is_list=True
-        ),
-    },
-)
 FUTURE_TIMESTAMPS = JsonShape(
     name="FutureTimestamps",
     meaning="Stored and rolled segments with timestamps in the future, which retention by time "
@@ -57,6 +46,38 @@ REPAIR_FAILURE = JsonShape(
         "corrupt": JsonField(JsonKind.FLAG, "Whether bytes violate their format or checksum."),
         "attempts": JsonField(JsonKind.COUNT, "Number of attempts that failed."),
         "final": JsonField(JsonKind.FLAG, "Whether every attempt would fail, so none is made."),
+    },
+)
+STREAM = JsonShape(
+    name="Stream",
+    meaning="How a partition is streamed. Without an open segment, the first four fields are null.",
+    fields={
+        "begin_offset": JsonField(
+            JsonKind.OFFSET, "First offset of the open segment.", is_nullable=True
+        ),
+        "position_offset": JsonField(
+            JsonKind.OFFSET, "Up to where its records are passed to the store.", is_nullable=True
+        ),
+        "size_bytes": JsonField(JsonKind.BYTES, "Size of these records.", is_nullable=True),
+        "age_ms": JsonField(
+            JsonKind.DURATION, "Time since the segment was opened.", is_nullable=True
+        ),
+        "unstored_ms": JsonField(
+            JsonKind.DURATION,
+            "How long the manager has known the oldest committed record that is not stored; null "
+            "if it knows none.",
+            is_nullable=True,
+        ),
+        "rollover_ms": JsonField(
+            JsonKind.DURATION, "Time after which an offload segment ends.", is_nullable=True
+        ),
+        "open_transaction_ms": JsonField(
+            JsonKind.DURATION,
+            "How long an open transaction has kept the last stable offset, above which nothing is "
+            "stored; null if none does. Above the broker's `transaction.max.timeout.ms`, the "
+            "transaction hangs.",
+            is_nullable=True,
+        ),
     },
 )
 PARTITION_REPORT = JsonShape(
@@ -84,10 +105,12 @@ PARTITION_REPORT = JsonShape(
             is_nullable=True,
         ),
         "rolled_end_offset": JsonField(
-            JsonKind.OFFSET, "Where the rolled segments end.", is_nullable=True
+            JsonKind.OFFSET,
+            "Where the rolled segments end; of a stream, where the committed records end.",
+            is_nullable=True,
         ),
         "stored_end_offset": JsonField(
-            JsonKind.OFFSET, "Up to where all is stored without a gap.", is_nullable=True
+            JsonKind.OFFSET, "End of the offsets that are stored without a gap.", is_nullable=True
         ),
         "offload_offset": JsonField(
             JsonKind.OFFSET, "The newest offload request; -1 without one.", is_nullable=True
@@ -98,7 +121,10 @@ PARTITION_REPORT = JsonShape(
             is_nullable=True,
         ),
         "remote_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
-        "remote_bytes": JsonField(JsonKind.BYTES, "Size of the stored segments' logs."),
+        "remote_bytes": JsonField(
+            JsonKind.BYTES,
+            "Size of the stored segments' logs. A record in two segments counts twice.",
+        ),
         "copy_blocked": JsonField(
             BLOCKED, "What blocks copies; null if nothing does.", is_nullable=True
         ),
@@ -109,6 +135,9 @@ PARTITION_REPORT = JsonShape(
             BLOCKED, "What blocks the expiry; null if nothing does.", is_nullable=True
         ),
         "copying": JsonField(JsonKind.FLAG, "Whether a segment is being copied."),
+        "stream": JsonField(
+            STREAM, "Its stream; null unless the partition is streamed.", is_nullable=True
+        ),
         "diverged": JsonField(
             JsonKind.FLAG, "Whether the broker's log no longer contains stored records."
         ),
@@ -129,39 +158,29 @@ PARTITION_REPORT = JsonShape(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadinessReport:
-    """Represents whether a process does all of its work, and what an operator should check.
-
-    `reasons` are why it is not ready. `warnings` do not change that.
-    """
-
-    is_ready: bool
-    reasons: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-    def to_json(self) -> Json:
-        return {
-            "ready": self.is_ready,
-            "reasons": list(self.reasons),
-            "warnings": list(self.warnings),
-        }
-
-    @classmethod
-    def from_json(cls, document: object) -> ReadinessReport:
-        found = JsonObject(document)
-        return cls(
-            is_ready=found.flag("ready"),
-            reasons=found.texts("reasons"),
-            warnings=found.texts("warnings"),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FutureTimestamps:
     """Represents the stored and rolled segments with timestamps in the future, and the latest."""
 
     segment_count: int
     max_timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamReport:
+    """Represents how a partition is streamed: its open segment, None if none is open.
+
+    `unstored_ms` is how long the oldest record that is not stored has been known; None if none is.
+    Earlier managers report neither it nor `rollover_ms`. `open_transaction_ms` is how long the last
+    stable offset has been the same below the high watermark; None if it is not below.
+    """
+
+    begin_offset: int | None = None
+    position_offset: int | None = None
+    size_bytes: int | None = None
+    age_ms: int | None = None
+    unstored_ms: int | None = None
+    rollover_ms: int | None = None
+    open_transaction_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +193,8 @@ class PartitionReport:
     `stored_end_offset`. `offload_offset` is the newest offload request; it is complete when all
     below `offload_end_offset` is stored. Earlier managers do not report them: they are then None.
     `oldest_unstored_age_ms` is the time since the broker rolled the oldest segment that is not
-    stored; None if all are, or from earlier managers.
+    stored; None if all are, or from earlier managers. `stream` is None unless the partition is
+    streamed; then its committed records count as rolled.
     `anomalies` are the recorded damaged objects, which are not part of the JSON. `repair_failure`
     is why the last repair attempts failed.
     """
@@ -197,6 +217,7 @@ class PartitionReport:
     trim_blocked: Blocked | None = None
     expiry_blocked: Blocked | None = None
     is_copying: bool = False
+    stream: StreamReport | None = None
     is_diverged: bool = False
     has_external_start: bool = False
     future_timestamps: FutureTimestamps | None = None
@@ -227,6 +248,7 @@ class PartitionReport:
             "trim_blocked": blocked_to_json(self.trim_blocked),
             "expiry_blocked": blocked_to_json(self.expiry_blocked),
             "copying": self.is_copying,
+            "stream": None if self.stream is None else asdict(self.stream),
             "diverged": self.is_diverged,
             "external_start": self.has_external_start,
             "future_timestamps": None if future is None else asdict(future),
@@ -255,6 +277,7 @@ class PartitionReport:
             trim_blocked=blocked_from_json(found, "trim_blocked", earlier="trim_held"),
             expiry_blocked=blocked_from_json(found, "expiry_blocked", earlier="expiry_held"),
             is_copying=found.flag("copying"),
+            stream=_stream_from(found.object_or_none("stream")),
             is_diverged=found.flag("diverged"),
             has_external_start=found.flag("external_start"),
             future_timestamps=_future_from(found.object_or_none("future_timestamps")),
@@ -269,6 +292,20 @@ def _partition_from(found: JsonObject) -> TopicIdPartition:
         raise found.malformed("partition", "a partition's number")
     return TopicIdPartition(
         topic_id=found.kafka_id("topic_id"), topic=found.text("topic"), partition=partition
+    )
+
+
+def _stream_from(found: JsonObject | None) -> StreamReport | None:
+    if found is None:
+        return None
+    return StreamReport(
+        begin_offset=found.integer_or_none("begin_offset"),
+        position_offset=found.integer_or_none("position_offset"),
+        size_bytes=found.integer_or_none("size_bytes"),
+        age_ms=found.integer_or_none("age_ms"),
+        unstored_ms=found.integer_or_none("unstored_ms"),
+        rollover_ms=found.integer_or_none("rollover_ms"),
+        open_transaction_ms=found.integer_or_none("open_transaction_ms"),
     )
 
 

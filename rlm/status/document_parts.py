@@ -20,6 +20,14 @@ PARTITION = {
 }
 """The fields that identify a partition."""
 
+OFFSET_RANGE = JsonShape(
+    name="OffsetRange",
+    meaning="Offsets of a partition.",
+    fields={
+        "start_offset": JsonField(JsonKind.OFFSET, "The first offset."),
+        "end_offset": JsonField(JsonKind.OFFSET, "The offset after the last one."),
+    },
+)
 BLOCKED = JsonShape(
     name="Blocked",
     meaning="The rule that blocks a copy, a trim or an expiry.",
@@ -54,6 +62,16 @@ ANOMALY = JsonShape(
         "first_ms": JsonField(JsonKind.TIME, "When it was first seen."),
         "last_ms": JsonField(JsonKind.TIME, "When it was last seen."),
         "attempts": JsonField(JsonKind.COUNT, "How many reads found it."),
+    },
+)
+
+STORED_OBJECT = JsonShape(
+    name="StoredObject",
+    meaning="An object of a segment.",
+    fields={
+        "key": JsonField(JsonKind.TEXT, "Its key in the store."),
+        "bytes": JsonField(JsonKind.BYTES, "Its size."),
+        "crc32c": JsonField(JsonKind.COUNT, "Its CRC-32C.", is_nullable=True),
     },
 )
 

@@ -21,9 +21,11 @@ class JsonKind(Enum):
     OFFSET = ("integer", "offset")
     BYTES = ("integer", "bytes")
     DURATION = ("integer", "ms")
+    FRACTIONAL_DURATION = ("number", "ms")
     TIME = ("integer", "ms since 1970-01-01 UTC")
     NUMBER_OR_TEXT = ("integer or text", "")
     MAP = ("object", "")
+    LIST = ("list", "")
 
     @property
     def type_name(self) -> str:
@@ -56,11 +58,15 @@ class JsonShape:
 
 @dataclass(frozen=True, slots=True)
 class JsonField:
-    """Represents a field of an object. Every document has it; `is_nullable`: it may be null."""
+    """Represents a field of an object.
+
+    `is_nullable`: it may be null. `is_optional`: only some documents have it, as `meaning` says.
+    """
 
     kind: JsonKind | JsonShape
     meaning: str
     is_nullable: bool = field(default=False, kw_only=True)
+    is_optional: bool = field(default=False, kw_only=True)
     is_list: bool = field(default=False, kw_only=True)
 
     def or_null(self) -> JsonField:

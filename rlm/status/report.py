@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from rlm.policy.anomalies import open_anomalies
 from rlm.policy.blocked import Blocked
-from rlm.policy.candidates import copy_blocked, lag, not_stored, offload_end_offset
+from rlm.policy.candidates import (
+    copy_blocked,
+    lag,
+    not_stored,
+    offload_end_offset,
+    storable_end_offset,
+)
 from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import CopyFailure, PartitionView
-from rlm.status.document import FOLLOWER, LEADER, PartitionReport
+from rlm.status.document import FOLLOWER, LEADER, PartitionReport, StreamReport
 from rlm.status.future_timestamps import future_timestamps
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.metadata import SegmentState
@@ -18,6 +24,7 @@ def leader_report(
     decision: TrimDecision,
     expiry_blocked: Blocked | None = None,
     repair_failure: CopyFailure | None = None,
+    stream: StreamReport | None = None,
 ) -> PartitionReport:
     """Report a led partition from the view of the last decision."""
     behind = lag(view)
@@ -35,7 +42,7 @@ def leader_report(
         lag_segments=behind.segments,
         lag_bytes=behind.bytes,
         oldest_unstored_age_ms=_oldest_unstored_age_ms(view),
-        rolled_end_offset=view.local.active_base_offset,
+        rolled_end_offset=storable_end_offset(view),
         stored_end_offset=view.covered_end_offset,
         offload_offset=-1
         if view.state.offload_requested_offset is None
@@ -47,6 +54,7 @@ def leader_report(
         trim_blocked=decision.blocked,
         expiry_blocked=expiry_blocked,
         is_copying=bool(view.in_flight),
+        stream=stream,
         is_diverged=view.is_diverged,
         has_external_start=view.has_external_start,
         future_timestamps=future_timestamps(view),

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class FreshContext:
-    """A context that reloads changed files; `renewed` gets the success. Not thread-safe."""
+    """A context that reloads changed files; `renewed` gets the result. Not thread-safe."""
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ssl
 
-from rlm.config.rest_tls import (
+from rlm.config.tls import (
     REST_KEY_PASSWORD_KEY,
     REST_KEYSTORE_KEY,
     REST_TRUSTSTORE_KEY,
@@ -41,10 +41,13 @@ def server_context(config: RestTlsConfig, clock: Clock) -> ssl.SSLContext | None
     return context
 
 
-def client_context(config: RestTlsConfig) -> ssl.SSLContext:
-    """Return the context for commands. InvalidConfigError names key and file."""
+def client_context(config: RestTlsConfig) -> ssl.SSLContext | None:
+    """Return the context for commands; None for the system's trusted certificates.
+
+    InvalidConfigError names key and file.
+    """
     if config.truststore is None:
-        return ssl.create_default_context()
+        return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     trust(context, config.truststore, location_key=REST_TRUSTSTORE_KEY)

@@ -20,6 +20,8 @@ from rlm.broker.topics.topic_admin import LogSpan, TopicAdmin, TopicOnReplicas
 from rlm.broker.topics.topic_configs import RETENTION_BYTES, RETENTION_MS
 from rlm.policy.candidates import Lag
 from rlm.policy.topic.disable_gate import LocalExtent, RecordsAtRisk, RiskReason, records_at_risk
+from rlm.policy.topic.levels import tiering_level
+from rlm.policy.topic.topic_policy import new_policy
 from rlm.topics.broker_retention import BrokerRetention
 from rlm.topics.enable import Progress, Tiering
 from rlm.topics.policy_writer import PolicyWriter
@@ -76,8 +78,8 @@ class TieringEnd:
         """Disable a topic's tiering; return the DISABLED policy after the retention is restored.
 
         With `force`, gives up the records that are still at risk after `timeout_ms`. Raises
-        InvalidConfigError if the topic is not tiered, RetriableError if records are at risk (the
-        topic is ACTIVE again), else as `Tiering.enable`.
+        InvalidConfigError if the topic is not tiered and no pattern tiers it, RetriableError if
+        records are at risk (the topic is ACTIVE again), else as `Tiering.enable`.
         """
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         found = self._retention.find(topic, deadline_ms=deadline_ms)
@@ -98,7 +100,7 @@ class TieringEnd:
             self._back(disabling, timeout_ms=timeout_ms)
             raise self._refusal(topic, risks)
         for risk in risks:
-            _log.warning(LogLine("records given up", topic=topic, at_risk=risk))
+            _log.warning(LogLine("gave up records that are not stored", topic=topic, at_risk=risk))
         self._policies.require(disabling)
         self._retention.restore(disabling)
         self._progress("broker's retention restored")
@@ -117,10 +119,15 @@ class TieringEnd:
         return policy, self._risks(policy, found, self._restored(policy, found))
 
     def _tiered(self, found: TopicOnReplicas) -> TopicPolicy:
-        policy = self._policies.current(found.topic.topic_id)
-        if policy is None:
-            raise InvalidConfigError("topic is not tiered", topic=found.topic.topic)
-        return policy
+        """Return the topic's policy; a DISABLED one for a topic that a pattern would tier."""
+        topic, topic_id = found.topic.topic, found.topic.topic_id
+        policy = self._policies.current(topic_id)
+        if policy is not None:
+            return policy
+        if tiering_level(topic, self._policies.levels()) is None:
+            raise InvalidConfigError("topic is not tiered", topic=topic)
+        new = new_policy(topic, topic_id, found.leader_configs)
+        return replace(new, state=PolicyState.DISABLED)
 
     def _restored(self, policy: TopicPolicy, found: TopicOnReplicas) -> DefaultRetention:
         """Return the retention after a restore: the originals, else the broker's own defaults."""
@@ -216,5 +223,5 @@ def _extent(span: LogSpan, restored: DefaultRetention) -> LocalExtent:
         local_start_offset=span.local_start_offset,
         end_offset=span.high_watermark,
         kept_from_offset=span.since_offset if is_timed else span.local_start_offset,
-        size_limited=restored.retention_bytes != UNLIMITED,
+        is_size_limited=restored.retention_bytes != UNLIMITED,
     )

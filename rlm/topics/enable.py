@@ -4,8 +4,8 @@
     → read back from the broker of every replica → ACTIVE
 
 If a run stops in between, the topic stays ENABLING: no manager trims or copies it. The same command
-completes the change, or a manager whose broker leads one of its partitions does. The originals are
-recorded before the broker's retention changes, so they cannot be lost.
+completes the change, and so does a manager whose broker leads one of its partitions. The originals
+are recorded before the broker's retention changes, so they cannot be lost.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
+from rlm.broker.topics.topic_admin import TopicOnReplicas
+from rlm.policy.topic.policy_values import FileDefaults
 from rlm.policy.topic.topic_policy import (
     PolicyFlags,
     are_all_lifted,
@@ -44,13 +46,16 @@ class Tiering:
         own_topics: frozenset[str],
         progress: Progress,
         recall: Recall | None = None,
+        managers: FileDefaults | None = None,
     ) -> None:
+        """Check offload settings with those of `managers`; None: with the defaults."""
         self._policies = policies
         self._retention = retention
         self._clock = clock
         self._own_topics = own_topics
         self._progress = progress
         self._recall = recall
+        self._managers = managers or FileDefaults()
 
     def enable(self, topic: str, flags: PolicyFlags, *, timeout_ms: int) -> TopicPolicy:
         """Tier a topic or change its retentions; return the policy once it is ACTIVE.
@@ -60,6 +65,24 @@ class Tiering:
         FencedError if another process changed the policy in the meantime.
         """
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        found, wanted = self._wanted(topic, flags, deadline_ms)
+        current = self._policies.current(wanted.topic_id)
+        in_force = current is not None and current.state is PolicyState.ACTIVE
+        if in_force and is_lifted_on(found, wanted):
+            active = replace(wanted, state=PolicyState.ACTIVE)
+            self._policies.write(active)
+            return active
+        return self.activate(wanted, timeout_ms=deadline_ms - self._clock.monotonic_ms())
+
+    def preview(self, topic: str, flags: PolicyFlags, *, timeout_ms: int) -> TopicPolicy:
+        """Return the policy that `enable` would activate; change nothing. Raises as `enable`."""
+        _, wanted = self._wanted(topic, flags, self._clock.monotonic_ms() + timeout_ms)
+        return replace(wanted, state=PolicyState.ACTIVE)
+
+    def _wanted(
+        self, topic: str, flags: PolicyFlags, deadline_ms: int
+    ) -> tuple[TopicOnReplicas, TopicPolicy]:
+        """Return the topic as its brokers have it, and the policy that `flags` request."""
         found = self._retention.find(topic, deadline_ms=deadline_ms)
         configs = found.leader_configs
         check_tierable(configs, own_topics=self._own_topics)
@@ -74,13 +97,10 @@ class Tiering:
             flags=flags,
             configs=configs,
             recalled=recalled,
+            managers=self._managers,
+            levels=self._policies.levels(),
         )
-        in_force = current is not None and current.state is PolicyState.ACTIVE
-        if in_force and is_lifted_on(found, wanted):
-            active = replace(wanted, state=PolicyState.ACTIVE)
-            self._policies.write(active)
-            return active
-        return self.activate(wanted, timeout_ms=deadline_ms - self._clock.monotonic_ms())
+        return found, wanted
 
     def activate(self, policy: TopicPolicy, *, timeout_ms: int) -> TopicPolicy:
         """Activate a policy whose originals are known. Raises as `enable`."""

@@ -52,7 +52,7 @@ class StoredOriginals:
     def keep(self, settings: OriginalSettings) -> None:
         """Store these originals; idempotent. AlreadyExistsError if another process does it too.
 
-        Values of only -1 replace no others: while a copy exists, its topic's retention is not
+        Values that are all -1 replace no others: while a copy exists, its topic's retention is not
         restored, so `rlm` set the -1.
         """
         found = self._listed(self._keys.of_topic(settings.topic, settings.topic_id))

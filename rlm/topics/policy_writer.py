@@ -7,6 +7,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from rlmm.events.policy import TopicPolicy, TopicPolicyChanged
+from rlmm.events.policy_level import PolicyLevel, PolicyLevelSet
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.errors import FencedError
 from rsm.segment.log_line import LogLine
@@ -28,6 +29,9 @@ class PolicyWriter:
     def current(self, topic_id: UUID) -> TopicPolicy | None:
         return self._metadata.topic_policy(topic_id)
 
+    def levels(self) -> tuple[PolicyLevel, ...]:
+        return self._metadata.policy_levels()
+
     def write(self, policy: TopicPolicy) -> None:
         """Publish this as the topic's policy, unless it already is.
 
@@ -39,6 +43,17 @@ class PolicyWriter:
         if not result.accepted:
             raise FencedError("policy was refused", topic=policy.topic, reason=result.refusal)
         _log.info(LogLine("recorded policy", topic=policy.topic, state=policy.state.name))
+
+    def write_level(self, level: PolicyLevel) -> None:
+        """Publish a policy level. FencedError if it was refused, RetriableError."""
+        result = self._metadata.publish(PolicyLevelSet(event_id=self._new_id(), level=level))
+        if not result.accepted:
+            raise FencedError("policy was refused", pattern=level.pattern, reason=result.refusal)
+        _log.info(LogLine("recorded policy level", pattern=level.pattern))
+
+    def remove_level(self, pattern: str) -> None:
+        """Remove a policy level; idempotent. RetriableError."""
+        self._metadata.remove_policy_level(pattern)
 
     def require(self, policy: TopicPolicy) -> None:
         """Raise FencedError if the topic's policy is no longer this one."""

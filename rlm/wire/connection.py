@@ -1,10 +1,10 @@
 """Open one blocking connection to a broker: connect, secure, authenticate, then send requests.
 
 This is the only module of the package with I/O. A deadline bounds each request as a whole, from the
-first byte sent to the last byte received: a peer that drips bytes does not extend it. A failure of
-the network or of the broker's login is a RetriableError, because it may be repaired there. Bytes
-that are not the protocol are a CorruptError. Any error during a request closes the connection,
-because the remaining bytes in transit are unknown.
+first byte sent to the last byte received: a peer that sends its bytes slowly does not extend it. A
+failure of the network or of the broker's login is a RetriableError, because it may be repaired
+there. Bytes that are not the protocol are a CorruptError. Any error during a request closes the
+connection, because the remaining bytes in transit are unknown.
 """
 
 from __future__ import annotations

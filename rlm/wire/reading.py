@@ -71,25 +71,25 @@ def read_nullable_string(data: Buffer, pos: int) -> tuple[str | None, int]:
 
 
 def read_header_string(data: Buffer, pos: int) -> tuple[str, int]:
-    """As `read_string`; bytes that are not UTF-8 are kept as lone surrogates."""
+    """Read as `read_string`; bytes that are not UTF-8 are kept as lone surrogates."""
     raw, pos = _short_bytes(data, pos)
     return raw.decode(errors="surrogateescape"), pos
 
 
 def read_nullable_header_string(data: Buffer, pos: int) -> tuple[str | None, int]:
-    """As `read_header_string`, None for null."""
+    """Read as `read_header_string`, None for null."""
     (length,) = _INT16.unpack_from(data, pos)
     return (None, pos + 2) if length == -1 else read_header_string(data, pos)
 
 
 def read_compact_string(data: Buffer, pos: int) -> tuple[str, int]:
-    """As `read_string`, in the compact form."""
+    """Read as `read_string`, in the compact form."""
     length, pos = read_unsigned_varint(data, pos)
     return _text(data, pos, length - 1)
 
 
 def read_compact_nullable_string(data: Buffer, pos: int) -> tuple[str | None, int]:
-    """As `read_nullable_string`, in the compact form."""
+    """Read as `read_nullable_string`, in the compact form."""
     length, pos = read_unsigned_varint(data, pos)
     return (None, pos) if length == 0 else _text(data, pos, length - 1)
 
@@ -107,13 +107,13 @@ def read_nullable_bytes(data: Buffer, pos: int) -> tuple[bytes | None, int]:
 
 
 def read_compact_bytes(data: Buffer, pos: int) -> tuple[bytes, int]:
-    """As `read_bytes`, in the compact form."""
+    """Read as `read_bytes`, in the compact form."""
     length, pos = read_unsigned_varint(data, pos)
     return _slice(data, pos, length - 1)
 
 
 def read_compact_nullable_bytes(data: Buffer, pos: int) -> tuple[bytes | None, int]:
-    """As `read_nullable_bytes`, in the compact form."""
+    """Read as `read_nullable_bytes`, in the compact form."""
     length, pos = read_unsigned_varint(data, pos)
     return (None, pos) if length == 0 else _slice(data, pos, length - 1)
 
@@ -125,19 +125,19 @@ def read_records(data: Buffer, pos: int) -> tuple[memoryview, int]:
 
 
 def read_nullable_records(data: Buffer, pos: int) -> tuple[memoryview | None, int]:
-    """As `read_records`, None for null."""
+    """Read as `read_records`, None for null."""
     (length,) = _INT32.unpack_from(data, pos)
     return (None, pos + 4) if length == -1 else _view(data, pos + 4, length)
 
 
 def read_compact_records(data: Buffer, pos: int) -> tuple[memoryview, int]:
-    """As `read_records`, in the compact form."""
+    """Read as `read_records`, in the compact form."""
     length, pos = read_unsigned_varint(data, pos)
     return _view(data, pos, length - 1)
 
 
 def read_compact_nullable_records(data: Buffer, pos: int) -> tuple[memoryview | None, int]:
-    """As `read_nullable_records`, in the compact form."""
+    """Read as `read_nullable_records`, in the compact form."""
     length, pos = read_unsigned_varint(data, pos)
     return (None, pos) if length == 0 else _view(data, pos, length - 1)
 
@@ -158,7 +158,7 @@ def read_count(data: Buffer, pos: int, element_bytes: int) -> tuple[int, int]:
 
 
 def read_compact_count(data: Buffer, pos: int, element_bytes: int) -> tuple[int, int]:
-    """As `read_count`, in the compact form."""
+    """Read as `read_count`, in the compact form."""
     count, pos = read_unsigned_varint(data, pos)
     return _checked_count(data, pos, count - 1, element_bytes), pos
 

@@ -69,14 +69,14 @@ def write_nullable_string(out: bytearray, value: str | None) -> None:
 
 
 def write_header_string(out: bytearray, value: str | None) -> None:
-    """As `write_string`; lone surrogates become the bytes that they were read from."""
+    """Write as `write_string`; lone surrogates become the bytes that they were read from."""
     raw = not_null(value).encode(errors="surrogateescape")
     out += _INT16.pack(len(raw))
     out += raw
 
 
 def write_nullable_header_string(out: bytearray, value: str | None) -> None:
-    """As `write_header_string`, None as null."""
+    """Write as `write_header_string`, None as null."""
     if value is None:
         out += b"\xff\xff"
     else:
@@ -84,12 +84,12 @@ def write_nullable_header_string(out: bytearray, value: str | None) -> None:
 
 
 def write_compact_string(out: bytearray, value: str | None) -> None:
-    """As `write_string`, in the compact form."""
+    """Write as `write_string`, in the compact form."""
     write_compact_bytes(out, not_null(value).encode())
 
 
 def write_compact_nullable_string(out: bytearray, value: str | None) -> None:
-    """As `write_nullable_string`, in the compact form."""
+    """Write as `write_nullable_string`, in the compact form."""
     write_compact_nullable_bytes(out, None if value is None else value.encode())
 
 
@@ -109,14 +109,14 @@ def write_nullable_bytes(out: bytearray, value: bytes | None) -> None:
 
 
 def write_compact_bytes(out: bytearray, value: bytes | None) -> None:
-    """As `write_bytes`, in the compact form."""
+    """Write as `write_bytes`, in the compact form."""
     raw = not_null(value)
     write_unsigned_varint(out, len(raw) + 1)
     out += raw
 
 
 def write_compact_nullable_bytes(out: bytearray, value: bytes | None) -> None:
-    """As `write_nullable_bytes`, in the compact form."""
+    """Write as `write_nullable_bytes`, in the compact form."""
     if value is None:
         out.append(0)
     else:
@@ -131,7 +131,7 @@ def write_records(out: bytearray, value: Records | None) -> None:
 
 
 def write_nullable_records(out: bytearray, value: Records | None) -> None:
-    """As `write_records`, None as null."""
+    """Write as `write_records`, None as null."""
     if value is None:
         out += b"\xff\xff\xff\xff"
     else:
@@ -139,14 +139,14 @@ def write_nullable_records(out: bytearray, value: Records | None) -> None:
 
 
 def write_compact_records(out: bytearray, value: Records | None) -> None:
-    """As `write_records`, in the compact form."""
+    """Write as `write_records`, in the compact form."""
     pieces = _pieces(value)
     write_unsigned_varint(out, sum(map(len, pieces)) + 1)
     _append(out, pieces)
 
 
 def write_compact_nullable_records(out: bytearray, value: Records | None) -> None:
-    """As `write_nullable_records`, in the compact form."""
+    """Write as `write_nullable_records`, in the compact form."""
     if value is None:
         out.append(0)
     else:
@@ -164,7 +164,7 @@ def write_count(out: bytearray, count: int) -> None:
 
 
 def write_compact_count(out: bytearray, count: int) -> None:
-    """As `write_count`, in the compact form."""
+    """Write as `write_count`, in the compact form."""
     write_unsigned_varint(out, count + 1)
 
 

@@ -1,10 +1,11 @@
 """Bind the sockets of a gateway's clients: always bound, but listening only while it serves.
 
 The kernel completes connections to a listening socket even if no process accepts them. Their
-clients then wait for a response, and some take the silence for a broker of an old version. So the
-socket here is bound, which keeps its address, but does not listen: the kernel refuses connections
-at once. The process that serves starts to listen. When no such process is left, the supervisor,
-which has the same socket, stops the listening. The kernel then resets unaccepted connections.
+clients then wait for a response, and some conclude from the silence that the broker has an old
+version. So the socket here is bound, which keeps its address, but does not listen: the kernel
+refuses connections at once. The process that serves starts to listen. When no such process is left,
+the supervisor, which has the same socket, stops the listening. The kernel then resets unaccepted
+connections.
 
 On Linux, another socket of any user can bind an address without a listener if both sockets have
 SO_REUSEADDR. That user would receive the clients and their passwords. So a socket that refuses

@@ -31,11 +31,11 @@ class Periodic:
     """Runs `step` every `interval_ms`, first at once, and within a second after a failure.
 
     A TieredStorageError of `step` is passed to `failed`, and `problem` returns it until `step`
-    succeeds. It is logged unless an equal one was logged since the last success; numbers do not
-    count, because errors can alternate and differ in a count or a time. A host's processes start
-    together, so a RetriableError before the first success is no warning within 10 s of the start.
-    It becomes one if it lasts longer. Any other exception is a bug: it is logged with its trace,
-    and the work continues. Thread-safe.
+    succeeds. It is logged unless an equal one was logged since the last success; that comparison
+    ignores numbers, because errors can alternate and differ in a count or a time. A host's
+    processes start together, so a RetriableError before the first success is no warning within 10 s
+    of the start. It becomes one if it lasts longer. Any other exception is a bug: it is logged with
+    its trace, and the work continues. Thread-safe.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class Periodic:
         self._logged: set[tuple[int, str]] = set()
         self._problem: Exception | None = None
         self._stopping = Event()
+        self._ending = Event()
         self._woken = Event()
         self._lock = Lock()
         self._thread = Thread(target=self._run, name=name, daemon=True)
@@ -79,6 +80,12 @@ class Periodic:
         self._stopping.set()
         self._woken.set()
 
+    def end(self, timeout_ms: int) -> bool:
+        """Call `step` once more, and wait; false if it did not end in time. Only after `start`."""
+        self._ending.set()
+        self._woken.set()
+        return self.join(timeout_ms)
+
     def join(self, timeout_ms: int) -> bool:
         """Wait for the running `step`; false if it did not end in time. Only after `start`."""
         self._thread.join(max(0, timeout_ms) / 1000)
@@ -89,7 +96,10 @@ class Periodic:
             self._woken.clear()
             if self._stopping.is_set():
                 return
+            is_last = self._ending.is_set()
             self._run_step()
+            if is_last:
+                return
             pause_ms = self._interval_ms
             if self.problem() is not None:
                 pause_ms = min(pause_ms, _RETRY_MS)

@@ -1,16 +1,21 @@
-"""Find the plug-ins of a configuration, and check them before anything is created or started."""
+"""Find the plug-ins of a configuration, and check them before anything is created or started.
+
+Interfaces have names here, so that a process without plug-ins, as most are, imports none of them.
+"""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 
 from rlm.config.load import Config
-from rlmm.manager import TopicBasedRemoteLogMetadataManager
-from rsm.layout.segment_layout import SegmentLayout
 from rsm.plugins.loading import check_plugin
 from rsm.plugins.plugin import Plugin
-from rsm.spi import RemoteStorageManager
-from rsm.storage.chunk_storage import ChunkStorage
+
+_STORE = "rsm.storage.chunk_storage:ChunkStorage"
+_LAYOUT = "rsm.layout.segment_layout:SegmentLayout"
+_STORAGE_MANAGER = "rsm.spi:RemoteStorageManager"
+_METADATA_MANAGER = "rlmm.manager:TopicBasedRemoteLogMetadataManager"
 
 
 def check_plugins(config: Config) -> None:
@@ -18,8 +23,8 @@ def check_plugins(config: Config) -> None:
 
     Raises InvalidConfigError with the class and its key.
     """
-    for plugin, spi in _plugins(config):
-        check_plugin(plugin, spi)
+    for plugin, interface in _plugins(config):
+        check_plugin(plugin, _class(interface))
 
 
 def has_plugin(config: Config) -> bool:
@@ -27,14 +32,20 @@ def has_plugin(config: Config) -> bool:
     return next(_plugins(config), None) is not None
 
 
-def _plugins(config: Config) -> Iterator[tuple[Plugin, type[object]]]:
+def _plugins(config: Config) -> Iterator[tuple[Plugin, str]]:
     segments = config.storage.segments()
     configured = (
-        (config.storage.store(), ChunkStorage),
-        *((layout, SegmentLayout) for layout in segments.layouts),
-        (segments.manager, RemoteStorageManager),
-        (config.metadata.plugin(), TopicBasedRemoteLogMetadataManager),
+        (config.storage.store(), _STORE),
+        *((layout, _LAYOUT) for layout in segments.layouts),
+        (segments.manager, _STORAGE_MANAGER),
+        (config.metadata.plugin(), _METADATA_MANAGER),
     )
-    for found, spi in configured:
+    for found, interface in configured:
         if isinstance(found, Plugin):
-            yield found, spi
+            yield found, interface
+
+
+def _class(interface: str) -> type[object]:
+    module, _, name = interface.partition(":")
+    found: type[object] = getattr(importlib.import_module(module), name)
+    return found

@@ -49,6 +49,9 @@ class Worker(Protocol):
         None as long as the worker works or may recover.
         """
 
+    def sign_off(self) -> None:
+        """Let `stop` register that the process was asked to stop, so that it is no dead one."""
+
     def stop(self, *, timeout_ms: int) -> None:
         """Finish or abort the running work in time; idempotent, also without `start`."""
 
@@ -87,9 +90,9 @@ def run_worker(
 ) -> None:
     """Run a worker until a stop signal or the parent's end.
 
-    `rest_fd` is an inherited listening socket; without it, this binds one. SIGHUP calls `load`
-    again and takes the log level from it. Raises what `load`, `open` and `start` raise, and the
-    worker's failure. Main thread only.
+    `rest_fd` is an inherited listening socket; without it, this binds one. On SIGHUP, calls `load`
+    again and sets the log level that it returns. Raises what `load`, `open` and `start` raise, and
+    the worker's failure. Main thread only.
     """
     with ExitStack() as stack:
         stack.enter_context(restricted_umask())
@@ -139,6 +142,7 @@ def _wait_for_end(
     while not parent_gone.is_set():
         received = inbox.wait(_TICK_MS)
         if any(number in STOP_SIGNALS for number in received):
+            worker.sign_off()
             break
         if received:
             reload_log_level(load)

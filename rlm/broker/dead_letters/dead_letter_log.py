@@ -45,7 +45,10 @@ def read_dead_letters(reader: TopicReader, clock: Clock, *, timeout_ms: int) -> 
     unreadable_count = 0
     while any(reader.positions().get(each, end) < end for each, end in ends.items()):
         if clock.monotonic_ms() >= deadline_ms:
-            raise RetriableError("the dead letters cannot be read to their end in time")
+            raise RetriableError(
+                "the dead letters cannot be read to their end in time",
+                advice="Run the command again, with a longer --timeout",
+            )
         for record in reader.poll(max_records=_MAX_RECORDS, timeout_ms=_POLL_MS):
             if record.key.startswith(ORPHAN_KEY_PREFIX):
                 continue  # concerns no segment of the metadata topic

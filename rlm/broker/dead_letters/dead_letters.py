@@ -1,7 +1,7 @@
 """DeadLetterTopic: where the manager records deletions that kept failing, for repair jobs.
 
 The manager publishes a dead letter before it marks the segment as dead-lettered. A crash between
-the two causes a second dead letter, which a repair job finds done.
+the two causes a second dead letter, for which a repair job has nothing to do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fetch the share groups of a cluster, from each group coordinator its own.
+"""Fetch the share groups of a cluster: each group from its coordinator.
 
 Coordinators are the leaders of `__consumer_offsets`, and a group moves with its partition. A broker
 that has lost a partition lists none of its groups, without an error. So a response counts only if
@@ -72,7 +72,7 @@ class ClusterShareGroups(ShareGroups):
         self, address: BrokerAddress, leaders: _Leaders | None, deadline_ms: int
     ) -> list[_Row]:
         if self._clock.monotonic_ms() > deadline_ms:
-            raise RetriableError("asking for share groups takes too long", broker=address)
+            raise RetriableError("the brokers did not list share groups in time", broker=address)
         with self._bootstrap.at(address) as coordinator:
             self._require_all_listed(coordinator)
             rows = _starts_at(coordinator)

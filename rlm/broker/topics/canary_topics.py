@@ -22,7 +22,7 @@ class CanaryRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryWritten:
-    """Represents acknowledged records by position; `problem` describes the others, else empty."""
+    """Represents acknowledged records by position; `problem` describes the others, if any."""
 
     positions: Mapping[tuple[int, int], bytes]
     problem: str

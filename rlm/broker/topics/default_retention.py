@@ -9,17 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlm.broker.errors import error_of
-from rlm.wire.api.describe_configs import (
-    DESCRIBE_CONFIGS,
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-)
+from rlm.broker.broker_configs import read_broker_configs
 from rlm.wire.connection import Requester
-from rlm.wire.error_codes import ErrorCode
-from rsm.segment.errors import CorruptError, RetriableError
+from rsm.segment.errors import CorruptError
 
-_BROKER_RESOURCE = 4
 _UNLIMITED = -1
 _TIMES_MS = {
     "log.retention.ms": 1,
@@ -40,21 +33,9 @@ class DefaultRetention:
 def read_default_retention(broker: Requester, node_id: int) -> DefaultRetention:
     """Read from the broker of that id, on a connection to it.
 
-    Raises RetriableError if DESCRIBE_CONFIGS on the cluster is missing, CorruptError if the values
-    are not numbers, and as `Requester.request`.
+    Raises CorruptError if the values are not numbers, and as `read_broker_configs`.
     """
-    resource = DescribeConfigsResource(
-        resource_type=_BROKER_RESOURCE,
-        resource_name=str(node_id),
-        configuration_keys=(*_TIMES_MS, _SIZE),
-    )
-    response = broker.request(DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=(resource,)))
-    if not response.results:
-        raise RetriableError("the broker did not answer", node_id=node_id)
-    row = response.results[0]
-    if row.error_code != ErrorCode.NONE:
-        raise error_of(row.error_code, node_id=node_id, reason=row.error_message)
-    values = {each.name: each.value for each in row.configs if each.value is not None}
+    values = read_broker_configs(broker, node_id, (*_TIMES_MS, _SIZE))
     try:
         times_ms = [int(values[name]) * unit for name, unit in _TIMES_MS.items() if name in values]
         return DefaultRetention(

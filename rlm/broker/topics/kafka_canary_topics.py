@@ -49,7 +49,7 @@ class KafkaCanaryTopics(CanaryTopics):
     ) -> None:
         assignment = [list(each) for each in replicas]
         new = NewTopic(name, len(replicas), replica_assignment=assignment, config=dict(configs))
-        admin = self._admin()  # a name keeps it alive: its requests end with it
+        admin = self._admin()  # a variable, because the client's requests end with it
         with _retriable("canary topic cannot be created", topic=name):
             created = admin.create_topics([new], request_timeout=timeout_ms / 1000)
             created[name].result(timeout_ms / 1000)

@@ -66,8 +66,8 @@ class TopicAdmin(ABC):
     """
 
     @abstractmethod
-    def view(self, topics: Iterable[str]) -> ClusterView:
-        """Return how one broker sees the cluster and these topics."""
+    def view(self, topics: Iterable[str] | None) -> ClusterView:
+        """Return how one broker sees the cluster and these topics, or all topics if None."""
 
     @abstractmethod
     def on_replicas(self, topic: str) -> TopicOnReplicas:
@@ -98,7 +98,7 @@ class ClusterTopicAdmin(TopicAdmin):
     def __init__(self, bootstrap: Bootstrap) -> None:
         self._bootstrap = bootstrap
 
-    def view(self, topics: Iterable[str]) -> ClusterView:
+    def view(self, topics: Iterable[str] | None) -> ClusterView:
         return self._bootstrap.view(topics)
 
     def on_replicas(self, topic: str) -> TopicOnReplicas:

@@ -33,7 +33,8 @@ RETENTION_MS = "retention.ms"
 RETENTION_BYTES = "retention.bytes"
 CLEANUP_POLICY = "cleanup.policy"
 REMOTE_STORAGE_ENABLE = "remote.storage.enable"
-_KEYS = (RETENTION_MS, RETENTION_BYTES, CLEANUP_POLICY, REMOTE_STORAGE_ENABLE)
+MAX_MESSAGE_BYTES = "max.message.bytes"
+_KEYS = (RETENTION_MS, RETENTION_BYTES, CLEANUP_POLICY, REMOTE_STORAGE_ENABLE, MAX_MESSAGE_BYTES)
 
 _TOPIC_RESOURCE = 2
 _SOURCE_TOPIC = 1
@@ -86,6 +87,11 @@ class TopicConfigs:
         """Return whether the topic has Kafka's own tiering; false if the broker has none."""
         entry = self.entries.get(REMOTE_STORAGE_ENABLE)
         return entry is not None and entry.value.lower() == "true"
+
+    @property
+    def max_message_bytes(self) -> int | None:
+        """Return the greatest size of a batch; None if the broker does not report it."""
+        return self._number(MAX_MESSAGE_BYTES) if MAX_MESSAGE_BYTES in self.entries else None
 
     def _number(self, key: str) -> int:
         entry = self.entries.get(key)

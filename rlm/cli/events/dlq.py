@@ -16,11 +16,12 @@ from rich.table import Table
 
 from rlm.broker.dead_letters.dead_letter_log import read_dead_letters
 from rlm.cli.invocation.amounts import iso_time
-from rlm.cli.invocation.confirmation import YesOption, confirm, require_consent
+from rlm.cli.invocation.log_bounds import require_topic_name
 from rlm.cli.invocation.named_topic import find_topic
 from rlm.cli.invocation.options import (
     ClusterOptions,
     JsonOption,
+    YesOption,
     reaching_cluster,
     with_cluster_options,
 )
@@ -28,24 +29,77 @@ from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.operator.dead_letter_retry import DeadLetterRetry
 from rlm.policy.request.dead_letters import DeadLetterState, dead_letter_state
-from rlm.worker.external import client_properties, open_chunk_storage, storage_manager
+from rlm.status.document_parts import PARTITION
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
+from rlm.worker.cluster_access import client_properties
+from rlm.worker.store_access import open_chunk_storage, storage_manager
 from rlmm.dead_letters.dead_letter import DeadLetter
 from rlmm.spi import SegmentRecord
 from rlmm.topic.kafka_reader import KafkaTopicReader
+from rsm.config.confirmation import confirm, require_consent
 from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import id_to_text
+
+_DEAD_LETTER = JsonShape(
+    name="DeadLetter",
+    meaning="A deletion of a segment's objects that failed. Objects are deleted by `rlm dlq retry` "
+    "or `rlm-repair`.",
+    fields={
+        **PARTITION,
+        "segment_id": JsonField(JsonKind.ID, "The segment."),
+        "base_offset": JsonField(JsonKind.OFFSET, "Its first offset."),
+        "end_offset": JsonField(JsonKind.OFFSET, "The offset after it."),
+        "size_bytes": JsonField(JsonKind.BYTES, "Size of its log."),
+        "state": JsonField(
+            JsonKind.TEXT,
+            "; ".join(f"`{each.name}`: {each.value}" for each in DeadLetterState) + ".",
+        ),
+        "attempts": JsonField(JsonKind.COUNT, "How many deletions failed."),
+        "first_attempt_ms": JsonField(JsonKind.TIME, "When the first one failed."),
+        "last_attempt_ms": JsonField(JsonKind.TIME, "When the last one failed."),
+        "reason": JsonField(JsonKind.TEXT, "Why it failed."),
+        "objects": JsonField(JsonKind.TEXT, "The objects' keys in the store.", is_list=True),
+        "metadata_partition": JsonField(
+            JsonKind.COUNT,
+            "The partition of the metadata topic with the start of the deletion.",
+            is_nullable=True,
+        ),
+        "metadata_offset": JsonField(
+            JsonKind.OFFSET, "The offset of that record.", is_nullable=True
+        ),
+        "outcome": JsonField(
+            JsonKind.TEXT,
+            "Of `rlm dlq retry`: `deleted`, or the error; empty if it deleted nothing.",
+        ),
+    },
+)
+DEAD_LETTERS_DOCUMENT = JsonShape(
+    name="DeadLetters",
+    meaning="The selected dead letters.",
+    fields={"dead_letters": JsonField(_DEAD_LETTER, "By partition and offset.", is_list=True)},
+)
 
 _WIDE = 240  # columns of a table in a file or a pipe
 _LIST_EXAMPLE = "Example: rlm dlq list orders --json --config rlm.properties"
 _RETRY_EXAMPLE = "Example: rlm dlq retry orders --dry-run --config rlm.properties"
 
+
+def _require_any_topic_name(text: str | None) -> str | None:
+    return None if text is None else require_topic_name(text)
+
+
 _Topic = Annotated[
-    str | None, typer.Argument(metavar="TOPIC", help="All topics by default, also deleted ones.")
+    str | None,
+    typer.Argument(
+        metavar="TOPIC",
+        help="All topics by default, also deleted ones.",
+        callback=_require_any_topic_name,
+    ),
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class DeadLetterRow:
     """A dead letter and its outcome; `record` is its segment's record in the metadata."""
 
     dead_letter: DeadLetter
@@ -118,7 +172,7 @@ def _retry(
         )
 
 
-def _rows(session: CommandSession, topic: str | None) -> list[_Row]:
+def _rows(session: CommandSession, topic: str | None) -> list[DeadLetterRow]:
     with closing(_reader(session)) as reader:
         found = read_dead_letters(reader, session.clock, timeout_ms=session.remaining_ms())
     if found.unreadable_count:
@@ -133,27 +187,27 @@ def _rows(session: CommandSession, topic: str | None) -> list[_Row]:
     return sorted(rows, key=lambda row: (row.dead_letter.metadata.topic_id_partition, _base(row)))
 
 
-def _row(session: CommandSession, dead_letter: DeadLetter) -> _Row:
+def _row(session: CommandSession, dead_letter: DeadLetter) -> DeadLetterRow:
     record = session.metadata.segment(dead_letter.metadata.segment_id)
     state = dead_letter_state(dead_letter, record, session.positions)
-    return _Row(dead_letter=dead_letter, state=state, record=record)
+    return DeadLetterRow(dead_letter=dead_letter, state=state, record=record)
 
 
-def _retried(session: CommandSession, rows: list[_Row]) -> Iterator[_Row]:
+def _retried(session: CommandSession, rows: list[DeadLetterRow]) -> Iterator[DeadLetterRow]:
     with _dead_letter_retry(session) as retry:
         for row in rows:
             assert row.record is not None, "an open dead letter's segment is known"
             try:
                 retry.finish(row.record)
             except TieredStorageError as error:
-                yield _Row(
+                yield DeadLetterRow(
                     dead_letter=row.dead_letter,
                     state=row.state,
                     record=row.record,
                     outcome=str(error),
                 )
             else:
-                yield _Row(
+                yield DeadLetterRow(
                     dead_letter=row.dead_letter,
                     state=DeadLetterState.DONE,
                     record=row.record,
@@ -177,19 +231,19 @@ def _topic_of(dead_letter: DeadLetter) -> str:
     return dead_letter.metadata.topic_id_partition.topic
 
 
-def _base(row: _Row) -> int:
+def _base(row: DeadLetterRow) -> int:
     return row.dead_letter.metadata.offsets.start_offset
 
 
-def _print(rows: list[_Row], *, as_json: bool) -> None:
+def _print(rows: list[DeadLetterRow], *, as_json: bool) -> None:
     with printing():
         if as_json:
-            typer.echo(json.dumps({"dead_letters": [_as_json(row) for row in rows]}, indent=2))
+            typer.echo(json.dumps(dead_letters_json(rows), indent=2))
         else:
             Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
 
 
-def _table(rows: list[_Row]) -> Table:
+def _table(rows: list[DeadLetterRow]) -> Table:
     table = Table("topic", "partition", "base offset", box=None, pad_edge=False)
     for name in ("state", "attempts", "last attempt", "objects", "reason"):
         table.add_column(name)
@@ -208,7 +262,12 @@ def _table(rows: list[_Row]) -> Table:
     return table
 
 
-def _as_json(row: _Row) -> Mapping[str, object]:
+def dead_letters_json(rows: list[DeadLetterRow]) -> Mapping[str, object]:
+    """Return the output for programs."""
+    return {"dead_letters": [_as_json(row) for row in rows]}
+
+
+def _as_json(row: DeadLetterRow) -> Mapping[str, object]:
     dead_letter, tip = row.dead_letter, row.dead_letter.metadata.topic_id_partition
     started = dead_letter.delete_started
     return {

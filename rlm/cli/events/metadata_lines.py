@@ -14,10 +14,11 @@ from enum import Enum
 from uuid import UUID
 
 from rlm.cli.invocation.amounts import iso_time
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.consumer import ConsumedRecord
 from rlmm.events.event import Event
 from rlmm.events.segment import SegmentEvent
-from rlmm.native.audit import NativeFinding
+from rlmm.native.audit import NativeFinding, NativeFindingKind
 from rlmm.native.records import (
     NativeRecord,
     NativeSegmentFacts,
@@ -27,6 +28,59 @@ from rlmm.spi import MetadataPosition
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition, id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata, StoredObject
+
+_POSITION = {
+    "MetadataPartition": JsonField(JsonKind.COUNT, "The partition of the metadata topic."),
+    "MetadataOffset": JsonField(JsonKind.OFFSET, "The record's offset in it."),
+    "AppendTimeMs": JsonField(JsonKind.TIME, "When the broker appended the record."),
+}
+METADATA_RECORD = JsonShape(
+    name="MetadataRecord",
+    meaning="One record of the metadata topic, on a line of its own.",
+    fields={
+        **_POSITION,
+        "Type": JsonField(
+            JsonKind.TEXT,
+            "The kind of the event, such as `RemoteLogSegmentMetadata`. `Tombstone` for a record "
+            "that removes another one.",
+        ),
+    },
+    others="The fields of the event, as [metadata](metadata.md) lists them, in Kafka's spelling: "
+    "`SegmentSizeInBytes`. `EndOffset` is a segment's last offset. Ids have Kafka's text form, "
+    "bytes are base64. Secrets are left out.",
+)
+NATIVE_FINDING = JsonShape(
+    name="NativeFinding",
+    meaning="A fault in the metadata of Kafka's own tiered storage, on a line of its own. The "
+    "position is that of the record that shows it; for a gap, of the segment after it.",
+    fields={
+        **_POSITION,
+        "Type": JsonField(
+            JsonKind.TEXT, f"One of {', '.join(f'`{each.value}`' for each in NativeFindingKind)}."
+        ),
+        "TopicIdPartition": JsonField(
+            JsonShape(
+                name="TopicIdPartition",
+                meaning="A partition, in Kafka's spelling.",
+                fields={
+                    "Name": JsonField(JsonKind.TEXT, "The topic's name."),
+                    "Id": JsonField(JsonKind.ID, "The topic's id."),
+                    "Partition": JsonField(JsonKind.COUNT, "The partition's number."),
+                },
+            ),
+            "The partition.",
+        ),
+        "Id": JsonField(
+            JsonKind.ID, "The segment; null unless it is about one segment.", is_nullable=True
+        ),
+        "StartOffset": JsonField(
+            JsonKind.OFFSET, "First offset; null if it is not about offsets.", is_nullable=True
+        ),
+        "EndOffset": JsonField(
+            JsonKind.OFFSET, "Last offset, not the one after it.", is_nullable=True
+        ),
+    },
+)
 
 _SPELLINGS = {"crc32c": "Crc32c", "id": "Id", "ms": "Ms"}
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -11,7 +11,7 @@ import typer
 
 from rlm.cli.invocation.options import reaching_cluster
 from rlm.config.load import CommandConfig
-from rlm.worker.external import client_properties
+from rlm.worker.cluster_access import client_properties
 from rlm.worker.log_lines import configure_command_logging
 from rlmm.native.audit import NativePosition
 from rlmm.native.records import NATIVE_TOPIC, NativeRecord, decode_native, topic_of_native

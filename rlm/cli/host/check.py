@@ -35,10 +35,35 @@ from rlm.policy.blocked import Blocked
 from rlm.policy.request.canary import CheckResult, CheckRow
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.document import LEADER
-from rlm.worker.external import client_properties
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
+from rlm.worker.cluster_access import client_properties
 from rlm.worker.fresh_id import fresh_id
 from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rsm.segment.errors import TieredStorageError
+
+_CHECK = JsonShape(
+    name="CheckResult",
+    meaning="One check of a process, a partition, an address or the store.",
+    fields={
+        "check": JsonField(JsonKind.TEXT, "What was checked."),
+        "target": JsonField(JsonKind.TEXT, "Of which process, partition, address or bucket."),
+        "result": JsonField(
+            JsonKind.TEXT, f"One of {', '.join(f'`{each.value}`' for each in CheckResult)}."
+        ),
+        "duration_ms": JsonField(JsonKind.DURATION, "How long it took; 0 if it was not measured."),
+        "problem": JsonField(
+            JsonKind.TEXT, "Why it failed or was skipped; null if it passed.", is_nullable=True
+        ),
+    },
+)
+CHECK_DOCUMENT = JsonShape(
+    name="Check",
+    meaning="Whether the parts of the cluster work together.",
+    fields={
+        "ok": JsonField(JsonKind.FLAG, "Whether no check failed."),
+        "checks": JsonField(_CHECK, "The checks, in the order of the table.", is_list=True),
+    },
+)
 
 _WIDE = 200  # columns of a table in a file or a pipe
 _DEFAULT_WAIT_S = 300.0
@@ -126,7 +151,7 @@ def _check(
     ok = all(row.result is not CheckResult.FAILED for row in rows)
     with printing():
         if as_json:
-            sys.stdout.write(json.dumps(_document(rows, ok=ok), indent=2) + "\n")
+            sys.stdout.write(json.dumps(check_json(rows, ok=ok), indent=2) + "\n")
         else:
             Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
     if not ok:
@@ -200,7 +225,8 @@ def _show(row: CheckRow) -> None:
     typer.echo(f"{row.check} {row.target}: {row.result.value}{problem}", err=True)
 
 
-def _document(rows: Sequence[CheckRow], *, ok: bool) -> Mapping[str, object]:
+def check_json(rows: Sequence[CheckRow], *, ok: bool) -> Mapping[str, object]:
+    """Return the output for programs."""
     return {
         "ok": ok,
         "checks": [

@@ -11,12 +11,62 @@ from typing import Annotated
 import typer
 
 from rlm.app.host_checks import host_problems
-from rlm.cli.invocation.options import ConfigOption, JsonOption
+from rlm.cli.invocation.options import ConfigOption, JsonOption, naming_config_check
 from rlm.cli.invocation.output import printing
-from rlm.config.effective import EffectiveSetting, effective_settings
+from rlm.config.effective import MASK, EffectiveSetting, effective_settings
 from rlm.config.load import load_config
 from rlm.process.open_access import OpenAccess, open_access
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.errors import InvalidConfigError
+
+_PROBLEM = JsonShape(
+    name="ConfigProblem",
+    meaning="Why `rlm run` does not accept a file.",
+    fields={
+        "message": JsonField(JsonKind.TEXT, "What is wrong."),
+        "values": JsonField(
+            JsonKind.MAP, "What it is about, as text: `file`, `line`, `key`, the value and others."
+        ),
+    },
+)
+CONFIG_CHECK_DOCUMENT = JsonShape(
+    name="ConfigCheck",
+    meaning="Whether `rlm run` accepts a configuration file.",
+    fields={
+        "file": JsonField(JsonKind.TEXT, "The file."),
+        "ok": JsonField(JsonKind.FLAG, "Whether it has no problem."),
+        "problems": JsonField(_PROBLEM, "All problems of the file.", is_list=True),
+        "warnings": JsonField(
+            JsonKind.TEXT, "What others can read or write; checked without problems.", is_list=True
+        ),
+    },
+)
+_SETTING = JsonShape(
+    name="EffectiveSetting",
+    meaning="One setting with its value.",
+    fields={
+        "key": JsonField(JsonKind.TEXT, "The key."),
+        "value": JsonField(
+            JsonKind.TEXT,
+            "As in the file, but a duration or size as its number; or the default as "
+            f"`docs/config.md` shows it; `{MASK}` for a secret.",
+        ),
+        "origin": JsonField(JsonKind.TEXT, "`file` or `default`."),
+        "line": JsonField(
+            JsonKind.COUNT,
+            "The line in the file; null if the file lacks the key.",
+            is_nullable=True,
+        ),
+    },
+)
+CONFIG_SHOW_DOCUMENT = JsonShape(
+    name="Config",
+    meaning="The settings that apply.",
+    fields={
+        "file": JsonField(JsonKind.TEXT, "The file."),
+        "settings": JsonField(_SETTING, "The settings, by section.", is_list=True),
+    },
+)
 
 _CHECK_EXAMPLES = """Examples:
 
@@ -79,11 +129,12 @@ def _show(*, config: ConfigOption, changed: _Changed = False, as_json: JsonOptio
 
     Masks secrets, and all settings of plug-ins. The origin is the line of the file, or the default.
     """
-    settings = [each for each in effective_settings(config) if not (changed and each.is_default)]
+    with naming_config_check(config):
+        found = effective_settings(config)
+    settings = [each for each in found if not (changed and each.is_default)]
     with printing():
         if as_json:
-            document = {"file": str(config), "settings": [each.to_json() for each in settings]}
-            typer.echo(json.dumps(document, indent=2))
+            typer.echo(json.dumps(settings_json(config, settings), indent=2))
         else:
             for line in setting_lines(settings):
                 sys.stdout.write(line + "\n")
@@ -115,6 +166,11 @@ def check_document(
         ],
         "warnings": list(check_lines((), warnings)),
     }
+
+
+def settings_json(path: Path, settings: Iterable[EffectiveSetting]) -> Mapping[str, object]:
+    """Return the settings for programs."""
+    return {"file": str(path), "settings": [each.to_json() for each in settings]}
 
 
 def setting_lines(settings: Iterable[EffectiveSetting]) -> Iterator[str]:

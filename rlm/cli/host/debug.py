@@ -18,13 +18,14 @@ from typing import Annotated
 import typer
 
 from rlm.broker.client_check import check_client
-from rlm.cli.host.bundle_archive import PART_MAX_BYTES, BundleArchive
+from rlm.cli.host.bundle_archive import PART_MAX_BYTES, TOTAL_MAX_BYTES, BundleArchive
+from rlm.cli.invocation.amounts import size_text
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.managers import ask_each, live_managers, registered_live
 from rlm.cli.invocation.options import ConfigOption
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import open_session
-from rlm.config.effective import effective_settings, secret_values
+from rlm.config.effective import effective_settings, secret_settings
 from rlm.config.load import load_command_config, load_gateway_config
 from rlm.config.values import HostPort
 from rlm.rest.http_exchange import HttpExchange
@@ -45,6 +46,9 @@ processes.json    all processes and their readiness, as `rlm processes --all --j
 host/             metrics and readiness at metrics.listener of this host
 managers/, gateways/   metrics of the live processes that answer, by broker id and process id
 NAME.error.txt    why a part could not be obtained
+
+Each part has at most {part}, all parts together {total}. A part that was larger ends with a line
+that begins with "(cut".
 
 Logs are not included: rlm logs to standard error. Add the log of your service manager, for example
 of `journalctl --unit UNIT --since -1h`.
@@ -82,7 +86,7 @@ def _bundle(*, config: ConfigOption, out: _Out = None) -> None:
     """
     now = datetime.now(UTC)
     path = out or Path(f"rlm-debug-{now:%Y%m%dT%H%M%SZ}.tar.gz")
-    secrets = secret_values(config)
+    secrets = secret_settings(config)
     with closing(BundleArchive(path, secrets)) as archive:
         collect(archive, config, now)
     with printing():
@@ -93,7 +97,7 @@ def _bundle(*, config: ConfigOption, out: _Out = None) -> None:
 
 def collect(archive: BundleArchive, config: Path, now: datetime) -> None:
     """Add all parts."""
-    archive.add("README.txt", _README.format(time=now.isoformat(timespec="seconds")).encode)
+    archive.add("README.txt", _readme(now).encode)
     archive.add("versions.json", _versions)
     archive.add("config.json", partial(_settings, config))
     commands = {
@@ -112,6 +116,14 @@ def collect(archive: BundleArchive, config: Path, now: datetime) -> None:
             archive.add(name, partial(_content, content))
     except TieredStorageError as error:
         archive.add("managers", partial(_content, error))
+
+
+def _readme(now: datetime) -> str:
+    return _README.format(
+        time=now.isoformat(timespec="seconds"),
+        part=size_text(PART_MAX_BYTES),
+        total=size_text(TOTAL_MAX_BYTES),
+    )
 
 
 def _content(content: bytes | TieredStorageError) -> bytes:
@@ -161,7 +173,7 @@ def _of_this_host(config: Path, path: str) -> bytes:
         raise RetriableError("metrics.listener is not set")
     host = "127.0.0.1" if listener.is_unspecified else listener.host
     address = HostPort(host=host, port=listener.port)
-    with closing(HttpExchange(ssl.create_default_context())) as exchange:
+    with closing(HttpExchange()) as exchange:
         return exchange.read(str(address), f"/{path}")
 
 
@@ -171,7 +183,7 @@ def _metrics(config: Path) -> Iterator[tuple[str, bytes | TieredStorageError]]:
     with (
         open_session(settings, timeout_ms=_CLUSTER_TIMEOUT_S * 1000) as session,
         closing(manager_client(session)) as client,
-        closing(HttpExchange(ssl.create_default_context())) as exchange,
+        closing(HttpExchange()) as exchange,
     ):
         managers = live_managers(session.metadata, session.clock)
         gateways = registered_live(session.metadata, session.clock, ProcessRole.GATEWAY)

@@ -37,5 +37,5 @@ def _gateway(config: ConfigOption) -> None:
     If the file has log.dirs, the gateway serves their broker; otherwise the whole cluster.
     """
     # The process becomes the gateway, so that signals and the parent still reach the same process.
-    command = [sys.executable, "-m", "rlm.cli.host.gateway_program", "--config", str(config)]
+    command = [sys.executable, "-m", "rlm", "gateway-process", "--config", str(config)]
     os.execv(command[0], command)  # noqa: S606 - our own program, by our own interpreter

@@ -1,6 +1,6 @@
-"""`python -m rlm.cli.host.gateway_program`: the gateway's process, which `rlm gateway` becomes.
+"""`rlm gateway-process`: a gateway's process, which `rlm gateway` becomes; not for users.
 
-It is a separate program, so that commands do not import modules that only a gateway needs.
+It is a separate command, so that `rlm gateway -h` does not import modules that a gateway needs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Annotated
 import typer
 
 from rlm.broker.client_check import check_client
-from rlm.cli.invocation.ending import run_program
 from rlm.cli.invocation.options import ConfigOption
 from rlm.config.load import Config, load_gateway_config
 from rlm.gateway.app.app import build_gateway
@@ -25,9 +24,9 @@ from rlm.worker.log_lines import configure_logging
 _SOCKET = typer.Option(help="An inherited listening socket.")
 
 
-def main() -> None:
-    """Run the gateway's command line in this process and exit."""
-    run_program(_gateway)
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("gateway-process", hidden=True)(_gateway)
 
 
 def _gateway(
@@ -60,7 +59,3 @@ def _load(path: Path, *, supervised: bool) -> Config:
     if not supervised:  # the supervisor has already warned
         warn_of_open_access(config, path)
     return config
-
-
-if __name__ == "__main__":
-    main()

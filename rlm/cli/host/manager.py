@@ -1,7 +1,4 @@
-"""`python -m rlm.cli.host.manager`: the process that the supervisor starts; not for users.
-
-It is a separate program, so that commands do not import modules that only a manager needs.
-"""
+"""`rlm manager-process`: the process that the supervisor starts; not for users."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ import typer
 from rlm.app.manager import build_manager
 from rlm.app.manager_process import run_manager
 from rlm.broker.client_check import check_client
-from rlm.cli.invocation.ending import run_program
 from rlm.cli.invocation.options import ConfigOption
 from rlm.config.load import Config, load_config
 from rlm.worker.log_lines import configure_logging
@@ -22,9 +18,9 @@ from rlm.worker.log_lines import configure_logging
 _SOCKET = typer.Option(help="An inherited listening socket.")
 
 
-def main() -> None:
-    """Run the manager's command line in this process and exit."""
-    run_program(_manager)
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("manager-process", hidden=True)(_manager)
 
 
 def _manager(
@@ -47,7 +43,3 @@ def _load(path: Path) -> Config:
     config = load_config(path, check_client)
     configure_logging(config.process.logging_level, sys.stderr)
     return config
-
-
-if __name__ == "__main__":
-    main()

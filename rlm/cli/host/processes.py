@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
+from uuid import UUID
 
 import typer
 from rich.console import Console
@@ -22,8 +24,12 @@ from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.status.cluster_processes import PROCESS_STATUS, ProcessStatus, cluster_processes
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
-from rlmm.events.registration import NO_BROKER
-from rlmm.registration import is_clock_stopped, now_of
+from rlm.worker.fresh_id import fresh_id
+from rlmm.events.registration import NO_BROKER, ProcessReadiness
+from rlmm.registration import is_clock_stopped, is_live, now_of
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.errors import InvalidConfigError
+from rsm.segment.ids import id_from_text, id_to_text
 
 PROCESSES_DOCUMENT = JsonShape(
     name="Processes",
@@ -41,6 +47,7 @@ _EXAMPLES = """Examples:
 \b
   rlm processes --config rlm.properties
   rlm processes --bootstrap-server broker1:9092 --json
+  rlm processes --forget=PROCESS_ID --config rlm.properties
 
 \b
 Exit codes: 0 listed, whatever their state; 1 the metadata topic cannot be
@@ -51,8 +58,17 @@ _All = Annotated[
     bool,
     typer.Option(
         "--all",
-        help="Also show each dead process that was replaced, or whose heartbeats ended more than "
-        "a day ago.",
+        help="Also show each process that was replaced, and those that stopped, or whose broker is "
+        "gone, for more than a day.",
+    ),
+]
+_Forget = Annotated[
+    str | None,
+    typer.Option(
+        "--forget",
+        metavar="ID",
+        help="Record a dead process as stopped, so that it is no problem any more. --json shows "
+        "its process_id.",
     ),
 ]
 
@@ -66,20 +82,27 @@ def register(app: typer.Typer) -> None:
 def _processes(
     *,
     everything: _All = False,
+    forget: _Forget = None,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
     """List brokers, managers and gateways, and their readiness.
 
-    Managers and gateways register in the metadata topic, with what keeps them from being ready.
+    Managers and gateways register in the metadata topic, with what keeps them from being ready. One
+    that is asked to stop registers as stopped. One that ends otherwise is dead; it is listed until
+    it starts again, its broker is gone, or you forget it.
     """
+    process_id = None if forget is None else id_from_text(forget)
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         with reaching_cluster(cluster.config):
             view = session.bootstrap.view(())
+        now_ms = _now_ms(session)
+        if process_id is not None:
+            forget_process(session.metadata, process_id, now_ms=now_ms)
         rows = cluster_processes(
             {each.node_id: str(each) for each in view.brokers.values()},
             session.metadata.registrations(),
-            now_ms=_now_ms(session),
+            now_ms=now_ms,
             lists_all=everything,
         )
     with printing():
@@ -91,6 +114,32 @@ def _processes(
             typer.echo(json.dumps(document, indent=2))
         else:
             Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(rows))
+
+
+def forget_process(metadata: RemoteLogMetadataManager, process_id: UUID, *, now_ms: int) -> None:
+    """Register a dead process as stopped. InvalidConfigError if it is unknown or live."""
+    found = next(
+        (each for each in metadata.registrations() if each.process.process_id == process_id), None
+    )
+    if found is None:
+        raise InvalidConfigError(
+            "no process has this id",
+            process_id=id_to_text(process_id),
+            advice="`rlm processes` shows the ids",
+        )
+    if is_live(found, now_ms):
+        raise InvalidConfigError(
+            "the process is live: stop it first", process_id=id_to_text(process_id)
+        )
+    metadata.publish(
+        replace(
+            found.process,
+            event_id=fresh_id(),
+            readiness=ProcessReadiness.STOPPED,
+            unready_reasons=(),
+            gateway_address="",
+        )
+    )
 
 
 def _now_ms(session: CommandSession) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from rlm.app.supervisor import supervise_host
-from rlm.cli.invocation.options import ConfigOption
+from rlm.cli.invocation.options import ConfigOption, naming_config_check
 
 
 def register(app: typer.Typer) -> None:
@@ -14,8 +14,10 @@ def register(app: typer.Typer) -> None:
 
 
 def _run(config: ConfigOption) -> None:
-    """Run manager and gateway next to a broker, in the foreground.
+    """Run manager and gateway next to a broker.
 
-    Copies, trims and serves until SIGTERM or Ctrl-C.
+    Stays in the foreground. Copies, trims and serves until SIGTERM or Ctrl-C.
     """
-    raise typer.Exit(supervise_host(config))
+    with naming_config_check(config):
+        code = supervise_host(config)
+    raise typer.Exit(code)

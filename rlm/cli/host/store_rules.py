@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from rlm.policy.request.canary import CheckResult, CheckRow
-from rlm.worker.external import open_chunk_storage
+from rlm.worker.store_access import open_chunk_storage
 from rsm.config.choices import Backend
 from rsm.config.storage import StorageConfig
 from rsm.segment.errors import InvalidConfigError, TieredStorageError

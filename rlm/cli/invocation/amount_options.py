@@ -15,19 +15,25 @@ from rsm.config.amounts import format_duration, format_size, parse_duration, par
 
 LONGEST_S = 30 * 86_400.0
 SHORTEST_S = 0.1
+_DAY_MS = 86_400_000
+_LONGEST_MS = 2**63 - 1  # Kafka's long
 
 
 def durations(*, unit_ms: int = 1, special: Collection[int] = ()) -> Callable[[object], int]:
     """Return a parser of whole numbers of `unit_ms`; `special` are further numbers as they are."""
 
     def duration(value: object) -> int:
-        return _in_units(
-            str(value),
+        text = str(value)
+        found = _in_units(
+            text,
             partial(parse_duration, unit_ms=unit_ms),
             unit=unit_ms,
             unit_name=format_duration(unit_ms),
             special=special,
         )
+        if found * unit_ms > _LONGEST_MS:
+            raise typer.BadParameter(f"{text!r} is above {_LONGEST_MS // _DAY_MS}d")
+        return found
 
     return duration
 

@@ -8,7 +8,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def age_text(age_ms: int) -> str:
-    """Format a duration for people, in its largest unit."""
+    """Format a duration for people, in the largest unit that gives at least 2."""
+    if 0 < age_ms < 2_000:
+        return f"{age_ms} ms"
     seconds = age_ms // 1000
     for unit, unit_s in (("days", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * unit_s:
@@ -17,13 +19,14 @@ def age_text(age_ms: int) -> str:
 
 
 def size_text(size_bytes: int) -> str:
-    """Format a number of bytes for people, in its largest unit."""
+    """Format a number of bytes for people, in at most 8 characters and its largest unit."""
     size, unit = float(size_bytes), "B"
     for larger in ("KiB", "MiB", "GiB", "TiB", "PiB"):
-        if size < 1023.95:  # which would be rounded to 1024.0
+        if size < 1023.5:  # which would be rounded to 1024
             break
         size, unit = size / 1024, larger
-    return f"{size_bytes} B" if unit == "B" else f"{size:.1f} {unit}"
+    digits = 0 if unit == "B" or size >= 99.95 else 1
+    return f"{size:.{digits}f} {unit}"
 
 
 def iso_time(timestamp_ms: int) -> str:

@@ -13,15 +13,34 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Callable
+from types import FrameType
 
 import typer
 
 from rlm.cli.invocation.command_start import CommandStart
-from rlm.cli.invocation.interrupt import Interrupt
 from rsm.segment.errors import InvalidConfigError, TieredStorageError
 
 _INTERRUPTED = 128 + signal.SIGINT
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt for its signals, as Python does for Ctrl-C, and remembers it.
+
+    Some libraries replace that exception: confluent-kafka's Consumer raises TypeError if a signal
+    arrives while it reads the configuration. `is_received` lets a program end as interrupted then,
+    without a stack trace. Create one per process, in the main thread. A signal that the process
+    ignores, for example after `nohup`, stays ignored.
+    """
+
+    def __init__(self, *also: signal.Signals) -> None:
+        self.is_received = False
+        for number in (signal.SIGINT, *also):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._raise)
+
+    def _raise(self, _number: int, _frame: FrameType | None) -> None:
+        self.is_received = True
+        raise KeyboardInterrupt
 
 
 def run_app(app: typer.Typer) -> None:
@@ -37,13 +56,6 @@ def run_app(app: typer.Typer) -> None:
             raise
         sys.stderr.write(f"rlm: {_one_line(error)}\n")
         sys.exit(exit_code(error))
-
-
-def run_program(function: Callable[..., None]) -> None:
-    """Run this process's command line with a single command, and exit."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    app.command()(function)
-    run_app(app)
 
 
 def exit_code(error: TieredStorageError) -> int:

@@ -6,10 +6,20 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from rlm.config.values import TOPIC_NAME_RULE, is_topic_name
 from rsm.segment.errors import InvalidConfigError
 
 _OFFSET = re.compile(r"[0-9]{1,19}", re.ASCII)
 _EPOCH_MS = re.compile(r"@([0-9]{1,15})", re.ASCII)
+
+
+def require_topic_name(text: str) -> str:
+    """Return a name that Kafka permits for a topic; raises InvalidConfigError for any other."""
+    if not is_topic_name(text):
+        raise InvalidConfigError(
+            "the topic's name is invalid", found=text, expected=TOPIC_NAME_RULE
+        )
+    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,13 +33,14 @@ class PartitionName:
     def parse(cls, text: str) -> PartitionName:
         """Parse TOPIC or TOPIC:P. InvalidConfigError."""
         topic, colon, partition = text.partition(":")
-        if topic and not colon:
-            return cls(topic=topic)
-        if not topic or not _OFFSET.fullmatch(partition):
+        if not topic or (colon and not _OFFSET.fullmatch(partition)):
             raise InvalidConfigError(
-                "cannot parse the partition", found=text, expected="TOPIC:PARTITION"
+                "cannot parse the partition: give a topic's name, or a name, a colon and a number",
+                found=text,
+                expected="TOPIC or TOPIC:PARTITION",
             )
-        return cls(topic=topic, partition=int(partition))
+        require_topic_name(topic)
+        return cls(topic=topic, partition=int(partition) if colon else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +49,17 @@ class Bound:
 
     offset: int | None = None
     timestamp_ms: int | None = None
+
+    def __str__(self) -> str:
+        return f"@{self.timestamp_ms}" if self.offset is None else str(self.offset)
+
+    def is_before(self, other: Bound) -> bool:
+        """Return whether this is before `other` in any log; an offset and a time do not compare."""
+        if self.offset is not None and other.offset is not None:
+            return self.offset < other.offset
+        if self.timestamp_ms is not None and other.timestamp_ms is not None:
+            return self.timestamp_ms < other.timestamp_ms
+        return False
 
     @classmethod
     def parse(cls, text: str, *, option: str) -> Bound:
@@ -53,7 +75,7 @@ class Bound:
             time = datetime.fromisoformat(text)
         except ValueError:
             raise InvalidConfigError(
-                "cannot parse the offset or time",
+                "cannot parse the offset or time: give one of the expected forms",
                 option=option,
                 found=text,
                 expected="1234, 2030-01-31T12:00:00Z or @1893456000000",

@@ -6,13 +6,17 @@ of the start-up time.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from functools import partial
 
-from rlm.cli.invocation.managers import LeadingManagers
+from rlm.broker.cluster_offsets import fetch_cluster_offsets
+from rlm.cli.invocation.managers import LeadingManagers, ManagerCopyProgress
 from rlm.cli.invocation.session import CommandSession, leaders_of
 from rlm.rest.credentials import MetadataCredentials
 from rlm.rest.manager_client import ManagerClient
 from rlm.tls.http_tls import client_context
+from rsm.segment.errors import RetriableError
+from rsm.segment.ids import TopicIdPartition
 
 
 def manager_client(session: CommandSession) -> ManagerClient:
@@ -29,3 +33,22 @@ def manager_client(session: CommandSession) -> ManagerClient:
 def leading_managers(session: CommandSession, client: ManagerClient) -> LeadingManagers:
     """Return the managers that lead a topic's partitions, as the session's cluster shows them."""
     return LeadingManagers(session.metadata, client, partial(leaders_of, session), session.clock)
+
+
+def copy_progress(session: CommandSession, client: ManagerClient) -> ManagerCopyProgress:
+    """Return the progress of copies and streams, as those managers and the brokers report it."""
+    return ManagerCopyProgress(leading_managers(session, client), partial(_committed_ends, session))
+
+
+def _committed_ends(
+    session: CommandSession, partitions: Collection[TopicIdPartition]
+) -> Mapping[TopicIdPartition, int]:
+    try:
+        view = session.bootstrap.view({each.topic for each in partitions})
+    except RetriableError:
+        return {}
+    found = fetch_cluster_offsets(session.bootstrap, view, partitions)
+    return {
+        tip: min(offsets.high_watermark, offsets.last_stable_offset)
+        for tip, offsets in found.succeeded.items()
+    }

@@ -1,4 +1,4 @@
-"""Finds the live managers in the metadata, and requests their partitions' statuses."""
+"""Finds the live managers in the metadata, what they registered, and their partitions' statuses."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from rlm.cli.invocation.session import CommandSession
+from rlm.config.load import CommandConfig
 from rlm.operator.offload import CopyProgress
 from rlm.policy.candidates import Lag
+from rlm.policy.topic.policy_values import FileDefaults
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.document import LEADER, PartitionReport
+from rlm.worker.file_defaults import file_defaults, registered_topic_defaults
 from rlmm.events.policy import TopicPolicy
 from rlmm.events.registration import ProcessRegistered, ProcessRole
 from rlmm.registration import live_processes, now_of
 from rlmm.spi import RemoteLogMetadataManager
 from rsm.segment.clock import Clock
-from rsm.segment.errors import TieredStorageError
+from rsm.segment.errors import RetriableError, TieredStorageError
 from rsm.segment.ids import TopicIdPartition
 
 _ASKED_AT_ONCE = 16
@@ -63,6 +67,10 @@ LeadersOf = Callable[[str], Mapping[int, int | None]]
 """Returns the current leader of each partition of a topic. Raises TieredStorageError."""
 
 
+CommittedEnds = Callable[[Collection[TopicIdPartition]], Mapping[TopicIdPartition, int]]
+"""Returns where the committed records of these partitions end now; omits silent leaders."""
+
+
 class LeadingManagers:
     """Statuses from the managers of a topic's leaders, or why they are missing. For one thread."""
 
@@ -79,7 +87,8 @@ class LeadingManagers:
         self._clock = clock
         self._errors: dict[int, TieredStorageError] = {}
         self._leaders: Mapping[int, int | None] | TieredStorageError = {}
-        self._live: frozenset[int] = frozenset()
+        self._live: Mapping[int, ProcessRegistered] = {}
+        self._leading: tuple[ProcessRegistered, ...] = ()
 
     def reports(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, PartitionReport]:
         """Return the leaders' reports that saw this policy state; `silence` is about this call.
@@ -87,7 +96,8 @@ class LeadingManagers:
         Sends no request to other managers. Empty while the leaders are unknown.
         """
         managers = live_managers(self._metadata, self._clock)
-        self._live = frozenset(each.broker_id for each in managers)
+        self._live = {each.broker_id: each for each in managers}
+        self._leading = ()
         self._errors = {}
         try:
             self._leaders = self._leaders_of(policy.topic)
@@ -95,16 +105,20 @@ class LeadingManagers:
             self._leaders = error
             return {}
         leaders = frozenset(self._leaders.values())
+        self._leading = tuple(each for each in managers if each.broker_id in leaders)
         found: dict[TopicIdPartition, PartitionReport] = {}
         for manager, reports in ask_each(
-            [each for each in managers if each.broker_id in leaders],
-            lambda manager: self._client.partitions(manager, topic=policy.topic),
+            self._leading, lambda manager: self._client.partitions(manager, topic=policy.topic)
         ):
             if isinstance(reports, TieredStorageError):
                 self._errors[manager.broker_id] = reports
             else:
                 found.update(_reports_of_leader(reports, policy))
         return found
+
+    def wake(self) -> None:
+        """Ask the managers of the last `reports` for a cycle now; ignore what fails."""
+        ask_each(self._leading, self._client.run_cycle)
 
     def silence(self, tip: TopicIdPartition) -> str:
         """Return why the last `reports` has none of a partition, and what to do."""
@@ -113,6 +127,18 @@ class LeadingManagers:
         leader = self._leaders.get(tip.partition)
         found = silence_of(leader, self._live, self._errors)
         return found or f"the manager of broker {leader} has not looked at it yet"
+
+    def delete_streamed(self, tip: TopicIdPartition) -> None:
+        """Request a deletion from the leader that the last `reports` found. See DeletionManagers.
+
+        Raises RetriableError if it has no manager, or its manager does not accept.
+        """
+        leaders = {} if isinstance(self._leaders, TieredStorageError) else self._leaders
+        leader = leaders.get(tip.partition)
+        manager = None if leader is None else self._live.get(leader)
+        if manager is None:
+            raise RetriableError("no manager leads it", partition=tip, reason=self.silence(tip))
+        self._client.delete_streamed(manager, tip.topic, tip.partition)
 
 
 def silence_of(
@@ -125,7 +151,7 @@ def silence_of(
     if leader is None:
         return "the partition has no leader"
     if leader in errors:
-        return f"the manager of broker {leader} does not answer: {errors[leader]}"
+        return str(errors[leader])
     if leader not in live:
         return (
             f"no live manager is registered for broker {leader}, which leads it: "
@@ -153,29 +179,37 @@ class ManagerLags:
 
 
 class ManagerCopyProgress:
-    """The leading managers' progress of copying rolled segments. See CopyProgressSource."""
+    """The leading managers' progress of copies and streams. See CopyProgressSource."""
 
-    def __init__(self, managers: LeadingManagers) -> None:
+    def __init__(self, managers: LeadingManagers, committed_ends: CommittedEnds) -> None:
         self._managers = managers
+        self._committed_ends = committed_ends
 
     def rolled(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, CopyProgress]:
-        """Return the progress at the last cycle, for partitions with a report."""
-        progress = {
-            tip: _progress(report) for tip, report in self._managers.reports(policy).items()
-        }
+        """Return the progress at the last cycle, for partitions with a report.
+
+        Streams end where their brokers say now: records have come since the last cycle.
+        """
+        reports = self._managers.reports(policy)
+        streamed = [tip for tip, report in reports.items() if report.stream is not None]
+        ends = self._committed_ends(streamed) if streamed else {}
+        progress = {tip: _progress(report, ends.get(tip, 0)) for tip, report in reports.items()}
         return {tip: found for tip, found in progress.items() if found is not None}
 
     def silence(self, tip: TopicIdPartition) -> str:
         return self._managers.silence(tip)
 
+    def wake(self) -> None:
+        self._managers.wake()
 
-def _progress(report: PartitionReport) -> CopyProgress | None:
+
+def _progress(report: PartitionReport, committed_end_offset: int) -> CopyProgress | None:
     """Return the progress that a manager reports; None if it reports no ends or no request."""
     rolled, stored = report.rolled_end_offset, report.stored_end_offset
     if rolled is None or stored is None or report.offload_offset is None:
         return None
     return CopyProgress(
-        rolled_end_offset=rolled,
+        rolled_end_offset=max(rolled, committed_end_offset),
         stored_end_offset=stored,
         requested_offset=report.offload_offset,
         requested_end_offset=report.offload_end_offset,
@@ -201,3 +235,25 @@ def _reports_of_leader(
                 topic_id=policy.topic_id, topic=policy.topic, partition=reported.partition
             )
             yield tip, report
+
+
+def managers_defaults(session: CommandSession) -> FileDefaults:
+    """Return what managers give topics without a setting of their own.
+
+    What live managers registered wins over the command's own file. So a command on another host
+    shows and writes what managers then apply.
+    """
+    return defaults_with(session.config, live_managers(session.metadata, session.clock))
+
+
+def defaults_with(config: CommandConfig, managers: Iterable[ProcessRegistered]) -> FileDefaults:
+    """Return the defaults of the manager with the lowest broker id that registered any.
+
+    If none did, those of the command's file. `rlm status` shows managers that differ.
+    """
+    known = [each for each in managers if each.file_defaults]
+    topics = config.topic_defaults
+    if known:
+        first = min(known, key=lambda each: each.broker_id)
+        topics = registered_topic_defaults(first.file_defaults)
+    return file_defaults(config.offloading, config.storage, topics)

@@ -1,12 +1,16 @@
-"""Finds the topic or partition that the user named in the cluster."""
+"""Finds the topic or partition that the user named in the cluster, and its policy."""
 
 from __future__ import annotations
 
 from rlm.broker.cluster import ClusterView, TopicView
 from rlm.broker.topics.topic_admin import TopicAdmin
 from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.options import reaching_cluster
+from rlm.cli.invocation.session import CommandSession
+from rlmm.events.policy import TopicPolicy
 from rsm.segment.clock import Clock
-from rsm.segment.errors import NotFoundError
+from rsm.segment.errors import InvalidConfigError, NotFoundError
+from rsm.segment.ids import TopicIdPartition
 
 # A new topic does not reach all brokers at once.
 _SPREAD_MS = 5_000
@@ -30,6 +34,30 @@ def find_partition(view: ClusterView, name: PartitionName) -> TopicView:
             "the topic has no such partition", topic=name.topic, partition=name.partition
         )
     return topic
+
+
+def find_tiered(
+    session: CommandSession, name: PartitionName
+) -> tuple[TopicPolicy, tuple[TopicIdPartition, ...]]:
+    """Return the policy, and the named partition or all partitions of the topic.
+
+    NotFoundError if the topic or partition does not exist, InvalidConfigError if it is not tiered.
+    """
+    with reaching_cluster(session.config):
+        view: ClusterView = session.bootstrap.view((name.topic,))
+    topic = find_partition(view, name)
+    policy = session.metadata.topic_policy(topic.topic_id)
+    if policy is None:
+        raise InvalidConfigError("topic is not tiered", topic=name.topic)
+    numbers = (
+        [name.partition]
+        if name.partition is not None
+        else sorted(each.partition for each in topic.partitions)
+    )
+    return policy, tuple(
+        TopicIdPartition(topic_id=topic.topic_id, topic=name.topic, partition=number)
+        for number in numbers
+    )
 
 
 def await_topic(topics: TopicAdmin, clock: Clock, name: str, *, timeout_ms: int) -> None:

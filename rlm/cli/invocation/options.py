@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,8 +17,15 @@ import typer
 from rlm.broker.client_check import check_client
 from rlm.cli.invocation.amount_options import seconds
 from rlm.cli.invocation.command_start import less_start_up
-from rlm.config.load import CommandConfig, client_command_config, load_command_config
+from rlm.config.load import (
+    CommandConfig,
+    client_command_config,
+    load_command_config,
+    load_storage_config,
+)
 from rsm.config.config_file import CONFIG_HELP, require_config_file
+from rsm.config.confirmation import YES_HELP
+from rsm.config.storage import StorageConfig
 from rsm.segment.errors import InvalidConfigError, RetriableError
 
 _DEFAULT_TIMEOUT_S = 30.0
@@ -39,14 +48,37 @@ AnyPartitionArgument = Annotated[
     typer.Argument(metavar="TOPIC[:PARTITION]", help="All tiered topics by default."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help=YES_HELP)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ClusterOptions:
-    """The cluster that the user named for a command, and the command's timeout."""
+    """The cluster that the user named for a command, and the command's timeout.
 
-    config: CommandConfig
+    The configuration is read when the command takes it: `config`, or `store_config` by a command
+    that needs no cluster. Both raise InvalidConfigError.
+    """
+
+    config_file: Path | None
+    bootstrap_server: str | None
+    command_config_file: Path | None
     timeout_ms: int
+
+    @cached_property
+    def config(self) -> CommandConfig:
+        """The configuration of the cluster, and of a store if one is given."""
+        return command_config(
+            self.config_file, self.bootstrap_server, self.command_config_file, os.environ
+        )
+
+    def store_config(self) -> StorageConfig:
+        """Return the configuration of the store alone, from a file that may have no other keys."""
+        if self.bootstrap_server is not None or self.command_config_file is not None:
+            raise InvalidConfigError(
+                "the command reads the store alone, without a cluster: give --config FILE instead "
+                "of --bootstrap-server and --command-config"
+            )
+        return load_storage_config(self.config_file or require_config_file(os.environ))
 
 
 def _cluster_options(
@@ -81,7 +113,9 @@ def _cluster_options(
     ] = _DEFAULT_TIMEOUT_S,
 ) -> ClusterOptions:
     return ClusterOptions(
-        config=command_config(config, bootstrap_server, command_config_file, os.environ),
+        config_file=config,
+        bootstrap_server=bootstrap_server,
+        command_config_file=command_config_file,
         timeout_ms=round(timeout * 1000),
     )
 
@@ -89,7 +123,7 @@ def _cluster_options(
 def with_cluster_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options of the cluster to a command, which takes them as `cluster`.
 
-    They come after its own options, but before --json. InvalidConfigError if they contradict.
+    They come after its own options, but before --json.
     """
     own = signature(function, eval_str=True)
     shared = signature(_cluster_options, eval_str=True).parameters
@@ -127,7 +161,25 @@ def command_config(
         raise InvalidConfigError("--command-config requires --bootstrap-server")
     if config is None:
         config = require_config_file(environment, alternative="--bootstrap-server")
-    return load_command_config(config, check_client)
+    with naming_config_check(config):
+        return load_command_config(config, check_client)
+
+
+@contextmanager
+def naming_config_check(file: Path) -> Iterator[None]:
+    """Add to an error about a setting of the file which command reports all of them.
+
+    A process and a command end at the first wrong setting.
+    """
+    try:
+        yield
+    except InvalidConfigError as error:
+        if "key" not in error.context:
+            raise
+        advice = f"`rlm config check --config {shlex.quote(str(file))}` reports all problems"
+        given = error.context.get("advice")
+        context = {**error.context, "advice": f"{given}. {advice}" if given else advice}
+        raise InvalidConfigError(error.message, **context) from error
 
 
 @contextmanager
@@ -143,4 +195,5 @@ def reaching_cluster(config: CommandConfig) -> Iterator[None]:
             "cluster cannot be reached",
             bootstrap_servers=config.cluster.bootstrap_text,
             reason=error,
+            advice="Check the address, and the security settings of the Kafka client",
         ) from error

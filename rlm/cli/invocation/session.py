@@ -7,17 +7,18 @@ timeout limits the opening; the remaining time is for the command.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.cluster import ClusterView
+from rlm.broker.cluster_offsets import fetch_cluster_offsets
 from rlm.broker.topics.topic_admin import ClusterTopicAdmin, TopicAdmin
 from rlm.cli.invocation.options import reaching_cluster
 from rlm.config.load import CommandConfig
-from rlm.worker.external import open_bootstrap, open_metadata_topic
+from rlm.worker.cluster_access import open_bootstrap, open_metadata_topic
 from rlm.worker.log_lines import configure_command_logging
 from rlm.worker.metadata_manager import open_metadata_manager
 from rlmm.cache.memory import MemoryStore
@@ -28,6 +29,7 @@ from rlmm.topic.event_topic import EventTopic, PublishedPosition
 from rlmm.topic.memory import MemoryLog, MemoryTopic
 from rsm.segment.clock import Clock
 from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
+from rsm.segment.ids import TopicIdPartition
 from rsm.system_clock import SystemClock
 
 _RETRY_PAUSE_MS = 200
@@ -128,11 +130,36 @@ def leaders_of(session: CommandSession, topic: str) -> Mapping[int, int | None]:
     return {each.partition: each.leader_id for each in view.topic(topic).partitions}
 
 
+def local_starts_of(
+    session: CommandSession, topic: str, partitions: Collection[TopicIdPartition]
+) -> Mapping[TopicIdPartition, int]:
+    """Return where the leaders' local logs of a topic begin.
+
+    InvalidConfigError if the cluster is unreachable, RetriableError if a leader does not answer.
+    """
+    with reaching_cluster(session.config):
+        view = session.bootstrap.view((topic,))
+    answers = fetch_cluster_offsets(session.bootstrap, view, partitions)
+    for tip in partitions:
+        if tip not in answers.succeeded:
+            raise RetriableError(
+                "cannot fetch the log start from the leader",
+                topic_partition=tip,
+                reason=answers.failed.get(tip),
+                advice="Run the command again when it answers",
+            )
+    return {tip: found.log_start_offset for tip, found in answers.succeeded.items()}
+
+
 def _read_to_end(metadata: TopicBasedRemoteLogMetadataManager, timeout_ms: int) -> None:
     metadata.start()
     readiness = metadata.wait_ready(max(1, timeout_ms))
     if not readiness.is_ready:
-        raise RetriableError("the metadata topic cannot be read in time", reason=readiness.reason)
+        raise RetriableError(
+            "the metadata topic cannot be read in time",
+            reason=readiness.reason,
+            advice="Run the command again, with a longer --timeout",
+        )
 
 
 def metadata_topic(

@@ -9,11 +9,10 @@ from uuid import UUID, uuid4
 
 import typer
 
-from rlm.cli.invocation.confirmation import confirm, confirm_on_terminal
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.manager_access import leading_managers
-from rlm.cli.invocation.managers import ManagerLags
-from rlm.cli.invocation.policy_of import find_tiered
+from rlm.cli.invocation.managers import ManagerLags, managers_defaults
+from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.session import CommandSession
 from rlm.policy.topic.disable_gate import RecordsAtRisk
 from rlm.rest.manager_client import ManagerClient
@@ -21,8 +20,10 @@ from rlm.topics.broker_retention import BrokerRetention
 from rlm.topics.disable import TieringEnd
 from rlm.topics.enable import Tiering
 from rlm.topics.policy_writer import PolicyWriter
-from rlm.worker.external import open_chunk_storage, own_topics, stored_originals
+from rlm.worker.cluster_access import own_topics
+from rlm.worker.store_access import open_chunk_storage, stored_originals
 from rlmm.events.policy import OriginalConfig, TopicPolicy
+from rsm.config.confirmation import confirm, confirm_on_terminal
 
 ForceOption = Annotated[
     bool,
@@ -39,6 +40,7 @@ def tiering_of(session: CommandSession) -> Tiering:
         own_topics=own_topics(session.config.metadata, session.config.manager),
         progress=show_progress,
         recall=lambda topic, topic_id: _recalled(session, topic, topic_id),
+        managers=managers_defaults(session),
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 
+from rlm.broker.broker_configs import read_transaction_max_timeout_ms
 from rlm.broker.cluster import ClusterView, TopicView
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
 from rlm.broker.list_offsets import PartitionOffsets
@@ -25,9 +25,8 @@ from rlm.status.cluster_status import (
     partition_status,
 )
 from rlmm.registration import now_of
+from rsm.segment.errors import TieredStorageError
 from rsm.segment.ids import TopicIdPartition
-
-_ASK_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +61,7 @@ def read_cluster(
     }
     if named is None:
         stored = {t: s for t, s in stored.items() if is_tiered(s.policy, s.segments)}
-    with ThreadPoolExecutor(_ASK_THREADS, "status") as executor:
-        results = fetch_cluster_offsets(session.bootstrap, view, tuple(stored), executor)
+    results = fetch_cluster_offsets(session.bootstrap, view, stored)
     leds = _led(view, stored, results.succeeded)
     with closing(manager_client(session)) as client:
         answers = ask_managers(
@@ -89,10 +87,31 @@ def read_cluster(
             silent_managers=answers.silent,
             silent_leaders=silent_leaders,
             processes=_processes(session, view, None if named is None else leds),
+            transaction_max_ms=_transaction_limits(session, view, rows),
         ),
         silent_managers=answers.silent,
         silent_leaders=silent_leaders,
     )
+
+
+def _transaction_limits(
+    session: CommandSession, view: ClusterView, rows: Iterable[PartitionStatus]
+) -> Mapping[int, int]:
+    """Return `transaction.max.timeout.ms` of the brokers with an open transaction in a stream.
+
+    Omits brokers that do not answer, or do not let the Kafka user read it.
+    """
+    found: dict[int, int] = {}
+    waiting = [row for row in rows if _has_open_transaction(row)]
+    for each in {row.leader_id for row in waiting if row.leader_id is not None}:
+        with suppress(TieredStorageError), session.bootstrap.at(view.broker(each)) as broker:
+            found[each] = read_transaction_max_timeout_ms(broker, each)
+    return found
+
+
+def _has_open_transaction(row: PartitionStatus) -> bool:
+    stream = None if row.report is None else row.report.stream
+    return stream is not None and stream.open_transaction_ms is not None
 
 
 def _processes(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Annotated
 
@@ -15,6 +14,7 @@ from rlm.cli.invocation.amounts import iso_time
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.managers import live_managers, silence_of
+from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import (
     ClusterOptions,
     JsonOption,
@@ -22,7 +22,6 @@ from rlm.cli.invocation.options import (
     with_cluster_options,
 )
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.reading.stored_objects import StoredObjects, stored_objects
 from rlm.rest.manager_client import ManagerClient
@@ -128,8 +127,7 @@ def _explanation(session: CommandSession, tip: TopicIdPartition, offset: int) ->
     if not isinstance(explained, str):
         return explained
     typer.echo(f"rlm: what keeps the local copy is not known: {explained}", err=True)
-    with ThreadPoolExecutor(1, "explain") as executor:
-        answers = fetch_cluster_offsets(session.bootstrap, view, (tip,), executor)
+    answers = fetch_cluster_offsets(session.bootstrap, view, (tip,))
     if tip not in answers.succeeded:
         raise RetriableError(
             "cannot fetch the offsets from the leader", reason=answers.failed.get(tip)

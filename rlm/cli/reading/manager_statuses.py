@@ -50,9 +50,7 @@ def ask_managers(
                 if report.topic_id_partition in reports:
                     reports[report.topic_id_partition][manager.broker_id] = report
         elif manager.broker_id in needed:
-            silent[manager.broker_id] = (
-                f"the manager of broker {manager.broker_id} does not answer: {answer}"
-            )
+            silent[manager.broker_id] = str(answer)
     registered = {manager.broker_id for manager in managers}
     for broker_id in sorted(needed - registered):
         silent[broker_id] = (

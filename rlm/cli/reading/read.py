@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
-from rlm.broker.cluster import ClusterView
 from rlm.broker.partition_reader import PartitionReader, ReaderSettings
 from rlm.cli.invocation.log_bounds import Bound, PartitionName
 from rlm.cli.invocation.named_topic import find_partition
@@ -22,14 +18,16 @@ from rlm.cli.invocation.options import (
     reaching_cluster,
     with_cluster_options,
 )
-from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.reading.damage_report import report_damage
-from rlm.cli.reading.record_lines import human_line, json_lines
+from rlm.cli.reading.record_printing import print_records
+from rlm.cli.reading.selection import Selection
+from rlm.cli.reading.store_reading import print_from_store
 from rlm.remote_read.reader import RemoteLogReader
 from rlm.remote_read.tiered_log import RemoteTier, TieredLog
 from rlm.remote_read.timestamps import RemoteTimestamps
-from rlm.worker.external import client_properties, open_chunk_storage, storage_manager
+from rlm.worker.cluster_access import client_properties
+from rlm.worker.store_access import open_chunk_storage, storage_manager
 from rsm.read.segment_scan import ScanSettings
 from rsm.segment.batches.aborted import Isolation
 from rsm.segment.errors import (
@@ -42,11 +40,14 @@ from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange
 
 _FETCH_THREADS = 2
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
-_LINES_AT_ONCE = 500
-"""Few enough to stay in the processor's cache until written; a batch may have thousands."""
 
-_Partition = Annotated[str, typer.Argument(metavar="TOPIC:PARTITION", help="The partition.")]
+_Partition = Annotated[
+    str,
+    typer.Argument(
+        metavar="TOPIC:PARTITION",
+        help="The partition. With --from-store also a topic: its partitions one after the other.",
+    ),
+]
 _From = Annotated[
     str | None,
     typer.Option(
@@ -63,21 +64,33 @@ _To = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Selection:
-    """The records that the command line selects."""
+_FromStore = Annotated[
+    bool,
+    typer.Option(
+        "--from-store",
+        help="Read the store alone, without brokers and the metadata topic. Needs only the store's "
+        "settings of the file.",
+    ),
+]
+_TopicId = Annotated[
+    str | None,
+    typer.Option(
+        "--topic-id",
+        metavar="ID",
+        help="With --from-store: the topic's id, if the store has several topics of the name.",
+    ),
+]
+_EXAMPLES = """Examples:
 
-    name: PartitionName
-    begin: Bound | None
-    end: Bound | None
-    isolation: Isolation
+\b
+  rlm read orders:0 --from 2030-01-31T12:00:00Z --json
+  rlm read orders --from-store --json
+"""
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("read", epilog="Example: rlm read orders:0 --from 2030-01-31T12:00:00Z --json")(
-        _read
-    )
+    app.command("read", epilog=_EXAMPLES)(_read)
 
 
 @with_cluster_options
@@ -92,6 +105,8 @@ def _read(
             "--isolation-level", help="read_committed omits records of aborted transactions."
         ),
     ] = Isolation.READ_UNCOMMITTED,
+    from_store: _FromStore = False,
+    topic_id: _TopicId = None,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
@@ -99,31 +114,41 @@ def _read(
 
     A time is ISO 8601 (UTC unless it names a zone), or @ and milliseconds since 1970. It selects
     the first record that is not older. Stored records need the store's settings.
+
+    --from-store prints what complete segments of the store have, up to their end. It fails at an
+    offset that none of them has; --from continues after it.
     """
-    settings = cluster.config
-    wanted = _Selection(
+    wanted = Selection(
         name=PartitionName.parse(partition),
         begin=None if begin is None else Bound.parse(begin, option="--from"),
         end=None if end is None else Bound.parse(end, option="--to"),
         isolation=isolation,
     )
+    if from_store:
+        print_from_store(cluster.store_config(), wanted, topic_id, as_json=as_json)
+        return
+    if topic_id is not None:
+        raise InvalidConfigError("--topic-id requires --from-store")
+    _print_both_tiers(cluster, wanted, as_json=as_json)
+
+
+def _print_both_tiers(cluster: ClusterOptions, wanted: Selection, *, as_json: bool) -> None:
+    number = wanted.name.partition
+    if number is None:
+        raise InvalidConfigError(
+            "the command needs one partition", found=wanted.name.topic, expected="TOPIC:PARTITION"
+        )
+    settings = cluster.config
     with open_session(settings, timeout_ms=cluster.timeout_ms) as session:
         with reaching_cluster(settings):
             view = session.bootstrap.view((wanted.name.topic,))
-        found = _find(view, wanted.name)
-        with _tiered_log(session, found, isolation, cluster.timeout_ms) as (log, local):
+        topic_id = find_partition(view, wanted.name).topic_id
+        found = TopicIdPartition(topic_id=topic_id, topic=wanted.name.topic, partition=number)
+        with _tiered_log(session, found, wanted.isolation, cluster.timeout_ms) as (log, local):
             offsets = _range(log, local, wanted)
-            with _reporting_damage(session), _seldom_collecting():
-                _print(log, found, offsets, as_json=as_json)
-
-
-def _find(view: ClusterView, name: PartitionName) -> TopicIdPartition:
-    if name.partition is None:
-        raise InvalidConfigError(
-            "the command needs one partition", found=name.topic, expected="TOPIC:PARTITION"
-        )
-    topic = find_partition(view, name)
-    return TopicIdPartition(topic_id=topic.topic_id, topic=name.topic, partition=name.partition)
+            records = log.read(offsets.start_offset, offsets.end_offset)
+            with _reporting_damage(session):
+                print_records(found, records, as_json=as_json)
 
 
 @contextmanager
@@ -164,17 +189,6 @@ def _reporting_damage(session: CommandSession) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _seldom_collecting() -> Iterator[None]:
-    """Run the collector of reference cycles seldom, because thousands of records form no cycles."""
-    youngest, *others = gc.get_threshold()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *others)
-    try:
-        yield
-    finally:
-        gc.set_threshold(youngest, *others)
-
-
 def _remote_tier(session: CommandSession, stack: ExitStack) -> RemoteTier | None:
     """Return the store, if one is configured; the stack closes it."""
     settings = session.config.storage
@@ -188,7 +202,7 @@ def _remote_tier(session: CommandSession, stack: ExitStack) -> RemoteTier | None
     return RemoteTier(storage=storage, reader=reader, timestamps=timestamps)
 
 
-def _range(log: TieredLog, local: PartitionReader, wanted: _Selection) -> OffsetRange:
+def _range(log: TieredLog, local: PartitionReader, wanted: Selection) -> OffsetRange:
     """Return the selected offsets within the current log. NotFoundError outside of it."""
     ends = local.offsets()
     committed = wanted.isolation is Isolation.READ_COMMITTED
@@ -210,19 +224,3 @@ def _offset_of(log: TieredLog, bound: Bound | None, *, default: int, log_end: in
         return bound.offset
     found = log.offset_since(bound.timestamp_ms or 0)
     return log_end if found is None else min(found, log_end)
-
-
-def _print(
-    log: TieredLog, partition: TopicIdPartition, offsets: OffsetRange, *, as_json: bool
-) -> None:
-    """Write a line per record; end quietly when the reader of the output is gone."""
-    for found in log.read(offsets.start_offset, offsets.end_offset):
-        for start in range(0, len(found.records), _LINES_AT_ONCE):
-            records = found.records[start : start + _LINES_AT_ONCE]
-            lines = (
-                json_lines(partition, found.tier, records)
-                if as_json
-                else [human_line(found.tier, record) for record in records]
-            )
-            with printing():
-                sys.stdout.write("\n".join(lines) + "\n")

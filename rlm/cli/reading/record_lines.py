@@ -1,9 +1,4 @@
-"""Formats records as JSON lines, or as lines for people. Pure.
-
-JSON: topic, partition, offset, timestamp_ms, timestamp_type, key, value, headers, tier. Bytes in
-UTF-8 are a string; others are base64, under the name with the suffix `_base64`. A header is
-[name, value], or [name, null, base64] if its value is not UTF-8.
-"""
+"""Formats records as JSON lines, or as lines for people. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +7,40 @@ from collections.abc import Iterable
 from json.encoder import encode_basestring as _quoted
 
 from rlm.cli.invocation.amounts import iso_time
-from rlm.remote_read.tiered_log import Tier
+from rlm.remote_read.stored_records import Tier
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rsm.segment.batches.batch import TimestampType
 from rsm.segment.batches.records import Headers, Record
 from rsm.segment.ids import TopicIdPartition
 
+RECORD = JsonShape(
+    name="Record",
+    meaning="One record, on a line of its own.",
+    fields={
+        "topic": JsonField(JsonKind.TEXT, "The topic's name."),
+        "partition": JsonField(JsonKind.COUNT, "The partition's number."),
+        "offset": JsonField(JsonKind.OFFSET, "The record's offset."),
+        "timestamp_ms": JsonField(JsonKind.TIME, "The record's timestamp; -1 without one."),
+        "timestamp_type": JsonField(JsonKind.TEXT, "`CreateTime` or `LogAppendTime`."),
+        "key": JsonField(
+            JsonKind.TEXT, "The key, if it is null or UTF-8.", is_nullable=True, is_optional=True
+        ),
+        "key_base64": JsonField(JsonKind.TEXT, "Any other key, in base64.", is_optional=True),
+        "value": JsonField(
+            JsonKind.TEXT, "The value, if it is null or UTF-8.", is_nullable=True, is_optional=True
+        ),
+        "value_base64": JsonField(JsonKind.TEXT, "Any other value, in base64.", is_optional=True),
+        "headers": JsonField(
+            JsonKind.LIST,
+            "Each header as `[name, value]`, or `[name, null, base64]` if its value is not UTF-8.",
+            is_list=True,
+        ),
+        "tier": JsonField(
+            JsonKind.TEXT,
+            f"Where it was read: {' or '.join(f'`{each.value}`' for each in Tier)}.",
+        ),
+    },
+)
 _TIMESTAMP_TYPES = {
     TimestampType.CREATE_TIME: "CreateTime",
     TimestampType.LOG_APPEND_TIME: "LogAppendTime",

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from rlm.broker.cluster import ClusterView
+from rlm.cli.invocation.amount_options import seconds
 from rlm.cli.invocation.amounts import iso_time
 from rlm.cli.invocation.log_bounds import PartitionName
 from rlm.cli.invocation.named_topic import find_partition
@@ -69,9 +70,15 @@ _Watch = Annotated[
     bool,
     typer.Option("--watch", help="Repeat until Ctrl-C. A terminal is cleared for each round."),
 ]
+_DEFAULT_INTERVAL_S = 5.0
 _Interval = Annotated[
-    float,
-    typer.Option(min=1, max=3600, metavar="SECONDS", help="The pause of --watch between rounds."),
+    float | None,
+    typer.Option(
+        parser=seconds(least_s=1.0),
+        metavar="DURATION",
+        help="The pause of --watch between rounds; without a unit in seconds.",
+        show_default="5s",
+    ),
 ]
 _Check = Annotated[
     bool,
@@ -91,7 +98,7 @@ def _status(
     *,
     wide: _Wide = False,
     watch: _Watch = False,
-    interval: _Interval = 5.0,
+    interval: _Interval = None,
     check: _Check = False,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
@@ -105,6 +112,8 @@ def _status(
     """
     if watch and (check or as_json):
         raise InvalidConfigError("--watch and --check or --json exclude each other: give one")
+    if interval is not None and not watch:
+        raise InvalidConfigError("--interval has no effect without --watch: give both or none")
     if wide and as_json:
         raise InvalidConfigError("--wide and --json exclude each other: give one")
     named = None if name is None else PartitionName.parse(name)
@@ -113,7 +122,8 @@ def _status(
         with reaching_cluster(cluster.config):
             view = _view(session, named)
         if watch:
-            _repeat(session, view, named, options, interval_ms=round(interval * 1000), wide=wide)
+            interval_ms = round((interval or _DEFAULT_INTERVAL_S) * 1000)
+            _repeat(session, view, named, options, interval_ms=interval_ms, wide=wide)
         status = read_cluster(session, view, named)
         cluster_id = session.cluster_id
     with printing():

@@ -1,4 +1,6 @@
-"""Renders the status for people: problems first, then totals, then a narrow table. Pure.
+"""Renders the status for people: problems first, then totals, then narrow tables. Pure.
+
+Topics that are streamed have a table of their own: how much of each log is not stored yet.
 
 No line exceeds the width, except for commands: a shortened command cannot be typed. Names that are
 too long lose their middle, because topics often differ only at their ends.
@@ -24,6 +26,7 @@ _CUT = "..."
 _GAP = "  "
 _OF_PARTITION = ("leader", "stored", "segments", "not stored", "oldest", "state")
 _OF_TOPIC = ("partitions", "stored", "segments", "not stored", "oldest", "state")
+_OF_STREAM = ("open segments", "size", "offsets not stored", "oldest")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,10 @@ def status_text(
         states = [_state(row, has_problem=row.topic_id_partition in troubled) for row in rows]
         table = _by_topic(rows, states) if by_topic else _by_partition(rows, states)
         lines += ["", *_table_lines(table, width)]
+    streams = _streams(rows, by_topic=by_topic)
+    if streams:
+        header = _Row(topic="stream", cells=_OF_STREAM)
+        lines += ["", *_table_lines((header, *streams), width)]
     return "\n".join(lines)
 
 
@@ -144,6 +151,35 @@ def _by_topic(rows: Sequence[PartitionStatus], states: Sequence[str]) -> Sequenc
         cells = (str(len(of_topic)), *_sums(total(of_topic)), state)
         found.append(_Row(topic=topic, cells=cells))
     return found
+
+
+def _streams(rows: Sequence[PartitionStatus], *, by_topic: bool) -> Sequence[_Row]:
+    """Return how far each streamed partition or topic is, as the managers report it."""
+    streamed = [row for row in rows if row.report is not None and row.report.stream is not None]
+    if by_topic:
+        of_topics = rows_by_topic(streamed).items()
+        return [_Row(topic=topic, cells=_stream_cells(found)) for topic, found in of_topics]
+    return [
+        _Row(
+            topic=row.topic_id_partition.topic,
+            suffix=f":{row.topic_id_partition.partition}",
+            cells=_stream_cells([row]),
+        )
+        for row in streamed
+    ]
+
+
+def _stream_cells(rows: Sequence[PartitionStatus]) -> tuple[str, ...]:
+    streams = [row.report.stream for row in rows if row.report and row.report.stream]
+    sizes = [each.size_bytes for each in streams if each.size_bytes is not None]
+    unstored = [row.unstored_offsets for row in rows]
+    ages = [each.unstored_ms for each in streams if each.unstored_ms is not None]
+    return (
+        str(len(sizes)),
+        size_text(sum(sizes)),
+        "?" if None in unstored else str(sum(each or 0 for each in unstored)),
+        age_text(max(ages)) if ages else "-",
+    )
 
 
 def _sums(totals: StatusTotals) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Opens the two objects of an offloaded ledger as files.
+"""Opens the two objects of an offload as files.
 
 User metadata of each, if any, is a JSON object in the file `<file>.meta` next to it, as the store
 `filesystem` keeps it. A file without user metadata is read too. Its version is then unknown, and a
@@ -9,17 +9,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from rsm.cache.noted_positions import NotedPositions
 from rsm.layout.block_v1.block_index import BlockIndex
-from rsm.layout.block_v1.ledger_attributes import ROLE_KEY, check_attributes
-from rsm.layout.block_v1.ledger_walk import DataObject
-from rsm.layout.block_v1.offloaded_ledger import OffloadedLedger
-from rsm.pulsar.offloader import read_index, require_same_ledger
+from rsm.layout.block_v2.stream_index import StreamedLedger, StreamIndex
+from rsm.layout.blocks.ledger_attributes import ROLE_KEY, check_attributes
+from rsm.layout.blocks.offloaded_ledger import LedgerFragment, OffloadedLedger
+from rsm.pulsar.object_pair import (
+    PairObject,
+    PairReading,
+    decode_any_index,
+    match_stream,
+    open_fragment,
+    open_ledger,
+    read_index,
+)
 from rsm.segment.errors import InvalidConfigError, NotFoundError, RetriableError
 from rsm.segment.ranges import ByteRange
 from rsm.storage.filesystem.sidecar import read_attributes, sidecar_path
@@ -28,42 +36,63 @@ _LEDGER_ID = re.compile(r"-ledger-([0-9]{1,19})\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerFiles:
-    """An open ledger; `remarks` are notes for the user about its files."""
+class OffloadFiles:
+    """The files of an offload; `remarks` are notes for the user about them."""
 
-    ledger: OffloadedLedger
     data_bytes: int
     attributes: Mapping[str, str]
     remarks: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerFiles(OffloadFiles):
+    """A ledger that was offloaded as a whole (PIP-17), open for reading."""
+
+    ledger: OffloadedLedger
+    index: BlockIndex
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamFiles(OffloadFiles):
+    """A streamed object (PIP-76), open for reading: the entries of each of its ledgers."""
+
+    ledgers: Sequence[tuple[StreamedLedger, LedgerFragment]]
+
+
 @contextmanager
-def open_ledger_files(data: Path, index: Path) -> Iterator[LedgerFiles]:
+def open_offload_files(data: Path, index: Path) -> Iterator[LedgerFiles | StreamFiles]:
     """Open both files.
 
-    Raises InvalidConfigError for a pipe, CorruptError if they are not a ledger's files,
+    Raises InvalidConfigError for a pipe, CorruptError if they are not of one offload,
     NotFoundError or RetriableError.
     """
     with ExitStack() as stack:
-        data_bytes, read_data = stack.enter_context(_opened(data))
+        content = stack.enter_context(_opened(data))
         found = read_index_file(index)
         attributes, remarks = _attributes_of(data, index)
-        require_same_ledger(found, data_name=str(data), data_bytes=data_bytes)
-        ledger = OffloadedLedger(
-            ledger_id=_ledger_id(data),
-            index=found,
-            data=DataObject(name=str(data), read=read_data),
-            positions=NotedPositions(),
-        )
-        yield LedgerFiles(
-            ledger=ledger, data_bytes=data_bytes, attributes=attributes, remarks=remarks
-        )
+        reading = PairReading(positions=NotedPositions())
+        if isinstance(found, StreamIndex):
+            ledgers = match_stream(found, content, reading).ledgers
+            yield StreamFiles(
+                ledgers=[(each, open_fragment(each, content, reading)) for each in ledgers],
+                data_bytes=content.length_bytes,
+                attributes=attributes,
+                remarks=remarks,
+            )
+        else:
+            yield LedgerFiles(
+                ledger=open_ledger(_ledger_id(data), found, content, reading),
+                index=found,
+                data_bytes=content.length_bytes,
+                attributes=attributes,
+                remarks=remarks,
+            )
 
 
-def read_index_file(path: Path) -> BlockIndex:
-    """Read an index object. Raises as `open_ledger_files` does."""
-    with _opened(path) as (object_bytes, read):
-        return read_index(read, name=str(path), object_bytes=object_bytes)
+def read_index_file(path: Path) -> BlockIndex | StreamIndex:
+    """Read an index object of either format. Raises as `open_offload_files` does."""
+    with _opened(path) as content:
+        return read_index(content, decode_any_index)
 
 
 def _attributes_of(*paths: Path) -> tuple[Mapping[str, str], Sequence[str]]:
@@ -87,8 +116,8 @@ def _ledger_id(path: Path) -> int:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[int, Callable[[ByteRange], bytes]]]:
-    """Yield a file's length, and a function that reads it at positions."""
+def _opened(path: Path) -> Iterator[PairObject]:
+    """Open a file as one of the two objects."""
     try:
         if path.is_fifo():  # opening a pipe waits for a writer, and it has no positions
             raise InvalidConfigError("cannot read a pipe: give a file", path=path)
@@ -116,4 +145,5 @@ def _opened(path: Path) -> Iterator[tuple[int, Callable[[ByteRange], bytes]]]:
                 position += len(piece)
             return b"".join(pieces)
 
-        yield os.fstat(descriptor).st_size, read
+        length_bytes = os.fstat(descriptor).st_size
+        yield PairObject(name=str(path), length_bytes=length_bytes, read=read)

@@ -6,21 +6,34 @@ import base64
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 
 from rlm.cli.invocation.amount_options import sizes
 from rlm.cli.invocation.output import printing
-from rlm.cli.stores.block_files import LedgerFiles, open_ledger_files, read_index_file
+from rlm.cli.stores.block_files import (
+    LedgerFiles,
+    OffloadFiles,
+    StreamFiles,
+    open_offload_files,
+    read_index_file,
+)
 from rsm.config.amounts import format_size
-from rsm.layout.block_v1.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
-from rsm.layout.block_v1.ledger_attributes import ledger_attributes
+from rsm.layout.block_v1.block_index import BlockIndex
+from rsm.layout.block_v2.ledger_info import LedgerInfo
+from rsm.layout.block_v2.stream_index import StreamedLedger, StreamIndex
+from rsm.layout.blocks.block_format import DEFAULT_BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES
+from rsm.layout.blocks.ledger_attributes import ledger_attributes
+from rsm.layout.blocks.ledger_metadata import LedgerMetadata
+from rsm.layout.blocks.offloaded_ledger import LedgerBlock, LedgerEntry
 from rsm.pulsar.ledger import Ledger
+from rsm.pulsar.offload_handle import OffloadHandle, StreamingLimits
 from rsm.pulsar.offloader import open_offloader
 from rsm.segment.errors import InvalidConfigError
 from rsm.storage.filesystem.storage import FilesystemChunkStorage
@@ -32,13 +45,21 @@ _COLUMNS = ("part", "first entry", "last entry", "entries", "position", "bytes",
 
 _INSPECT_EXAMPLE = "Example: rlm blocks inspect ledger-7 ledger-7-index"
 _CAT_EXAMPLE = "Example: rlm blocks cat ledger-7 ledger-7-index"
-_WRITE_EXAMPLE = (
-    "Example: rlm blocks write --ledger 7 --uuid 2cbf8e3a-5a0c-4a3a-9a63-0d7f3a1b9c11 --out ledgers"
-    " < entries.jsonl"
-)
+_WRITE_EXAMPLE = """Example:
+
+\b
+  rlm blocks write --format v2 --uuid $(uuidgen) --out ledgers < entries.jsonl
+"""
 
 _DataArgument = Annotated[Path, typer.Argument(metavar="DATA", help="The data object's file.")]
 _IndexArgument = Annotated[Path, typer.Argument(metavar="INDEX", help="The index object's file.")]
+
+
+class _Format(StrEnum):
+    """Pulsar's block formats: of a whole ledger (PIP-17), and of a stream of ledgers (PIP-76)."""
+
+    V1 = "v1"
+    V2 = "v2"
 
 
 def register(app: typer.Typer) -> None:
@@ -53,48 +74,51 @@ def register(app: typer.Typer) -> None:
 
 
 def _inspect(data: _DataArgument, index: _IndexArgument) -> None:
-    """Print and check the blocks of an offloaded ledger.
+    """Print and check the blocks of an offload.
 
-    Checks each block from its header to its padding (PIP-17).
+    Checks each block from its header to its padding. The index shows the format: a whole ledger
+    (v1, PIP-17), or a stream of one or more ledgers (v2, PIP-76).
     """
-    with open_ledger_files(data, index) as files, printing():
-        for line in _summary(files):
-            typer.echo(line)
-        typer.echo(_ROW.format(*_COLUMNS))
-        for block in files.ledger.blocks():
-            first = block.header.first_entry_id
-            typer.echo(
-                _ROW.format(
-                    block.part,
-                    first,
-                    first + block.entry_count - 1,
-                    block.entry_count,
-                    block.position,
-                    block.header.block_bytes,
-                    block.padding_bytes,
-                )
-            )
+    with open_offload_files(data, index) as files, printing():
+        if isinstance(files, LedgerFiles):
+            _print_lines(_ledger_summary(files), _notes(files))
+            _print_blocks(files.ledger.blocks())
+        else:
+            _print_lines(_stream_summary(files), _notes(files))
+            for ledger, fragment in files.ledgers:
+                _print_lines([f"ledger {ledger.ledger_id}"])
+                _print_blocks(fragment.read_blocks())
 
 
 def _cat(data: _DataArgument, index: _IndexArgument) -> None:
-    """Print the entries of an offloaded ledger as JSON.
+    """Print the entries of an offload as JSON.
 
-    Prints a line for each entry: its id, length and SHA-256.
+    Prints a line for each entry in the object's order: its id, length and SHA-256, and for a stream
+    (v2) its ledger's id.
     """
-    with open_ledger_files(data, index) as files, printing():
+    with open_offload_files(data, index) as files, printing():
         for line in files.remarks:
             typer.echo(f"rlm: {line}", err=True)
-        for entry_id, content in files.ledger.entries():
-            digest = hashlib.sha256(content).hexdigest()
-            document = {"entry_id": entry_id, "length": len(content), "sha256": digest}
-            typer.echo(json.dumps(document))
+        if isinstance(files, LedgerFiles):
+            _print_entries(files.ledger.entries(), {})
+        else:
+            for ledger, fragment in files.ledgers:
+                entries = fragment.entries(fragment.first_entry_id)
+                _print_entries(entries, {"ledger_id": ledger.ledger_id})
 
 
 def _write(
     *,
-    ledger: Annotated[int, typer.Option(metavar="ID", min=0, max=_MAX_ID, help="The ledger's id.")],
     uuid: Annotated[UUID, typer.Option(metavar="UUID", help="The offload's id.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The directory to write to.")],
+    block_format: Annotated[
+        _Format,
+        typer.Option("--format", help="v1: one whole ledger. v2: a stream of ledgers."),
+    ] = _Format.V1,
+    ledger: Annotated[
+        int | None,
+        typer.Option(metavar="ID", min=0, max=_MAX_ID, help="The ledger's id, for v1 only."),
+    ] = None,
     block_size: Annotated[
         int,
         typer.Option(
@@ -106,31 +130,119 @@ def _write(
     ] = DEFAULT_BLOCK_BYTES,
     like: Annotated[
         Path | None,
-        typer.Option(metavar="INDEX", help="Take the ledger's metadata from this index object."),
+        typer.Option(metavar="INDEX", help="Take the ledgers' metadata from this index object."),
     ] = None,
 ) -> None:
-    """Write a ledger's two objects under Pulsar's names.
+    """Write an offload's two objects under Pulsar's names.
 
-    Reads a line of JSON for each entry from standard input: {"entry_id": 0, "data": "<base64>"}.
-    Prints the objects' user metadata.
+    Reads a line of JSON for each entry from standard input. For v1: {"entry_id": 0, "data":
+    "<base64>"}. For v2: {"ledger_id": 7, "entry_id": 0, "data": "<base64>"}. Prints the objects'
+    user metadata.
     """
-    metadata = None if like is None else read_index_file(like).metadata
-    with _store(out) as storage:
-        open_offloader(storage, block_bytes=block_size).offload(
-            Ledger(ledger_id=ledger, entries=_entries(sys.stdin), metadata=metadata), uuid
+    if (ledger is None) is (block_format is _Format.V1):
+        raise InvalidConfigError(
+            "--ledger is needed for v1, and not allowed for v2",
+            format=block_format.value,
+            ledger=ledger,
         )
+    index = None if like is None else read_index_file(like)
+    with _store(out) as storage:
+        if ledger is not None:
+            open_offloader(storage, block_bytes=block_size).offload(
+                Ledger(ledger_id=ledger, entries=_entries(sys.stdin), metadata=_metadata(index)),
+                uuid,
+            )
+        else:
+            infos = _infos(index)
+            limits = StreamingLimits(
+                block_bytes=block_size, buffer_bytes=2 * block_size, segment_bytes=_MAX_ID
+            )
+            offloader = open_offloader(storage, streaming=limits)
+            _stream(offloader.streaming_offload(uuid), infos)
     with printing():
         typer.echo(json.dumps(ledger_attributes(None, {})))
 
 
-def _summary(files: LedgerFiles) -> Iterator[str]:
-    index = files.ledger.index
+def _stream(handle: OffloadHandle, infos: Mapping[int, LedgerInfo]) -> None:
+    """Write the entries of standard input. Raises the first error; then nothing is written."""
+    try:
+        for ledger_id, entry_id, data in _streamed_entries(sys.stdin):
+            while not handle.offer_entry(ledger_id, entry_id, data):
+                handle.wait_for_room(len(data), ledger_id)
+        handle.seal(infos)
+    except BaseException as error:
+        handle.abort(error)
+        raise
+    handle.result()
+
+
+def _metadata(index: BlockIndex | StreamIndex | None) -> LedgerMetadata | None:
+    if isinstance(index, StreamIndex):
+        raise InvalidConfigError("--like names an index of v2", expected="v1")
+    return None if index is None else index.metadata
+
+
+def _infos(index: BlockIndex | StreamIndex | None) -> Mapping[int, LedgerInfo]:
+    if isinstance(index, BlockIndex):
+        raise InvalidConfigError("--like names an index of v1", expected="v2")
+    return {} if index is None else {each.ledger_id: each.info for each in index.ledgers}
+
+
+def _print_lines(*parts: Iterable[str]) -> None:
+    for part in parts:
+        for line in part:
+            typer.echo(line)
+
+
+def _print_blocks(blocks: Iterable[LedgerBlock]) -> None:
+    typer.echo(_ROW.format(*_COLUMNS))
+    for block in blocks:
+        first = block.header.first_entry_id
+        typer.echo(
+            _ROW.format(
+                block.part,
+                first,
+                first + block.entry_count - 1,
+                block.entry_count,
+                block.position,
+                block.header.block_bytes,
+                block.padding_bytes,
+            )
+        )
+
+
+def _print_entries(entries: Iterable[LedgerEntry], fields: Mapping[str, int]) -> None:
+    for entry_id, content in entries:
+        digest = hashlib.sha256(content).hexdigest()
+        document = {**fields, "entry_id": entry_id, "length": len(content), "sha256": digest}
+        typer.echo(json.dumps(document))
+
+
+def _ledger_summary(files: LedgerFiles) -> Iterator[str]:
+    index = files.index
     metadata = index.metadata
     ids = f"{index.first_entry_id} to {index.last_entry_id}"
     yield f"ledger    entries {ids}, {metadata.length_bytes} bytes, {metadata.state.name.lower()}"
     yield f"data      {files.data_bytes} bytes in {len(index.blocks)} blocks"
     for key, value in metadata.custom:
         yield f"metadata  {key} = {_shown(value)}"
+
+
+def _stream_summary(files: StreamFiles) -> Iterator[str]:
+    for ledger, fragment in files.ledgers:
+        yield f"ledger    {ledger.ledger_id}: {_entry_range(ledger, fragment.find_end_entry_id())}"
+    block_count = sum(len(ledger.blocks) for ledger, _ in files.ledgers)
+    yield f"data      {files.data_bytes} bytes in {block_count} blocks"
+
+
+def _entry_range(ledger: StreamedLedger, end_entry_id: int) -> str:
+    info = ledger.info
+    state = "open" if info.closed_ms is None else "closed"
+    whole = f"{info.entry_count or 'unknown'} entries and {info.size_bytes or 0} bytes in total"
+    return f"entries {ledger.first_entry_id} to {end_entry_id - 1}; {whole}, {state}"
+
+
+def _notes(files: OffloadFiles) -> Iterator[str]:
     for key, text in sorted(files.attributes.items()):
         yield f"object    {key} = {text}"
     for remark in files.remarks:
@@ -152,34 +264,50 @@ def _store(directory: Path) -> Iterator[FilesystemChunkStorage]:
         ) from error
     incoming = directory / INCOMING
     is_new = not incoming.exists()
-    with closing(FilesystemChunkStorage(directory)) as storage:
-        yield storage
-    if is_new:
-        # No store uses this directory, so only the two objects remain.
-        with suppress(OSError):
-            incoming.rmdir()
+    try:
+        with closing(FilesystemChunkStorage(directory)) as storage:
+            yield storage
+    finally:
+        if is_new:
+            # No store uses this directory, so only the two objects remain.
+            with suppress(OSError):
+                incoming.rmdir()
 
 
 def _entries(lines: Iterable[str]) -> Iterator[tuple[int, bytes]]:
+    expected = '{"entry_id": number, "data": "base64"}'
+    for document in _documents(lines, ("entry_id",), expected):
+        yield document["entry_id"], document["data"]
+
+
+def _streamed_entries(lines: Iterable[str]) -> Iterator[tuple[int, int, bytes]]:
+    expected = '{"ledger_id": number, "entry_id": number, "data": "base64"}'
+    for document in _documents(lines, ("ledger_id", "entry_id"), expected):
+        yield document["ledger_id"], document["entry_id"], document["data"]
+
+
+def _documents(
+    lines: Iterable[str], id_fields: Iterable[str], expected: str
+) -> Iterator[dict[str, Any]]:
+    """Yield the fields of each line's entry, with its decoded data."""
     for number, line in enumerate(lines, start=1):
-        if line.strip():
-            yield _entry(line, number)
+        if not line.strip():
+            continue
+        try:
+            document = json.loads(line)
+            entry: dict[str, Any] = {field: _id(document[field]) for field in id_fields}
+            entry["data"] = base64.b64decode(document["data"], validate=True)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InvalidConfigError(
+                "cannot parse an entry",
+                line=number,
+                expected=expected,
+                found=repr(line.strip()[:80]),
+            ) from error
+        yield entry
 
 
-def _entry(line: str, number: int) -> tuple[int, bytes]:
-    try:
-        document = json.loads(line)
-        return _entry_id(document["entry_id"]), base64.b64decode(document["data"], validate=True)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InvalidConfigError(
-            "cannot parse an entry",
-            line=number,
-            expected='{"entry_id": number, "data": "base64"}',
-            found=repr(line.strip()[:80]),
-        ) from error
-
-
-def _entry_id(found: object) -> int:
+def _id(found: object) -> int:
     if not isinstance(found, int) or isinstance(found, bool):  # JSON's `true` is not a number
         raise TypeError("not a whole number")
     return found

@@ -14,11 +14,38 @@ from rich.table import Table
 
 from rlm.cli.invocation.options import JsonOption
 from rlm.cli.invocation.output import printing
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 
 _GROUPS: Mapping[str, str] = MappingProxyType(
     {"storage": "kafka_rlm.storage", "layout": "kafka_rlm.layout"}
 )
 """The group of entry points of each kind."""
+
+PLUGINS_DOCUMENT = JsonShape(
+    name="Plugins",
+    meaning="The stores and layouts that installed distributions offer.",
+    fields={
+        "plugins": JsonField(
+            JsonShape(
+                name="InstalledPlugin",
+                meaning="One store or layout.",
+                fields={
+                    "kind": JsonField(
+                        JsonKind.TEXT, f"One of {', '.join(f'`{each}`' for each in _GROUPS)}."
+                    ),
+                    "name": JsonField(JsonKind.TEXT, "The name that its distribution gives it."),
+                    "class": JsonField(
+                        JsonKind.TEXT, "The value for the configuration: `package.module:Class`."
+                    ),
+                    "distribution": JsonField(JsonKind.TEXT, "The distribution.", is_nullable=True),
+                    "version": JsonField(JsonKind.TEXT, "Its version.", is_nullable=True),
+                },
+            ),
+            "By kind and name.",
+            is_list=True,
+        )
+    },
+)
 
 _WIDE = 200  # columns of a table in a file or a pipe
 _COLUMNS = ("kind", "name", "class", "distribution", "version")
@@ -52,7 +79,7 @@ def _list(as_json: JsonOption = False) -> None:
     Imports none of them, so a plug-in that cannot be loaded is listed, too.
     """
     rows = [
-        _row(kind, each)
+        plugin_row(kind, each)
         for kind, group in _GROUPS.items()
         for each in sorted(entry_points(group=group), key=lambda found: (found.name, found.value))
     ]
@@ -65,7 +92,8 @@ def _list(as_json: JsonOption = False) -> None:
             typer.echo("no plug-ins are installed")
 
 
-def _row(kind: str, found: EntryPoint) -> Mapping[str, str | None]:
+def plugin_row(kind: str, found: EntryPoint) -> Mapping[str, str | None]:
+    """Return the columns of a plug-in, which are also its fields for programs."""
     distribution = found.dist
     return {
         "kind": kind,

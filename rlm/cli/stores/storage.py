@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import typer
 from rich.console import Console
@@ -14,10 +14,39 @@ from rlm.broker.client_check import check_client
 from rlm.cli.invocation.options import ConfigOption, JsonOption
 from rlm.cli.invocation.output import printing
 from rlm.config.load import load_command_config
-from rlm.worker.external import open_chunk_storage
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlm.worker.fresh_id import fresh_id
+from rlm.worker.store_access import open_chunk_storage
 from rsm.storage.probe import ProbeResult, ProbeStep, probe
 from rsm.system_clock import SystemClock
+
+STORAGE_CHECK_DOCUMENT = JsonShape(
+    name="StorageCheck",
+    meaning="Whether a store supports every operation of `rlm`.",
+    fields={
+        "backend": JsonField(JsonKind.TEXT, "The store, as `rsm.config.storage.backend` names it."),
+        "ok": JsonField(JsonKind.FLAG, "Whether no operation failed."),
+        "steps": JsonField(
+            JsonShape(
+                name="StorageOperation",
+                meaning="One operation that was tried.",
+                fields={
+                    "verb": JsonField(JsonKind.TEXT, "The operation."),
+                    "result": JsonField(
+                        JsonKind.TEXT,
+                        f"One of {', '.join(f'`{each.value}`' for each in ProbeResult)}.",
+                    ),
+                    "duration_ms": JsonField(
+                        JsonKind.FRACTIONAL_DURATION, "How long it took; 0 if it was not tried."
+                    ),
+                    "problem": JsonField(JsonKind.TEXT, "Why it failed.", is_nullable=True),
+                },
+            ),
+            "The operations, in order.",
+            is_list=True,
+        ),
+    },
+)
 
 _WIDE = 160  # columns of a table in a file or a pipe
 
@@ -51,7 +80,8 @@ def _check(config: ConfigOption, as_json: JsonOption = False) -> None:
         storage.close()
     with printing():
         if as_json:
-            sys.stdout.write(_document(settings.backend_name, steps) + "\n")
+            document = storage_json(settings.backend_name, steps)
+            sys.stdout.write(json.dumps(document) + "\n")
         else:
             Console(width=None if sys.stdout.isatty() else _WIDE, markup=False).print(_table(steps))
     if _failed(steps):
@@ -62,7 +92,8 @@ def _failed(steps: Sequence[ProbeStep]) -> bool:
     return any(step.result is ProbeResult.FAILED for step in steps)
 
 
-def _document(backend: str, steps: Sequence[ProbeStep]) -> str:
+def storage_json(backend: str, steps: Sequence[ProbeStep]) -> Mapping[str, object]:
+    """Return the output for programs."""
     rows = [
         {
             "verb": step.verb,
@@ -72,7 +103,7 @@ def _document(backend: str, steps: Sequence[ProbeStep]) -> str:
         }
         for step in steps
     ]
-    return json.dumps({"backend": backend, "ok": not _failed(steps), "steps": rows})
+    return {"backend": backend, "ok": not _failed(steps), "steps": rows}
 
 
 def _table(steps: Sequence[ProbeStep]) -> Table:

@@ -10,11 +10,27 @@ from dataclasses import dataclass
 
 from rlm.cli.invocation.amounts import iso_time
 from rlm.policy.anomalies import open_anomalies
-from rlm.status.document_parts import anomaly_to_json
+from rlm.status.document_parts import ANOMALY, anomaly_to_json
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.state.anomalies import Anomaly, AnomalyKind
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata
+
+DAMAGED_SEGMENT = JsonShape(
+    name="DamagedSegment",
+    meaning="A stored segment with damaged objects.",
+    fields={
+        "segment_id": JsonField(JsonKind.ID, "The segment's id."),
+        "start_offset": JsonField(JsonKind.OFFSET, "Its first offset."),
+        "end_offset": JsonField(JsonKind.OFFSET, "The offset after it."),
+        "anomalies": JsonField(ANOMALY, "Its damaged objects.", is_list=True),
+        "loss_accepted": JsonField(
+            JsonKind.FLAG, "Whether an operator has given up all of these objects."
+        ),
+        "command": JsonField(JsonKind.TEXT, "The command that gives the segment up."),
+    },
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

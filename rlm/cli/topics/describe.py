@@ -11,17 +11,24 @@ import typer
 
 from rlm.broker.topics.topic_configs import RETENTION_BYTES, RETENTION_MS
 from rlm.cli.invocation.amounts import age_text, size_text
-from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.log_bounds import PartitionName, require_topic_name
+from rlm.cli.invocation.managers import managers_defaults
+from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import ClusterOptions, JsonOption, with_cluster_options
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.topics.policy_text import ORIGINALS, outage_text
+from rlm.policy.topic.levels import origin_text
 from rlm.policy.topic.policy_values import (
     COPY_LAG_BYTES,
     COPY_LAG_MS,
     DELETION_LAG_MS,
+    LAYOUT,
+    OFFLOAD_MODE,
+    OFFLOAD_ROLLOVER_MS,
+    OFFLOAD_SEGMENT_BYTES,
     TRIM_MIN_AGE_MS,
+    FileDefaults,
 )
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.events.policy import (
@@ -29,8 +36,11 @@ from rlmm.events.policy import (
     AS_MANAGERS_SETTING,
     AS_TOTAL_RETENTION,
     UNLIMITED,
+    PolicySetting,
     TopicPolicy,
 )
+from rlmm.events.policy_level import PolicyLevel
+from rsm.config.choices import Layout
 from rsm.segment.ids import TopicIdPartition, id_to_text
 from rsm.segment.metadata import SegmentState
 
@@ -53,8 +63,10 @@ DESCRIBE_DOCUMENT = JsonShape(
                     ),
                     "origin": JsonField(
                         JsonKind.TEXT,
-                        "`topic`, another setting of the topic, or `managers`: then it is of the "
-                        "configuration file of the command.",
+                        "`topic`, `pattern P` or `default`: where it was set. Another setting: it "
+                        "follows that one. `broker`: the topic's retention from before it was "
+                        "tiered. `managers`: the managers' configuration files. `built-in`: none "
+                        "of these.",
                     ),
                 },
             ),
@@ -64,23 +76,27 @@ DESCRIBE_DOCUMENT = JsonShape(
         "originals": ORIGINALS,
         "partitions": JsonField(JsonKind.COUNT, "Number of partitions."),
         "stored_segments": JsonField(JsonKind.COUNT, "Number of stored segments."),
-        "stored_bytes": JsonField(JsonKind.BYTES, "Size of the stored segments' logs."),
+        "stored_bytes": JsonField(
+            JsonKind.BYTES,
+            "Size of the stored segments' logs. A record in two segments counts twice.",
+        ),
     },
 )
 
 _EXAMPLE = "Example: rlm topic describe orders --json --config rlm.properties"
-_TOPIC = "topic"
 _MANAGERS = "managers"
 
-_Topic = Annotated[str, typer.Argument(metavar="NAME", help="The topic.")]
+_Topic = Annotated[
+    str, typer.Argument(metavar="NAME", help="The topic.", callback=require_topic_name)
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyValue:
     """Represents a setting of a topic: its effective value, and where the value comes from.
 
-    `origin` is `topic`, another setting of the topic, or `managers`. The command reads the settings
-    of managers from its own configuration file.
+    `origin` is one of `rlm.policy.topic.levels.origin_text`, or another setting of the topic. The
+    command reads the settings of managers from its own configuration file.
     """
 
     name: str
@@ -106,16 +122,21 @@ def add_to(topic: typer.Typer) -> None:
 def _describe(topic: _Topic, *, cluster: ClusterOptions, as_json: JsonOption = False) -> None:
     """Show a topic's policy and where each value comes from.
 
-    Shows the effective values, the saved originals, and what is stored. The managers' settings are
-    those of the command's --config, or the defaults.
+    Shows the effective values, the saved originals, and what is stored. A value may come from the
+    topic, a pattern or the default (`rlm policy`). Managers register what their files give topics;
+    the managers' other settings are those of the command's --config, or the defaults.
     """
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
         policy, partitions = find_tiered(session, PartitionName(topic=topic))
+        levels = session.metadata.policy_levels()
         stored = _stored(session, partitions)
+        managers = managers_defaults(session)
     settings = effective_settings(
         policy,
         managers_trim_lag_ms=cluster.config.deleting.trim_lag_ms,
         managers_trim_min_age_ms=cluster.config.manager.trim_min_age_ms,
+        managers=managers,
+        levels=levels,
     )
     with printing():
         if as_json:
@@ -126,44 +147,65 @@ def _describe(topic: _Topic, *, cluster: ClusterOptions, as_json: JsonOption = F
 
 
 def effective_settings(
-    policy: TopicPolicy, *, managers_trim_lag_ms: int, managers_trim_min_age_ms: int
+    policy: TopicPolicy,
+    *,
+    managers_trim_lag_ms: int,
+    managers_trim_min_age_ms: int,
+    managers: FileDefaults,
+    levels: Sequence[PolicyLevel] = (),
 ) -> Sequence[PolicyValue]:
-    """Return each setting of a tiered topic as managers with these settings apply it."""
+    """Return each setting of a tiered topic as managers with these settings apply it.
+
+    `levels` are all policy levels.
+    """
+    origins = {each: origin_text(each, policy, levels, managers.values) for each in PolicySetting}
     local_ms, local_bytes = f"local.{RETENTION_MS}", f"local.{RETENTION_BYTES}"
+    if policy.local_retention_ms == AS_TOTAL_RETENTION:
+        origins[PolicySetting.LOCAL_RETENTION_MS] = RETENTION_MS
+    if policy.local_retention_bytes == AS_TOTAL_RETENTION:
+        origins[PolicySetting.LOCAL_RETENTION_BYTES] = RETENTION_BYTES
+    if policy.copy_lag_ms == AS_LOCAL_RETENTION:
+        origins[PolicySetting.COPY_LAG_MS] = local_ms
+    if policy.copy_lag_bytes == AS_LOCAL_RETENTION:
+        origins[PolicySetting.COPY_LAG_BYTES] = local_bytes
     is_managers_lag = policy.local_deletion_lag_ms == AS_MANAGERS_SETTING
-    values: tuple[tuple[str, int | str, str], ...] = (
-        (RETENTION_MS, policy.retention_ms, _TOPIC),
-        (RETENTION_BYTES, policy.retention_bytes, _TOPIC),
-        (
-            local_ms,
-            policy.effective_local_retention_ms,
-            RETENTION_MS if policy.local_retention_ms == AS_TOTAL_RETENTION else _TOPIC,
+    deletion_lag_ms = managers_trim_lag_ms if is_managers_lag else policy.local_deletion_lag_ms
+    offload = policy.effective_offload(managers.offload)
+    values: Mapping[PolicySetting, tuple[str, int | str]] = {
+        PolicySetting.RETENTION_MS: (RETENTION_MS, policy.retention_ms),
+        PolicySetting.RETENTION_BYTES: (RETENTION_BYTES, policy.retention_bytes),
+        PolicySetting.LOCAL_RETENTION_MS: (local_ms, policy.effective_local_retention_ms),
+        PolicySetting.LOCAL_RETENTION_BYTES: (local_bytes, policy.effective_local_retention_bytes),
+        PolicySetting.COPY_LAG_MS: (COPY_LAG_MS, policy.effective_copy_lag_ms),
+        PolicySetting.COPY_LAG_BYTES: (COPY_LAG_BYTES, policy.effective_copy_lag_bytes),
+        PolicySetting.COPY_LAG_SINCE: (
+            "remote.copy.lag.since",
+            policy.copy_lag_since.name.lower(),
         ),
-        (
-            local_bytes,
-            policy.effective_local_retention_bytes,
-            RETENTION_BYTES if policy.local_retention_bytes == AS_TOTAL_RETENTION else _TOPIC,
+        PolicySetting.OUTAGE_POLICY: ("outage.policy", outage_text(policy)),
+        PolicySetting.LOCAL_DELETION_LAG_MS: (DELETION_LAG_MS, deletion_lag_ms),
+        PolicySetting.OFFLOAD_MODE: (OFFLOAD_MODE, offload.mode.name.lower()),
+        PolicySetting.OFFLOAD_SEGMENT_MAX_BYTES: (OFFLOAD_SEGMENT_BYTES, offload.segment_max_bytes),
+        PolicySetting.OFFLOAD_SEGMENT_ROLLOVER_MS: (
+            OFFLOAD_ROLLOVER_MS,
+            offload.segment_rollover_ms,
         ),
-        (
-            COPY_LAG_MS,
-            policy.effective_copy_lag_ms,
-            local_ms if policy.copy_lag_ms == AS_LOCAL_RETENTION else _TOPIC,
-        ),
-        (
-            COPY_LAG_BYTES,
-            policy.effective_copy_lag_bytes,
-            local_bytes if policy.copy_lag_bytes == AS_LOCAL_RETENTION else _TOPIC,
-        ),
-        ("remote.copy.lag.since", policy.copy_lag_since.name.lower(), _TOPIC),
-        ("outage.policy", outage_text(policy), _TOPIC),
-        (
-            DELETION_LAG_MS,
-            managers_trim_lag_ms if is_managers_lag else policy.local_deletion_lag_ms,
-            _MANAGERS if is_managers_lag else _TOPIC,
-        ),
-        (TRIM_MIN_AGE_MS, managers_trim_min_age_ms, _MANAGERS),
-    )
-    return tuple(PolicyValue(name=n, value=value, origin=o) for n, value, o in values)
+        PolicySetting.LAYOUT: (LAYOUT, policy.layout or _managers_layout(managers)),
+    }
+    rows = [
+        PolicyValue(name=name, value=value, origin=origins[setting])
+        for setting, (name, value) in values.items()
+    ]
+    after_lag = list(values).index(PolicySetting.LOCAL_DELETION_LAG_MS) + 1
+    min_age = PolicyValue(name=TRIM_MIN_AGE_MS, value=managers_trim_min_age_ms, origin=_MANAGERS)
+    return (*rows[:after_lag], min_age, *rows[after_lag:])
+
+
+def _managers_layout(managers: FileDefaults) -> str:
+    """Return the layout of topics without one; a plug-in stores segments in its own way."""
+    if managers.layouts is None:
+        return Layout.RAW.value
+    return managers.layouts[0] if managers.layouts else "of the plug-in"
 
 
 def describe_json(

@@ -9,23 +9,24 @@ from typing import Annotated
 import typer
 
 from rlm.cli.invocation.amounts import iso_time
-from rlm.cli.invocation.confirmation import YesOption, confirm, require_consent
 from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import (
     AnyPartitionArgument,
     ClusterOptions,
     JsonOption,
     PartitionArgument,
+    YesOption,
     with_cluster_options,
 )
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.status.cluster_status import READ_LEASE
 from rlm.status.document_parts import PARTITION
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.spi import RemoteLogMetadataManager
 from rlmm.state.partition_state import ReadLease
+from rsm.config.confirmation import confirm, require_consent
 from rsm.segment.errors import NotFoundError
 from rsm.segment.ids import TopicIdPartition, id_to_text
 
@@ -114,7 +115,12 @@ def _release(
         leases = active_leases(session.metadata, _partitions(session, named))
         found = [each for each in leases if each[1].holder == holder]
         if not found:
-            raise NotFoundError("no active lease of this holder", topic=name, holder=holder)
+            raise NotFoundError(
+                "no active lease of this holder",
+                topic=name,
+                holder=holder,
+                advice="`rlm leases list` shows the holders",
+            )
         if not dry_run:
             if not yes:
                 for line in lease_lines(found):

@@ -3,30 +3,86 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import typer
 
-from rlm.broker.cluster_offsets import fetch_cluster_offsets
-from rlm.cli.invocation.confirmation import confirm
 from rlm.cli.invocation.log_bounds import PartitionName
-from rlm.cli.invocation.options import ClusterOptions, reaching_cluster
+from rlm.cli.invocation.named_topic import find_tiered
+from rlm.cli.invocation.options import ClusterOptions
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.policy_of import find_tiered
-from rlm.cli.invocation.session import CommandSession, open_session
+from rlm.cli.invocation.session import local_starts_of, open_session
 from rlm.operator.loss_acceptance import AcceptableLoss, LossAcceptance
+from rlm.status.document_parts import OFFSET_RANGE
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlm.tasks.copying.copier import BoundedAttempt
-from rlm.worker.external import open_chunk_storage, storage_manager
-from rsm.segment.errors import InvalidConfigError, RetriableError
-from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition, id_from_text, id_to_text
+from rlm.worker.store_access import open_chunk_storage, storage_manager
+from rsm.config.confirmation import confirm
+from rsm.segment.errors import InvalidConfigError
+from rsm.segment.ids import RemoteLogSegmentId, id_from_text, id_to_text
+
+LOST_SEGMENT = JsonShape(
+    name="LostSegment",
+    meaning="A damaged segment whose records are given up.",
+    fields={
+        "topic": JsonField(JsonKind.TEXT, "The topic's name."),
+        "partition": JsonField(JsonKind.COUNT, "The partition's number."),
+        "segment_id": JsonField(JsonKind.ID, "The segment's id."),
+        "lost": JsonField(
+            OFFSET_RANGE,
+            "What is on no broker and in no other segment.",
+            is_list=True,
+        ),
+        "later_ranges": JsonField(
+            JsonKind.COUNT, "Number of further lost ranges, which are not given up now."
+        ),
+        "objects": JsonField(
+            JsonShape(
+                name="FaultyObject",
+                meaning="An object that cannot be read as it was stored.",
+                fields={
+                    "object": JsonField(JsonKind.TEXT, "Its key in the store."),
+                    "kind": JsonField(JsonKind.TEXT, "`missing` or `corrupt`."),
+                    "reason": JsonField(JsonKind.TEXT, "What the store or the check reports."),
+                },
+            ),
+            "Its damaged objects.",
+            is_list=True,
+        ),
+        "accepted": JsonField(JsonKind.FLAG, "Whether the command accepted the loss."),
+    },
+)
+
+
+def named_segments(name: PartitionName, segments: Iterable[str]) -> tuple[UUID, ...]:
+    """Return the ids of segments that the user gave, each once.
+
+    InvalidConfigError without a partition, or for text that is no id.
+    """
+    if name.partition is None:
+        raise InvalidConfigError(
+            "--lost-segment needs one partition: give its number, too",
+            found=name.topic,
+            expected="TOPIC:PARTITION",
+        )
+    found = []
+    for text in segments:
+        try:
+            found.append(id_from_text(text))
+        except InvalidConfigError as error:
+            raise InvalidConfigError(
+                "the text is not the id of a segment: "
+                f"`rlm topic resolve {name.topic}:{name.partition} --dry-run` lists damaged ones",
+                found=text,
+            ) from error
+    return tuple(dict.fromkeys(found))
 
 
 def resolve_lost_segments(
     name: PartitionName,
-    segments: Sequence[str],
+    ids: Iterable[UUID],
     cluster: ClusterOptions,
     *,
     dry_run: bool,
@@ -37,11 +93,6 @@ def resolve_lost_segments(
 
     Raises as `LossAcceptance.examine` does, before it accepts any.
     """
-    if name.partition is None:
-        raise InvalidConfigError(
-            "the option needs one partition", found=name.topic, expected="TOPIC:PARTITION"
-        )
-    ids = tuple(dict.fromkeys(map(id_from_text, segments)))
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
         ExitStack() as opened,
@@ -54,7 +105,7 @@ def resolve_lost_segments(
                 closing(storage_manager(settings, open_chunk_storage(settings)))
             )
         acceptance = LossAcceptance(session.metadata, storage, session.clock, uuid4)
-        local_start_offset = _local_start_offset(session, tip)
+        local_start_offset = local_starts_of(session, tip.topic, (tip,))[tip]
         attempt = BoundedAttempt(session.clock, session.deadline_ms, lambda: False)
         losses = [
             acceptance.examine(
@@ -133,17 +184,3 @@ def loss_as_json(loss: AcceptableLoss, *, accepted: bool) -> Mapping[str, object
         ],
         "accepted": accepted,
     }
-
-
-def _local_start_offset(session: CommandSession, tip: TopicIdPartition) -> int:
-    with reaching_cluster(session.config):
-        view = session.bootstrap.view((tip.topic,))
-    with ThreadPoolExecutor(1, "resolve") as executor:
-        answers = fetch_cluster_offsets(session.bootstrap, view, (tip,), executor)
-    if tip not in answers.succeeded:
-        raise RetriableError(
-            "cannot fetch the log start from the leader: run the command again when it answers",
-            topic_partition=tip,
-            reason=answers.failed.get(tip),
-        )
-    return answers.succeeded[tip].log_start_offset

@@ -1,4 +1,4 @@
-"""`rlm offload`: requests copies of rolled segments now, and waits for them."""
+"""`rlm offload`: requests copies now, and waits for them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import typer
 
 from rlm.cli.invocation.amount_options import seconds
 from rlm.cli.invocation.log_bounds import PartitionName
-from rlm.cli.invocation.manager_access import leading_managers, manager_client
-from rlm.cli.invocation.managers import ManagerCopyProgress
+from rlm.cli.invocation.manager_access import copy_progress, manager_client
+from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import (
     ClusterOptions,
     JsonOption,
@@ -21,13 +21,74 @@ from rlm.cli.invocation.options import (
     with_cluster_options,
 )
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import open_session
 from rlm.operator.offload import Offload, OffloadedPartition, OffloadRequest
+from rlm.status.document_parts import PARTITION, STORED_OBJECT
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
+from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import id_to_text
 from rsm.segment.metadata import RemoteLogSegmentMetadata
 
 _DEFAULT_WAIT_S = 3600.0
+
+_OFFLOADED_SEGMENT = JsonShape(
+    name="OffloadedSegment",
+    meaning="A segment that was stored for the request.",
+    fields={
+        "id": JsonField(JsonKind.ID, "The segment's id."),
+        "start_offset": JsonField(JsonKind.OFFSET, "Its first offset."),
+        "end_offset": JsonField(JsonKind.OFFSET, "The offset after it."),
+        "objects": JsonField(STORED_OBJECT, "Its objects.", is_list=True),
+    },
+)
+OFFLOAD_DOCUMENT = JsonShape(
+    name="Offloaded",
+    meaning="What is stored now.",
+    fields={
+        "partitions": JsonField(
+            JsonShape(
+                name="OffloadedPartition",
+                meaning="One partition of the request.",
+                fields={
+                    **PARTITION,
+                    "stored_end_offset": JsonField(
+                        JsonKind.OFFSET, "All records before it are stored."
+                    ),
+                    "segments": JsonField(
+                        _OFFLOADED_SEGMENT, "The segments that the request stored.", is_list=True
+                    ),
+                },
+            ),
+            "The partitions.",
+            is_list=True,
+        )
+    },
+)
+OFFLOAD_REQUEST_DOCUMENT = JsonShape(
+    name="OffloadRequests",
+    meaning="What is requested.",
+    fields={
+        "partitions": JsonField(
+            JsonShape(
+                name="OffloadRequest",
+                meaning="One partition of the request.",
+                fields={
+                    **PARTITION,
+                    "requested_offset": JsonField(
+                        JsonKind.OFFSET,
+                        "All rolled segments wholly before it are to be stored; of a stream, all "
+                        "records before it.",
+                    ),
+                    "stored_end_offset": JsonField(
+                        JsonKind.OFFSET, "All records before it were stored at the request."
+                    ),
+                },
+            ),
+            "The partitions.",
+            is_list=True,
+        )
+    },
+)
 
 _To = Annotated[
     int | None,
@@ -36,7 +97,7 @@ _To = Annotated[
     ),
 ]
 _Wait = Annotated[
-    float,
+    float | None,
     typer.Option(
         "--wait",
         parser=seconds(),
@@ -69,7 +130,7 @@ def _offload(
     partition: PartitionArgument,
     *,
     to: _To = None,
-    wait: _Wait = _DEFAULT_WAIT_S,
+    wait: _Wait = None,
     no_wait: _NoWait = False,
     cluster: ClusterOptions,
     as_json: JsonOption = False,
@@ -78,9 +139,13 @@ def _offload(
 
     Returns when they are stored, and lists them. With --no-wait, returns when they are requested,
     and prints the position of each partition. The active segment is stored only after the broker
-    has rolled it, or after it was idle for remote.log.idle.copy.ms. Ctrl-C ends the wait, not the
-    copies.
+    has rolled it, or after it was idle for remote.log.idle.copy.ms. Of a streamed topic, all
+    committed records are stored, and the open offload segment is completed. Ctrl-C ends the wait,
+    not the copies.
     """
+    if no_wait and wait is not None:
+        raise InvalidConfigError("--wait has no effect with --no-wait: give one of them")
+    wait_ms = round((_DEFAULT_WAIT_S if wait is None else wait) * 1000)
     name = PartitionName.parse(partition)
     with (
         open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
@@ -89,7 +154,7 @@ def _offload(
         policy, partitions = find_tiered(session, name)
         offload = Offload(
             session.metadata,
-            ManagerCopyProgress(leading_managers(session, client)),
+            copy_progress(session, client),
             session.clock,
             new_id=uuid4,
             progress=lambda text: typer.echo(text, err=True),
@@ -99,8 +164,8 @@ def _offload(
         if no_wait:
             requested = offload.request(policy, partitions, to_offset=to)
         else:
-            done = offload.offload(policy, partitions, to_offset=to, timeout_ms=round(wait * 1000))
-    rows = [*map(request_as_json, requested), *map(_as_json, done)]
+            done = offload.offload(policy, partitions, to_offset=to, timeout_ms=wait_ms)
+    rows = [*map(request_as_json, requested), *map(offloaded_as_json, done)]
     lines = [*map(request_line, requested), *_lines(done)]
     with printing():
         if as_json:
@@ -137,7 +202,8 @@ def _lines(done: Iterable[OffloadedPartition]) -> Iterable[str]:
                 yield f"  {metadata.offsets}  {stored.key}  {stored.length_bytes} bytes  {checksum}"
 
 
-def _as_json(done: OffloadedPartition) -> Mapping[str, object]:
+def offloaded_as_json(done: OffloadedPartition) -> Mapping[str, object]:
+    """Return what is stored of a partition, for programs."""
     return {
         "topic": done.partition.topic,
         "topic_id": id_to_text(done.partition.topic_id),

@@ -1,4 +1,4 @@
-"""`rlm offload-status`: shows the progress of a requested offload."""
+"""`rlm offload-status`: shows the progress of a requested offload, and offload segments."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import closing
 import typer
 
 from rlm.cli.invocation.log_bounds import PartitionName
-from rlm.cli.invocation.manager_access import leading_managers, manager_client
-from rlm.cli.invocation.managers import ManagerCopyProgress
+from rlm.cli.invocation.manager_access import copy_progress, manager_client
+from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import (
     ClusterOptions,
     JsonOption,
@@ -18,22 +18,27 @@ from rlm.cli.invocation.options import (
     with_cluster_options,
 )
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import open_session
+from rlm.cli.topics.offload_segment_text import (
+    OFFLOAD_SEGMENT,
+    offload_segment_json,
+    offload_segment_lines,
+)
 from rlm.operator.offload_status import OffloadState, OffloadStatus, offload_status
 from rlm.status.document import PARTITION_REPORT
 from rlm.status.document_parts import PARTITION
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
-from rsm.segment.ids import id_to_text
+from rlmm.state.offload_segments import OffloadSegmentRecord
+from rsm.segment.ids import TopicIdPartition, id_to_text
 
 OFFLOAD_STATUS_DOCUMENT = JsonShape(
     name="OffloadStatuses",
-    meaning="How far the requested offload of each partition is.",
+    meaning="Progress of the requested offload of each partition.",
     fields={
         "partitions": JsonField(
             JsonShape(
                 name="OffloadStatus",
-                meaning="How far the newest offload request of a partition is.",
+                meaning="Progress of the newest offload request of a partition.",
                 fields={
                     **PARTITION,
                     "state": JsonField(
@@ -57,6 +62,11 @@ OFFLOAD_STATUS_DOCUMENT = JsonShape(
                     ),
                     "lag_segments": PARTITION_REPORT.fields["lag_segments"],
                     "lag_bytes": PARTITION_REPORT.fields["lag_bytes"],
+                    "offload_segments": JsonField(
+                        OFFLOAD_SEGMENT,
+                        "The offload segments that are assigned, failed or stored.",
+                        is_list=True,
+                    ),
                 },
             ),
             "The partitions.",
@@ -90,10 +100,11 @@ def _offload_status(
     cluster: ClusterOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how far a requested offload is.
+    """Show the progress of a requested offload.
 
     Shows the newest position that `rlm offload` requested of each partition, and what its manager
     has stored. The lag counts all rolled segments that are not stored, also beyond that position.
+    For a streamed topic, it lists the last offload segments, and all of them with --json.
     """
     name = PartitionName.parse(partition)
     with (
@@ -101,7 +112,7 @@ def _offload_status(
         closing(manager_client(session)) as client,
     ):
         policy, partitions = find_tiered(session, name)
-        source = ManagerCopyProgress(leading_managers(session, client))
+        source = copy_progress(session, client)
         progress = source.rolled(policy)
         found = [
             offload_status(
@@ -112,18 +123,23 @@ def _offload_status(
             )
             for tip in partitions
         ]
+        streamed = {tip: session.metadata.offload_segments(tip) for tip in partitions}
     with printing():
         if as_json:
-            typer.echo(json.dumps({"partitions": [*map(status_as_json, found)]}, indent=2))
+            rows = [status_as_json(each, streamed[each.partition]) for each in found]
+            typer.echo(json.dumps({"partitions": rows}, indent=2))
         else:
-            for line in status_lines(found):
+            for line in status_lines(found, streamed):
                 typer.echo(line)
     if not all(each.is_complete for each in found):
         raise typer.Exit(1)
 
 
-def status_lines(found: Sequence[OffloadStatus]) -> Sequence[str]:
-    """Return a row for each partition, and a line below it with the reason."""
+def status_lines(
+    found: Sequence[OffloadStatus],
+    streamed: Mapping[TopicIdPartition, Sequence[OffloadSegmentRecord]],
+) -> Sequence[str]:
+    """Return a row for each partition; below it the reason, and its offload segments."""
     lines = [
         _ROW.format(
             partition="partition",
@@ -147,10 +163,13 @@ def status_lines(found: Sequence[OffloadStatus]) -> Sequence[str]:
             lines.append(f"  not stored: {each.lag_bytes} bytes of rolled segments")
         if each.reason:
             lines.append(f"  reason: {each.reason}")
+        lines += offload_segment_lines(streamed.get(each.partition, ()))
     return lines
 
 
-def status_as_json(status: OffloadStatus) -> Mapping[str, object]:
+def status_as_json(
+    status: OffloadStatus, streamed: Sequence[OffloadSegmentRecord]
+) -> Mapping[str, object]:
     """Return the same for programs."""
     return {
         "topic": status.partition.topic,
@@ -162,6 +181,7 @@ def status_as_json(status: OffloadStatus) -> Mapping[str, object]:
         "stored_end_offset": status.stored_end_offset,
         "lag_segments": status.lag_segments,
         "lag_bytes": status.lag_bytes,
+        "offload_segments": [*map(offload_segment_json, streamed)],
     }
 
 

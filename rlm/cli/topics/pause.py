@@ -9,9 +9,9 @@ from uuid import uuid4
 import typer
 
 from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import ClusterOptions, with_cluster_options
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import open_session
 from rlm.operator.pause import ALL_TASKS, Pausing
 from rlmm.events.pause import PausableTask
@@ -26,7 +26,8 @@ class _Task(Enum):
 
 _Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")]
 _What = Annotated[
-    _Task | None, typer.Argument(metavar="[copy|trim|delete]", help="All three by default.")
+    _Task | None,
+    typer.Argument(metavar="TASK", help="What to pause or resume; all three by default."),
 ]
 
 

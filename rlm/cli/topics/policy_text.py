@@ -6,11 +6,19 @@ from collections.abc import Iterable, Mapping
 
 from rich.table import Table
 
+from rlm.policy.topic.policy_values import (
+    DELETION_LAG_MS,
+    LAYOUT,
+    OFFLOAD_MODE,
+    OFFLOAD_ROLLOVER_MS,
+    OFFLOAD_SEGMENT_BYTES,
+)
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.events.policy import (
     AS_MANAGERS_SETTING,
     CopyLagSince,
     OutagePolicy,
+    PolicySetting,
     PolicyState,
     TopicPolicy,
 )
@@ -72,6 +80,30 @@ TOPICS_DOCUMENT = JsonShape(
                         "How long a stored segment stays on the broker; -1 is the managers' "
                         "setting.",
                     ),
+                    "offload_mode": JsonField(
+                        JsonKind.TEXT,
+                        "What is offloaded: `segment`, `stream`, or `inherit`, the managers' "
+                        "setting.",
+                    ),
+                    "offload_segment_max_bytes": JsonField(
+                        JsonKind.BYTES,
+                        "Data after which an offload segment ends; -1 is the managers' setting.",
+                    ),
+                    "offload_segment_rollover_ms": JsonField(
+                        JsonKind.DURATION,
+                        "Time after which an offload segment ends; -1 is the managers' setting.",
+                    ),
+                    "layout": JsonField(
+                        JsonKind.TEXT,
+                        "Layout of new segments: `raw`, `block_v1`, `block_v2`, the class of a "
+                        "plug-in, or `inherit`, the managers' setting.",
+                    ),
+                    "inherited": JsonField(
+                        JsonKind.TEXT,
+                        "The settings, by these names, that are not set for the topic: they come "
+                        "from the policies of patterns, or the default.",
+                        is_list=True,
+                    ),
                     "originals": ORIGINALS,
                     "delete_remote": JsonField(
                         JsonKind.FLAG, "Whether `rlm topic disable` deletes what is stored."
@@ -106,7 +138,15 @@ def policy_line(policy: TopicPolicy) -> str:
     if policy.outage_policy is not OutagePolicy.HOLD:
         texts.append(f"outage={outage_text(policy)}")
     if policy.local_deletion_lag_ms != AS_MANAGERS_SETTING:
-        texts.append(f"local.deletion.lag.ms={policy.local_deletion_lag_ms}")
+        texts.append(f"{DELETION_LAG_MS}={policy.local_deletion_lag_ms}")
+    if policy.offload_mode is not None:
+        texts.append(f"{OFFLOAD_MODE}={policy.offload_mode.name.lower()}")
+    if policy.offload_segment_max_bytes != AS_MANAGERS_SETTING:
+        texts.append(f"{OFFLOAD_SEGMENT_BYTES}={policy.offload_segment_max_bytes}")
+    if policy.offload_segment_rollover_ms != AS_MANAGERS_SETTING:
+        texts.append(f"{OFFLOAD_ROLLOVER_MS}={policy.offload_segment_rollover_ms}")
+    if policy.layout is not None:
+        texts.append(f"{LAYOUT}={policy.layout}")
     return " ".join(texts)
 
 
@@ -125,6 +165,13 @@ def policy_json(policy: TopicPolicy) -> Mapping[str, object]:
         "copy_lag_since": policy.copy_lag_since.name.lower(),
         "outage_policy": outage_text(policy),
         "local_deletion_lag_ms": policy.local_deletion_lag_ms,
+        "offload_mode": "inherit"
+        if policy.offload_mode is None
+        else policy.offload_mode.name.lower(),
+        "offload_segment_max_bytes": policy.offload_segment_max_bytes,
+        "offload_segment_rollover_ms": policy.offload_segment_rollover_ms,
+        "layout": policy.layout or "inherit",
+        "inherited": [each.field for each in PolicySetting if each in policy.inherited],
         "originals": {each.name: each.value for each in policy.originals},
         "delete_remote": policy.delete_remote,
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Annotated, NamedTuple
 from uuid import uuid4
@@ -12,34 +11,66 @@ from uuid import uuid4
 import typer
 
 from rlm.broker.cluster_offsets import fetch_cluster_offsets
-from rlm.cli.invocation.confirmation import YesOption, confirm, require_consent
 from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import (
     ClusterOptions,
     JsonOption,
+    YesOption,
     reaching_cluster,
     with_cluster_options,
 )
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.topics.damaged_segments import (
+    DAMAGED_SEGMENT,
     DamagedSegment,
     damage_as_json,
     damage_lines,
     damaged_segments,
 )
-from rlm.cli.topics.lost_segment import resolve_lost_segments
+from rlm.cli.topics.lost_segment import named_segments, resolve_lost_segments
 from rlm.policy.losses import Losses, losses
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.events.log_start import LogStartRequested
 from rlmm.events.loss import LossAccepted
 from rlmm.spi import RemoteLogMetadataManager
+from rsm.config.confirmation import confirm, require_consent
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.segment.ids import TopicIdPartition
 
 _NO_EPOCH = -1
-_ASK_THREADS = 8
 _EXAMPLE = "Example: rlm topic resolve orders:0 --dry-run --config rlm.properties"
+
+_CUT_OFF = JsonShape(
+    name="CutOff",
+    meaning="Stored segments that an election cut off wholly or in part.",
+    fields={
+        "leader_epoch": JsonField(JsonKind.COUNT, "The newest epoch that wrote any of them."),
+        "start_offset": JsonField(JsonKind.OFFSET, "The first offset that the log lacks."),
+        "end_offset": JsonField(JsonKind.OFFSET, "The end of the last segment."),
+        "segment_count": JsonField(JsonKind.COUNT, "Number of segments."),
+    },
+)
+PARTITION_LOSSES = JsonShape(
+    name="PartitionLosses",
+    meaning="A partition that has lost records, or that has a damaged segment.",
+    fields={
+        "topic": JsonField(JsonKind.TEXT, "The topic's name."),
+        "partition": JsonField(JsonKind.COUNT, "The partition's number."),
+        "cut_off": JsonField(_CUT_OFF, "What an election cut off.", is_nullable=True),
+        "moved_from_offset": JsonField(
+            JsonKind.OFFSET,
+            "Where the local log began by `rlm`, if another program moved it; otherwise null.",
+            is_nullable=True,
+        ),
+        "local_start_offset": JsonField(JsonKind.OFFSET, "Where the broker's log begins."),
+        "accepted": JsonField(JsonKind.FLAG, "Whether the command accepted the losses."),
+        "damaged_segments": JsonField(
+            DAMAGED_SEGMENT, "Segments whose loss it does not accept.", is_list=True
+        ),
+    },
+)
 
 _Name = Annotated[
     str, typer.Argument(metavar="NAME[:PARTITION]", help="The topic, or one partition of it.")
@@ -87,13 +118,15 @@ def _resolve(
     remote.unreferenced.grace.ms. The command only lists damaged segments, each with the command
     that gives it up. With --lost-segment, it gives up only that segment.
     """
+    named = PartitionName.parse(name)
+    if lost_segment and move_log_start:
+        raise InvalidConfigError("--lost-segment and --move-log-start exclude each other: give one")
+    lost_ids = named_segments(named, lost_segment) if lost_segment else ()
     require_consent(yes=yes, dry_run=dry_run)
-    if lost_segment:
-        if move_log_start:
-            raise InvalidConfigError("--lost-segment and --move-log-start exclude each other")
+    if lost_ids:
         resolve_lost_segments(
-            PartitionName.parse(name),
-            lost_segment,
+            named,
+            lost_ids,
             cluster,
             dry_run=dry_run,
             as_json=as_json,
@@ -101,7 +134,7 @@ def _resolve(
         )
         return
     with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
-        _, partitions = find_tiered(session, PartitionName.parse(name))
+        _, partitions = find_tiered(session, named)
         found = tuple(_found(session, partitions, with_accepted_start=move_log_start))
         left = [] if dry_run else [each for each in found if each.lost.any_left]
         if left:
@@ -143,8 +176,7 @@ def _found(
 ) -> Iterator[PartitionLosses]:
     with reaching_cluster(session.config):
         view = session.bootstrap.view((partitions[0].topic,))
-    with ThreadPoolExecutor(_ASK_THREADS, "resolve") as executor:
-        answers = fetch_cluster_offsets(session.bootstrap, view, partitions, executor)
+    answers = fetch_cluster_offsets(session.bootstrap, view, partitions)
     for error in answers.failed.values():
         raise RetriableError("a leader cannot be reached", reason=error) from error
     epochs = {tip: epoch for node_id in view.brokers for tip, epoch in view.led_by(node_id).items()}

@@ -1,4 +1,4 @@
-"""`rlm retention run`: expires now what is past a topic's retention."""
+"""`rlm retention run`: expires a topic's data past its retention now."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from typing import Annotated
 import typer
 
 from rlm.cli.invocation.amount_options import seconds
-from rlm.cli.invocation.confirmation import YesOption, confirm, require_consent
-from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.log_bounds import PartitionName, require_topic_name
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.managers import live_managers
+from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import (
     ClusterOptions,
     JsonOption,
+    YesOption,
     reaching_cluster,
     with_cluster_options,
 )
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import leaders_of, open_session
 from rlm.operator.retention_run import run_retention
 from rlm.rest.manager_client import ManagerClient
 from rlm.status.json_shape import JsonField, JsonShape
 from rlm.status.retention_preview import RETENTION_PREVIEW, RetentionPreview
 from rlmm.events.registration import ProcessRegistered
+from rsm.config.confirmation import confirm, require_consent
 from rsm.segment.errors import RetriableError
 
 RETENTION_DOCUMENT = JsonShape(
@@ -39,7 +40,9 @@ RETENTION_DOCUMENT = JsonShape(
 _DEFAULT_WAIT_S = 600.0
 _EXAMPLE = "Example: rlm retention run orders --dry-run --config rlm.properties"
 
-_Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic.")]
+_Topic = Annotated[
+    str, typer.Argument(metavar="TOPIC", help="The topic.", callback=require_topic_name)
+]
 _Wait = Annotated[
     float,
     typer.Option(

@@ -6,25 +6,24 @@ import json
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from enum import Enum
-from inspect import signature
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from rlm.cli.invocation.amount_options import durations, sizes
-from rlm.cli.invocation.confirmation import YesOption, require_consent
+from rlm.cli.invocation.log_bounds import require_topic_name
 from rlm.cli.invocation.manager_access import manager_client
 from rlm.cli.invocation.named_topic import await_topic, find_topic
 from rlm.cli.invocation.options import (
     ClusterOptions,
     JsonOption,
+    YesOption,
     reaching_cluster,
     with_cluster_options,
 )
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
+from rlm.cli.invocation.shorter_retention import confirm_expiry, expiry_lines
 from rlm.cli.invocation.tiering_session import (
     ForceOption,
     confirm_end,
@@ -34,20 +33,15 @@ from rlm.cli.invocation.tiering_session import (
     tiering_of,
 )
 from rlm.cli.topics import describe, resolve
+from rlm.cli.topics.policy_options import with_policy_options
 from rlm.cli.topics.policy_text import policy_json, policy_line, policy_table
 from rlm.policy.topic.policy_values import delayed_trim_note
 from rlm.policy.topic.topic_policy import PolicyFlags
 from rlm.topics.disable import TieringEnd
-from rlmm.events.policy import (
-    CopyLagSince,
-    OutagePolicy,
-    PolicyState,
-    TopicPolicy,
-)
+from rlmm.events.policy import PolicyState, TopicPolicy
+from rsm.config.confirmation import require_consent
 from rsm.segment.errors import InvalidConfigError
 
-_MINUTE_MS = 60_000
-_MIB = 1 << 20
 _WIDE = 200  # columns of a table in a file or a pipe
 
 _SET_EXAMPLE = "Example: rlm topic set orders --local-retention 1h --config rlm.properties"
@@ -58,106 +52,13 @@ _DISABLE_EXAMPLE = "Example: rlm topic disable orders --dry-run --config rlm.pro
 
 _TIERED = frozenset({PolicyState.ENABLING, PolicyState.ACTIVE})
 
-_TopicArgument = Annotated[str, typer.Argument(metavar="NAME", help="The topic.")]
-_TotalMs = Annotated[
-    int | None,
-    typer.Option(
-        "--retention-ms",
-        "--retention",
-        parser=durations(special=[-1]),
-        metavar="DURATION",
-        help="Total retention, such as 30d; without a unit in ms. -1 is unlimited.",
-    ),
+_TopicArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="The topic.", callback=require_topic_name)
 ]
-_TotalBytes = Annotated[
-    int | None,
+_DryRun = Annotated[
+    bool,
     typer.Option(
-        parser=sizes(special=[-1]),
-        metavar="SIZE",
-        help="Total retention of each partition, such as 50GiB; without a unit in bytes. -1 is "
-        "unlimited.",
-    ),
-]
-_LocalMs = Annotated[
-    int | None,
-    typer.Option(
-        "--local-retention-ms",
-        "--local-retention",
-        parser=durations(special=[-1, -2]),
-        metavar="DURATION",
-        help="Retention on the broker's disk, such as 1h; without a unit in ms. -2 is the total "
-        "retention, -1 unlimited.",
-    ),
-]
-_LocalBytes = Annotated[
-    int | None,
-    typer.Option(
-        parser=sizes(special=[-1, -2]),
-        metavar="SIZE",
-        help="Retention on the broker's disk of each partition; without a unit in bytes. -2 is "
-        "the total retention, -1 unlimited.",
-    ),
-]
-_LagMs = Annotated[
-    int | None,
-    typer.Option(
-        "--copy-lag-ms",
-        "--copy-lag",
-        parser=durations(special=[-1]),
-        metavar="DURATION",
-        help="Copy a rolled segment once its newest record is this old; without a unit in ms. 0 is "
-        "at once, -1 the local retention. With both copy lags, the first that is over decides.",
-    ),
-]
-_LagBytes = Annotated[
-    int | None,
-    typer.Option(
-        parser=sizes(special=[-1]),
-        metavar="SIZE",
-        help="Copy a rolled segment once newer segments have this size; without a unit in bytes. 0 "
-        "is at once, -1 the local retention.",
-    ),
-]
-_OffloadMinutes = Annotated[
-    int | None,
-    typer.Option(
-        parser=durations(unit_ms=_MINUTE_MS),
-        metavar="DURATION",
-        help="--copy-lag-ms counted from when the broker rolled the segment (PIP-17); without a "
-        "unit in minutes.",
-    ),
-]
-_OffloadMib = Annotated[
-    int | None,
-    typer.Option(
-        parser=sizes(unit_bytes=_MIB),
-        metavar="SIZE",
-        help="--copy-lag-bytes (PIP-17); without a unit in MiB.",
-    ),
-]
-_DeletionLagMs = Annotated[
-    int | None,
-    typer.Option(
-        "--local-deletion-lag-ms",
-        "--deletion-lag",
-        parser=durations(special=[-1]),
-        metavar="DURATION",
-        help="How long a stored segment stays on the broker's disk (PIP-17's deletion lag); "
-        "without a unit in ms. -1 is the managers' remote.local.trim.deletion.lag.ms.",
-    ),
-]
-
-
-class _OutageChoice(Enum):
-    HOLD = "hold"
-    SHED_OLDEST = "shed"
-
-
-_Outage = Annotated[
-    _OutageChoice | None,
-    typer.Option(
-        help="What managers do when the store is unreachable and the broker's disk fills. hold "
-        "keeps unstored data. **Data loss:** shed gives up the oldest of it, and records the gap."
+        "--dry-run", help="Show the policy and the stored data that it expires; change nothing."
     ),
 ]
 
@@ -179,68 +80,40 @@ def register(app: typer.Typer) -> None:
     app.add_typer(topic, name="topic")
 
 
-def _policy_flags(  # noqa: PLR0913 - one for each option
-    *,
-    local_retention_ms: _LocalMs = None,
-    local_retention_bytes: _LocalBytes = None,
-    retention_ms: _TotalMs = None,
-    retention_bytes: _TotalBytes = None,
-    copy_lag_ms: _LagMs = None,
-    copy_lag_bytes: _LagBytes = None,
-    offload_time_in_minutes: _OffloadMinutes = None,
-    offload_size_in_mb: _OffloadMib = None,
-    outage_policy: _Outage = None,
-    local_deletion_lag_ms: _DeletionLagMs = None,
-) -> PolicyFlags:
-    return PolicyFlags(
-        retention_ms=retention_ms,
-        retention_bytes=retention_bytes,
-        local_retention_ms=local_retention_ms,
-        local_retention_bytes=local_retention_bytes,
-        copy_lag_ms=_one_of(copy_lag_ms, offload_time_in_minutes, _MINUTE_MS, "time-in-minutes"),
-        copy_lag_since=_since(copy_lag_ms, offload_time_in_minutes),
-        copy_lag_bytes=_one_of(copy_lag_bytes, offload_size_in_mb, _MIB, "size-in-mb"),
-        outage_policy=None if outage_policy is None else OutagePolicy[outage_policy.name],
-        local_deletion_lag_ms=local_deletion_lag_ms,
-    )
-
-
-def _with_policy_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter `flags` of a command by the options of a policy."""
-    own = signature(function, eval_str=True)
-    shared = signature(_policy_flags, eval_str=True).parameters
-    shown = [
-        each
-        for name, parameter in own.parameters.items()
-        for each in (shared.values() if name == "flags" else (parameter,))
-    ]
-
-    def command(**arguments: Any) -> None:  # noqa: ANN401 - what the command takes
-        flags = _policy_flags(**{name: arguments.pop(name) for name in shared})
-        function(flags=flags, **arguments)
-
-    command.__name__, command.__doc__ = function.__name__, function.__doc__
-    command.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]  # typer asks
-    command.__annotations__ = {each.name: each.annotation for each in shown}
-    return command
-
-
-@_with_policy_options
+@with_policy_options
 @with_cluster_options
-def _set(topic: _TopicArgument, *, flags: PolicyFlags, cluster: ClusterOptions) -> None:
+def _set(
+    topic: _TopicArgument,
+    *,
+    flags: PolicyFlags,
+    dry_run: _DryRun = False,
+    yes: YesOption = False,
+    cluster: ClusterOptions,
+) -> None:
     """Tier a topic, or change its policy.
 
     Options that you do not give keep their values. Returns when the policy is active.
+
+    **Data loss:** if the total retention becomes shorter, managers delete older data.
     """
-    _activate(topic, flags, cluster)
+    _activate(topic, flags, cluster, dry_run=dry_run, yes=yes)
 
 
-@_with_policy_options
+@with_policy_options
 @with_cluster_options
-def _enable(topic: _TopicArgument, *, flags: PolicyFlags, cluster: ClusterOptions) -> None:
+def _enable(
+    topic: _TopicArgument,
+    *,
+    flags: PolicyFlags,
+    dry_run: _DryRun = False,
+    yes: YesOption = False,
+    cluster: ClusterOptions,
+) -> None:
     """Tier a topic that is not tiered yet.
 
     Returns when the policy is active. The command also completes an earlier one that did not end.
+
+    **Data loss:** if the total retention is shorter than the topic's was, older data is deleted.
     """
 
     def check(current: TopicPolicy | None) -> None:
@@ -249,15 +122,24 @@ def _enable(topic: _TopicArgument, *, flags: PolicyFlags, cluster: ClusterOption
                 "topic is tiered already: use `rlm topic alter` to change its policy", topic=topic
             )
 
-    _activate(topic, flags, cluster, check)
+    _activate(topic, flags, cluster, check, dry_run=dry_run, yes=yes)
 
 
-@_with_policy_options
+@with_policy_options
 @with_cluster_options
-def _alter(topic: _TopicArgument, *, flags: PolicyFlags, cluster: ClusterOptions) -> None:
+def _alter(
+    topic: _TopicArgument,
+    *,
+    flags: PolicyFlags,
+    dry_run: _DryRun = False,
+    yes: YesOption = False,
+    cluster: ClusterOptions,
+) -> None:
     """Change the policy of a tiered topic.
 
     Options that you do not give keep their values. Returns when the policy is active.
+
+    **Data loss:** if the total retention becomes shorter, managers delete older data.
     """
     if flags == PolicyFlags():
         raise InvalidConfigError("nothing to change: give an option", topic=topic)
@@ -268,7 +150,7 @@ def _alter(topic: _TopicArgument, *, flags: PolicyFlags, cluster: ClusterOptions
                 "topic is not tiered: use `rlm topic enable` to tier it", topic=topic
             )
 
-    _activate(topic, flags, cluster, check)
+    _activate(topic, flags, cluster, check, dry_run=dry_run, yes=yes)
 
 
 def _activate(
@@ -276,20 +158,53 @@ def _activate(
     flags: PolicyFlags,
     cluster: ClusterOptions,
     check: Callable[[TopicPolicy | None], None] = lambda _: None,
+    *,
+    dry_run: bool,
+    yes: bool,
 ) -> None:
     """Activate a policy if `check` accepts the present one, and print it."""
     with open_session(
-        cluster.config, timeout_ms=cluster.timeout_ms, create_metadata_topic=True
+        cluster.config, timeout_ms=cluster.timeout_ms, create_metadata_topic=not dry_run
     ) as session:
         _await(session, topic)
         topic_id = find_topic(session.topics.view((topic,)), topic).topic_id
-        check(session.metadata.topic_policy(topic_id))
-        policy = tiering_of(session).enable(topic, flags, timeout_ms=session.remaining_ms())
+        current = session.metadata.topic_policy(topic_id)
+        check(current)
+        if dry_run:
+            policy, expiring = preview_policy(session, topic, flags, current)
+        else:
+            policy, expiring = set_policy(session, topic, flags, current, yes=yes), ()
     with printing():
-        typer.echo(policy_line(policy))
+        typer.echo(("would be " if dry_run else "") + policy_line(policy))
+        for line in expiring:
+            typer.echo(line)
         note = delayed_trim_note(policy, cluster.config.manager.trim_min_age_ms)
         if note is not None:
             typer.echo(f"note: {note}", err=True)
+
+
+def preview_policy(
+    session: CommandSession, topic: str, flags: PolicyFlags, current: TopicPolicy | None
+) -> tuple[TopicPolicy, tuple[str, ...]]:
+    """Return the policy that `flags` would make of `current`, and lines about what it expires."""
+    wanted = tiering_of(session).preview(topic, flags, timeout_ms=session.remaining_ms())
+    return wanted, tuple(expiry_lines(session, ((current, wanted),)))
+
+
+def set_policy(
+    session: CommandSession,
+    topic: str,
+    flags: PolicyFlags,
+    current: TopicPolicy | None,
+    *,
+    yes: bool,
+) -> TopicPolicy:
+    """Activate the policy, after a question if it shortens the retention of `current`."""
+    asked = session
+    if current is not None and not yes:  # a first policy has no earlier retention
+        _, expiring = preview_policy(session, topic, flags, current)
+        asked = confirm_expiry(session, expiring, yes=yes)
+    return tiering_of(asked).enable(topic, flags, timeout_ms=asked.remaining_ms())
 
 
 @with_cluster_options
@@ -346,20 +261,6 @@ def _disable(
         policy = end_tiering(asked, ending, topic, delete_remote=delete_remote, force=force)
     with printing():
         typer.echo(policy_line(policy))
-
-
-def _one_of(value: int | None, other: int | None, factor: int, name: str) -> int | None:
-    """Return a lag that is given in its own unit or in PIP-17's."""
-    if value is not None and other is not None:
-        raise InvalidConfigError(f"--offload-{name} is the same setting as a copy lag: give one")
-    return value if other is None else other * factor
-
-
-def _since(lag_ms: int | None, minutes: int | None) -> CopyLagSince | None:
-    """Return the start of the given lag in time; None if none was given."""
-    if minutes is not None:
-        return CopyLagSince.ROLL
-    return None if lag_ms is None else CopyLagSince.NEWEST_RECORD
 
 
 def _show_preview(ending: TieringEnd, topic: str, timeout_ms: int) -> None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Annotated
+from uuid import uuid4
 
 import typer
 
-from rlm.cli.invocation.confirmation import YesOption, confirm_on_terminal
 from rlm.cli.invocation.manager_access import manager_client
-from rlm.cli.invocation.options import ClusterOptions, reaching_cluster, with_cluster_options
+from rlm.cli.invocation.options import (
+    ClusterOptions,
+    YesOption,
+    reaching_cluster,
+    with_cluster_options,
+)
 from rlm.cli.invocation.output import printing
 from rlm.cli.invocation.session import CommandSession, open_session
 from rlm.cli.invocation.tiering_session import (
@@ -23,8 +28,10 @@ from rlm.cli.invocation.tiering_session import (
 )
 from rlm.topics.disable import TieringEnd
 from rlm.topics.originals_restore import OriginalsRestore
-from rlm.worker.external import open_chunk_storage, stored_originals
+from rlm.topics.policy_writer import PolicyWriter
+from rlm.worker.store_access import open_chunk_storage, stored_originals
 from rlmm.events.policy import PolicyState, TopicPolicy
+from rsm.config.confirmation import confirm_on_terminal
 from rsm.segment.errors import RetriableError, TieredStorageError
 
 
@@ -48,9 +55,9 @@ def _uninstall(
 ) -> None:
     """End all topics' tiering, and restore their own retention.
 
-    Ends the tiering of each topic as `rlm topic disable` does. Stored data stays, and gateways
-    serve it while they run. Let the managers run until the command is done: they store what is not
-    stored yet. You can run the command again.
+    Removes the policies of patterns, and ends the tiering of each topic as `rlm topic disable`
+    does. Stored data stays, and gateways serve it while they run. Let the managers run until the
+    command is done: they store what is not stored yet. You can run the command again.
 
     **Data loss:** with --force, the command gives up records that are not stored. --force also
     restores topics from the store whose policies were lost with the metadata topic. Without a
@@ -63,6 +70,7 @@ def _uninstall(
         ending = tiering_end_of(session, client)
         policies = _in_force(session)
         asked = session if dry_run else _confirmed(session, policies, force=force, yes=yes)
+        _remove_levels(asked, dry_run=dry_run)
         failed = [
             policy.topic
             for policy in policies
@@ -82,6 +90,17 @@ def _confirmed(
     also = ", and give up records that are not stored in time" if force else ""
     confirm_on_terminal(f"End the tiering of {topics}{also}?", yes=yes)
     return session.with_remaining(remaining_ms)
+
+
+def _remove_levels(session: CommandSession, *, dry_run: bool) -> None:
+    """Remove the policies of patterns, so that managers tier no topic again."""
+    writer = PolicyWriter(session.metadata, uuid4)
+    for level in session.metadata.policy_levels():
+        if not dry_run:
+            writer.remove_level(level.pattern)
+        name = level.pattern or "(default)"
+        with printing():
+            typer.echo(f"policy {name}: {'would be removed' if dry_run else 'removed'}")
 
 
 def _in_force(session: CommandSession) -> list[TopicPolicy]:

@@ -18,10 +18,11 @@ from rlm.gateway.app.endpoints_setup import (
     identity_of_host,
     serving_mode,
 )
+from rlm.gateway.app.host_acls import note_host_acls
 from rlm.gateway.app.limits import read_permits, server_limits, session_limits
 from rlm.gateway.app.metrics import GatewayMetrics, GatewaySources
 from rlm.gateway.app.remote_tier import GatewayTier, open_tier
-from rlm.gateway.app.security import note_host_acls, open_tls
+from rlm.gateway.app.security import open_tls
 from rlm.gateway.app.worker import GatewayWorker
 from rlm.gateway.endpoints.checked_routing import CheckedRouting
 from rlm.gateway.endpoints.own_address import HttpAddress
@@ -37,7 +38,7 @@ from rlm.metrics.metrics import Metrics
 from rlm.policy.peers.other_hosts import HostIdentity
 from rlm.process.host_identity import OwnAddresses, read_host_identity
 from rlm.tasks.leadership.heartbeat import Heartbeat, ProcessDescription
-from rlm.worker.external import open_bootstrap
+from rlm.worker.cluster_access import open_bootstrap
 from rlm.worker.fresh_id import fresh_id
 from rlmm.events.registration import ProcessRole
 

@@ -10,8 +10,8 @@ from uuid import UUID, uuid5
 
 from rlm.broker.bootstrap import Bootstrap
 from rlm.broker.errors import ForeignClusterError
-from rlm.config.gateway_tls import ListenerProtocol
 from rlm.config.load import Config
+from rlm.config.tls import ListenerProtocol
 from rlm.config.values import HostPort
 from rlm.gateway.endpoints.endpoint import Endpoint
 from rlm.gateway.endpoints.endpoint_addresses import LISTENERS_KEY, EndpointAddresses
@@ -226,7 +226,7 @@ def _own_gateway(
             address=str(advertised),
             is_loopback=advertised.is_loopback,
             key="gateway.advertised.listener" if is_set else "gateway.listener",
-            listens_on_loopback=bound.is_loopback,
+            has_loopback_listener=bound.is_loopback,
             fixed_loopback=fixed[0] if fixed else "",
         )
 

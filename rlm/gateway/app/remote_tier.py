@@ -18,15 +18,12 @@ from rlm.remote_read.anomalies import ReadAnomalies
 from rlm.remote_read.anomaly_reporter import AnomalyReporter
 from rlm.remote_read.segment_parts import SegmentPart
 from rlm.remote_read.timestamps import RemoteTimestamps
-from rlm.worker.external import (
-    open_chunk_storage,
-    open_metadata_cache,
-    open_metadata_topic,
-    storage_manager,
-)
+from rlm.worker.cluster_access import open_metadata_topic
+from rlm.worker.external import open_metadata_cache
 from rlm.worker.fresh_id import fresh_id
 from rlm.worker.metadata_manager import open_metadata_manager
 from rlm.worker.observed_store import observed_store
+from rlm.worker.store_access import open_chunk_storage, storage_manager
 from rlmm.manager import ManagerSettings, TopicBasedRemoteLogMetadataManager
 from rlmm.topic.event_topic import EventTopic
 from rsm.cache.chunk_cache import ChunkCache, ChunkCacheSettings
@@ -163,7 +160,7 @@ def _storage_manager(config: Config, metrics: Metrics, worker: int) -> RemoteSto
 
 
 def _remove_of_former_workers(directory: Path, worker_count: int) -> None:
-    """Remove caches of workers that no longer run, because no process cleans them."""
+    """Remove caches of workers that no longer run, because no other process does."""
     for path in directory.glob(f"{_WORKER}*"):
         number = path.name.removeprefix(_WORKER)
         if number.isdecimal() and int(number) > worker_count:

@@ -7,21 +7,15 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rlm.broker.bootstrap import Bootstrap
-from rlm.broker.host_acls import count_host_acls
 from rlm.config.load import Config
 from rlm.gateway.listener.tls import security_warnings, tls_towards_brokers, tls_towards_clients
 from rlm.metrics.metrics import Metrics
 from rlm.wire.security.settings import SecuritySettings, security_of
 from rsm.segment.clock import Clock
-from rsm.segment.errors import TieredStorageError
 from rsm.segment.log_line import LogLine
 from rsm.system_clock import SystemClock
 
 _log = logging.getLogger(__name__)
-
-
-_MEANING = "ACLs that name a host see the gateway's address instead of its clients'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,16 +62,3 @@ def _tls(
 
 def _own_security(config: Config) -> SecuritySettings:
     return security_of(config.cluster.client.librdkafka())
-
-
-def note_host_acls(cluster: Bootstrap, metrics: Metrics) -> None:
-    """Count ACLs that name a host and warn of them; log at debug level if they cannot be listed."""
-    try:
-        with cluster.any_broker() as broker:
-            count = count_host_acls(broker)
-    except TieredStorageError as error:
-        _log.debug(LogLine("cannot read the cluster's ACLs", error=error))
-        return
-    metrics.host_acls.set(count)
-    if count:
-        _log.warning(LogLine(_MEANING, acls=count))

@@ -16,14 +16,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from threading import Lock
+from threading import Event, Lock
 
 from rlm.broker.errors import ForeignClusterError
 from rlm.gateway.app.cluster_view import LiveFacts
 from rlm.gateway.endpoints.checked_routing import CheckedRouting
 from rlm.gateway.listener.server import GatewayParts
 from rlm.gateway.listener.server_thread import ServerThread
-from rlm.tasks.leadership.heartbeat import Heartbeat, HeartbeatWatch, ProcessState
+from rlm.tasks.leadership.heartbeat import (
+    SIGN_OFF_MS,
+    STOPPED,
+    Heartbeat,
+    HeartbeatWatch,
+    ProcessState,
+)
 from rlm.worker.periodic import Periodic, Step
 from rlmm.events.registration import ProcessReadiness
 from rlmm.manager import TopicBasedRemoteLogMetadataManager
@@ -88,6 +94,8 @@ class GatewayWorker:
         self._serves = False
         self._address_problem: str | None = None
         self._started = False
+        self._signs_off = Event()
+        self._is_registered = False
 
     def start(self) -> None:
         self._started = True
@@ -114,14 +122,25 @@ class GatewayWorker:
         """Return none: warnings about partitions come from their leaders' managers."""
         return ()
 
+    def sign_off(self) -> None:
+        self._signs_off.set()
+
     def stop(self, *, timeout_ms: int) -> None:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        for loop in self._loops:
+        others = [each for each in self._loops if each is not self._heartbeat_loop]
+        for loop in others:
             loop.stop()
         if self._started:
-            for loop in self._loops:
+            for loop in others:
                 loop.join(deadline_ms - self._clock.monotonic_ms())
         self._serving.close()
+        # Only now: others count this gateway as gone once it has registered as stopped.
+        if self._started and self._signs_off.is_set():
+            left_ms = deadline_ms - self._clock.monotonic_ms()
+            self._heartbeat_loop.end(min(left_ms, SIGN_OFF_MS))
+        self._heartbeat_loop.stop()
+        if self._started:
+            self._heartbeat_loop.join(deadline_ms - self._clock.monotonic_ms())
         self._resources.close()
 
     def _step(self) -> None:
@@ -142,6 +161,10 @@ class GatewayWorker:
 
     def _beat(self) -> None:
         """Register the gateway once it accepts clients or has an address problem; else raise."""
+        if self._signs_off.is_set():
+            if self._is_registered:
+                self._heartbeat.step(STOPPED)
+            return
         problem = self._address_problem
         if problem is None and not self._is_serving():
             raise RetriableError("clients are not accepted yet")
@@ -156,6 +179,7 @@ class GatewayWorker:
                 gateway_address="" if problem is not None else self._route.address,
             )
         )
+        self._is_registered = True
         self._contact.came_back()
 
     def _reasons(self) -> Sequence[str]:

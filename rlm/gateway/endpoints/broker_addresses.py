@@ -24,7 +24,7 @@ class BrokerAddresses:
 
     @property
     def known(self) -> Mapping[int, HostPort]:
-        """Like `live`, with last addresses of absent brokers that no live broker uses now."""
+        """The addresses of `live`, and absent brokers' last ones that no live broker uses now."""
         return self._known
 
     def update(self, view: ClusterView) -> None:

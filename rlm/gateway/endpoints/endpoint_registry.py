@@ -1,4 +1,4 @@
-"""Opens and closes the endpoints of a gateway for a whole cluster: one per broker and bootstrap.
+"""Opens and closes the endpoints of a gateway for a whole cluster: one per broker, and one more.
 
 The gateway opens a broker's endpoint when it first sees the broker, and closes it after the broker
 was absent for 10 minutes. Until then it disconnects clients of the absent broker. At each update

@@ -1,9 +1,9 @@
 """Finds the addresses that a gateway registers: that of its clients, and that of its HTTP server.
 
-In place of a wildcard, both are the local address of the route to the broker, because other hosts
-reach the broker by that network too. If that address is loopback, clients get this host's name,
-and the HTTP server has no address. With TLS clients always get the name, because certificates name
-hosts.
+If a listener is bound to a wildcard, its address is the local address of the route to the broker,
+because other hosts reach the broker by that network too. If that address is loopback, clients get
+this host's name, and the HTTP server has no address. With TLS clients always get the name, because
+certificates name hosts.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class HttpAddress:
         self._registered = _reachable(bound if bound.is_loopback else advertised or bound)
 
     def update(self, view: ClusterView) -> None:
-        """Find the address in place of a wildcard. Keep it while there is no route. May block."""
+        """Replace a wildcard by the route's address; keep it while there is no route. May block."""
         if self._is_given or not self._bound.is_unspecified:
             return
         with suppress(NotFoundError, RetriableError):

@@ -1,4 +1,4 @@
-"""Serves one Fetch for which the broker lacks offsets, from its response to the client's. Pure.
+"""Serves one Fetch that asks for offsets the broker lacks, until the client's response. Pure.
 
     sent -> [ends requested] -> answered -> [ends requested again] -> [store read] -> merged
 
@@ -193,7 +193,7 @@ class FetchExchange:
         return self._plan.asked.isolation_level == READ_COMMITTED
 
     def _ends_at_followers(self) -> dict[TopicIdPartition, LogEnds]:
-        """Return the ends of trimmed offsets fetched from a follower (KIP-392), which reports none.
+        """Return log ends for fetches of trimmed offsets from a follower, which reports none.
 
         A redirect to the leader does not help, because not all clients follow it.
         """

@@ -53,7 +53,7 @@ class LocalStarts:
         _remember(self._starts, partition, start_offset, self._limit_count)
 
     def gap(self, partition: TopicIdPartition, offset: int, next_offset: int) -> None:
-        """Record that [`offset`, `next_offset`) has no batch and misses no record."""
+        """Record that [`offset`, `next_offset`) has no batch, and that no record is lost there."""
         gap = OffsetRange(start_offset=offset, end_offset=next_offset)
         _remember(self._gaps, partition, gap, self._limit_count)
 

@@ -46,9 +46,10 @@ class LogEnds:
 
 
 def ends_at_follower(trimmed_offset: int) -> LogEnds:
-    """Return the certain ends of a log at a follower, which does not report any.
+    """Return the log ends that are certain at a follower, which reports none.
 
-    Trimmed offsets are stored and committed; a follower's high watermark may be no higher.
+    Trimmed offsets are stored and committed. Nothing above them is certain, because a follower's
+    high watermark may lag.
     """
     return LogEnds(
         start_offset=trimmed_offset,

@@ -88,7 +88,7 @@ def remote_reads(
             max_bytes=max_bytes,
             local_start_offset=known.start_offset,
             last_fetched_epoch=asked.last_fetched_epoch,
-            above_end=asked.fetch_offset > known.high_watermark,
+            is_above_end=asked.fetch_offset > known.high_watermark,
         )
         budget_bytes -= max_bytes
     return reads
@@ -101,7 +101,7 @@ def merge(
     outcomes: Mapping[FetchKey, RemoteOutcome],
     ends: Mapping[TopicIdPartition, LogEnds],
 ) -> FetchResponse:
-    """Return the client's response, given an outcome for each read; slices stay the caller's."""
+    """Return the client's response, given an outcome for each read; the caller owns the slices."""
     rows = rows_of(response, version)
     for key, tiered in plan.tiered.items():
         row = rows.get(key)
@@ -139,9 +139,9 @@ def refuse(
     out_of_range: Collection[FetchKey],
     any_records: Collection[FetchKey],
 ) -> FetchResponse:
-    """Replace possibly wrong responses with KAFKA_STORAGE_ERROR, upon which clients retry.
+    """Replace possibly wrong responses with KAFKA_STORAGE_ERROR, so that clients retry.
 
-    These are OFFSET_OUT_OF_RANGE of `out_of_range` and successful responses of `any_records`.
+    For the partitions `out_of_range` it replaces OFFSET_OUT_OF_RANGE, for `any_records` a success.
     """
     refused = {
         *((key, ErrorCode.OFFSET_OUT_OF_RANGE) for key in out_of_range),

@@ -177,8 +177,8 @@ def _sent_topics(
 def _sent(tiered: TieredFetch) -> FetchPartition:
     """Return the partition as the gateway requests it from the broker.
 
-    The broker's lineage starts at its local log start. Where the offset is remote, the gateway
-    itself compares the epoch fetched last.
+    The broker's lineage starts at its local log start. If the offset is remote, the gateway itself
+    compares the last fetched epoch.
     """
     asked = tiered.asked
     if tiered.is_moved:

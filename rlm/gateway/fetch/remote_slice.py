@@ -16,9 +16,9 @@ from rsm.segment.local_segment import AbortedTransaction
 class SliceRequest:
     """Batches of one partition, starting with the one that contains `offset`.
 
-    `client` identifies readers: each one's sequential reads are prefetched, and all share the
-    memory evenly. With `min_one_batch` the first batch is returned whatever its size. Aborted
-    transactions are looked up only with `read_committed`.
+    `client` identifies the reader. The sequential reads of each reader are prefetched, and all
+    readers share the memory evenly. With `min_one_batch` the first batch is returned whatever its
+    size. Aborted transactions are looked up only with `read_committed`.
     """
 
     topic_id_partition: TopicIdPartition

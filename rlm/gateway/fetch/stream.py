@@ -1,7 +1,8 @@
 """Changes a Fetch response that the gateway streams, because none of it comes from the store. Pure.
 
 It removes the fetch session and sets the log start of both tiers. An OFFSET_OUT_OF_RANGE of a
-tiered partition is not proven, so it becomes a retriable error; the retry is planned for it.
+tiered partition is not proven here, so it becomes a retriable error. The plan of the client's retry
+then considers the store.
 """
 
 from __future__ import annotations

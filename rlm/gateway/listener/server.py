@@ -62,7 +62,7 @@ class ServerLimits:
     The server closes a connection after `idle_ms` without a byte in either direction, later than
     brokers do. The first request, and each one partly received, must be complete within
     `progress_timeout_ms`. Within the same time a client must receive some of the responses that
-    wait for it; within `pressure_timeout_ms` while other clients wait for memory.
+    wait for it. While other clients wait for memory, that limit is `pressure_timeout_ms`.
     """
 
     connection_count: int = 10_000

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rlm.config.gateway_tls import (
+from rlm.config.tls import (
     CLIENT_AUTH_KEY,
     KEY_PASSWORD_KEY,
     KEYSTORE_KEY,
@@ -90,8 +90,8 @@ def security_warnings(config: GatewayTlsConfig, own: SecuritySettings) -> tuple[
         )
     if own.tls is not None and own.tls.certificate_path and config.upstream_keystore is None:
         warnings.append(
-            "clients' connections show the broker no certificate; where its listener requires one"
-            f" they fail, unless {UPSTREAM_KEYSTORE_KEY} is given"
+            "clients' connections present no certificate to the broker, so they fail if its"
+            f" listener requires one. Set {UPSTREAM_KEYSTORE_KEY} for such a listener"
         )
     return tuple(warnings)
 

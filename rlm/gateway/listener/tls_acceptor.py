@@ -1,7 +1,7 @@
 """Accepts TLS clients and connects their protocol after the handshake.
 
 The whole handshake has one deadline, which also ends half-open and very slow connections.
-Connections count against the connection limits from before their handshake.
+A connection counts against the connection limits even before its handshake.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ class AnswerToClient:
 class PartitionFetch:
     """One partition's part of a fetch that the broker no longer has, or never had.
 
-    `local_start_offset`: where the broker's log starts. `above_end`: the broker reports the offset
-    as above its log end, so the reader only checks whether that is true of both tiers.
+    `local_start_offset`: where the broker's log starts. `is_above_end`: the broker reports the
+    offset as above its log end, so the reader only checks whether that is true of both tiers.
     `last_fetched_epoch` is -1 if the client sent none.
     """
 
@@ -48,7 +48,7 @@ class PartitionFetch:
     max_bytes: int
     local_start_offset: int
     last_fetched_epoch: int = -1
-    above_end: bool = False
+    is_above_end: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +71,8 @@ class RemoteFetch:
 class PrefetchHint:
     """A `RemoteFetch` of these reads is likely to come soon.
 
-    The owner may prepare what is in memory. Without `reads`, none comes and the owner drops what it
-    prepared.
+    The owner may prepare what is in memory. Without `reads`, none is expected and the owner drops
+    what it prepared.
     """
 
     reads: tuple[PartitionFetch, ...]

@@ -1,7 +1,7 @@
 """GatewayTopology: the gateway address that clients get for each broker. Pure.
 
 A client that bypasses the gateways finds only the local log: it would reset its offset and never
-return. A broker without a live gateway therefore gets the address of another live one. That one
+return. A broker without a live gateway therefore gets the address of another live one. That gateway
 answers as a non-leader until the client requests metadata again. Without any live gateway, the
 broker keeps its gateway's last address. Clients get a broker's own address only with
 `direct_if_unserved`.

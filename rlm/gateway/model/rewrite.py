@@ -29,7 +29,7 @@ class AnswerScanner(Protocol):
 
     @property
     def frame_bytes(self) -> int | None:
-        """Return the changed frame's size; None until it is known, and nothing passes before."""
+        """Return the changed frame's size; None until it is known. Nothing passes before that."""
 
     def feed(self, chunk: memoryview, /) -> Sequence[Buffer]:
         """Process the next bytes after the size field; return what may be passed on."""
@@ -58,9 +58,9 @@ class StreamRewrite(Generic[RequestT, ResponseT]):
 class Exchange(Generic[RequestT, ResponseT]):
     """A request as the client sent it, and the broker's response to what the gateway sent.
 
-    `sent` is the changed request; None if it passed unchanged. `leader_epochs`, by topic and
-    partition, are from the broker's report after its response, when the gateway requested the topic
-    ids of names.
+    `sent` is the changed request; None if it passed unchanged. If the gateway requested the topic
+    ids of names, `leader_epochs` are what the broker reported together with them, by topic and
+    partition.
     """
 
     version: int

@@ -16,7 +16,7 @@ from rlm.gateway.model.advertised_brokers import GatewayTopology
 from rlmm.registration import LEASE_MS
 
 # A client may reconnect before it knows the new address. Another gateway may also redirect it here
-# again, until its next heartbeat, with which it reads the change.
+# again, until that gateway has read the change at its next heartbeat.
 _ONCE_MORE_S = (5.0, 15.0)
 # The stray connections of this gateway's previous run are unknown. Their clients lost them when it
 # ended, and may have reconnected here.
@@ -27,7 +27,7 @@ _MAY_HAVE_RUN_OUT_MS = LEASE_MS - 2_000
 
 
 class _Heartbeat(NamedTuple):
-    """A gateway's heartbeat, and the next connection's number from just before it was read."""
+    """A gateway's heartbeat, and the next connection's number just before it was read."""
 
     heartbeat_ms: int
     next_number: int
@@ -90,7 +90,7 @@ class StrayConnections:
         return [self._first_numbers.pop(node_id) for node_id in back]
 
     def _has_first_gateway(self, topology: GatewayTopology) -> bool:
-        """Return whether a broker whose clients came here now has its first own gateway."""
+        """Return whether a broker whose clients came here has its first own gateway now."""
         before = self._before or GatewayTopology(live={})
         known = before.live.keys() | before.last_known.keys()
         return any(map(before.leads_here_instead, topology.live.keys() - known))

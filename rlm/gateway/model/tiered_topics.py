@@ -26,8 +26,8 @@ class TieredTopics:
 
     `managed` are the names of topics whose policy is not disabled, so that the broker's retention
     stays off. `unconfirmed` are names whose topic ids the broker did not report. `partition_counts`
-    are the counts that the cluster last reported. A partition far beyond is rejected, so that
-    clients cannot cause unlimited look-ups.
+    are the counts that the cluster last reported. A partition number far above the count is
+    rejected, so that clients cannot cause unlimited look-ups.
     """
 
     id_by_name: Mapping[str, UUID] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Writes to the client in order, and no faster than the client receives.
 
-Where possible, the gateway writes its own responses directly to the socket, past an empty
-transport.
+The gateway writes its own responses directly to the socket, if that is possible and the transport's
+buffer is empty.
 
 Memory: the transport's buffer (its high-water mark and one piece), broker bytes received before
 the broker's side was paused, and unsent parts of responses. The memory of responses is accounted
@@ -166,7 +166,7 @@ class ClientOutput:
 
 
 def _joined(parts: list[Buffer]) -> list[Buffer]:
-    """Join small parts, each of which would otherwise be a packet of its own."""
+    """Join small parts, so that they are not sent as a packet each."""
     joined: list[Buffer] = []
     small = bytearray()
     for part in parts:

@@ -32,7 +32,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class _Count:
-    """A count, and since when it has not changed."""
+    """A count, and the time of its last change."""
 
     value: int
     since_s: float
@@ -73,9 +73,10 @@ class ConnectionWatch:
     def __init__(self, *, progress_s: float, pressure_progress_s: float, idle_s: float) -> None:
         """Set the limits.
 
-        A request must arrive whole within `progress_s`; for the first one, from the first look. In
-        the same time a client must receive part of a waiting response. Under memory pressure it
-        must do so within `pressure_progress_s`, and receive a whole response within `progress_s`.
+        A request must arrive whole within `progress_s`; the time of the first one counts from the
+        first look. In the same time a client must receive part of a waiting response. Under memory
+        pressure it must do so within `pressure_progress_s`, and receive a whole response within
+        `progress_s`.
         """
         self._progress_s = progress_s
         self._pressure_progress_s = min(progress_s, pressure_progress_s)

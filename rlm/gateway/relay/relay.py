@@ -2,8 +2,8 @@
 
 While the broker's transport is full, the relay pauses reading the client. While the client's is
 full it pauses both, because the gateway itself answers some requests. While a response waits for
-the client's socket, the relay pauses only after further bytes came. Usually none come, and pausing
-costs more than a read.
+the client's socket, the relay pauses only after further bytes have arrived. Usually none come, and
+pausing costs more than a read.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ class Relay:
         self._broker: asyncio.Transport | None = None
         self._broker_is_full = False
         self._reads_client, self._reads_broker = False, True
+        self._early = bytearray()
         self._came_late = False
         self._pipes = pipes
         self._splice: Splice | None = None
@@ -108,11 +109,26 @@ class Relay:
         self._broker = broker
         self._splice = self._splice_to_client(broker)
         self._pace()
+        if self._early:
+            self._run(lambda: self._session.from_client(memoryview(self._early)))
 
     def client_received(self, data: memoryview) -> None:
         """Process bytes from the client; the caller may reuse the buffer afterwards."""
+        if self._broker is None:
+            self._receive_early(data)
+            return
         self._came_late = self._output.is_blocked
         self._run(lambda: self._session.from_client(data))
+
+    def _receive_early(self, data: memoryview) -> None:
+        """Keep what the client sent before the broker is connected, and pause the client again.
+
+        Python 3.11.2, which Debian 12 has, starts to read after `connection_made`, although the
+        transport was paused there. Such a pause has no effect until the transport is resumed.
+        """
+        self._early += data
+        _set_reading(self._client, reads=True)
+        _set_reading(self._client, reads=False)
 
     def broker_received(self, data: memoryview) -> None:
         """Process bytes from the broker, possibly in place; the caller may reuse the buffer."""

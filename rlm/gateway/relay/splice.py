@@ -34,7 +34,7 @@ class _Way:
 class Splice:
     """The splice from broker to client of one connection. Use on its loop.
 
-    At the end it calls `done` with the number of bytes. If a side ends before, it calls `failed`
+    At the end it calls `done` with the number of bytes. If a side ends earlier, it calls `failed`
     with the cause. It calls neither after `close`. `active_s`: when it last moved bytes, as loop
     time.
     """
@@ -68,7 +68,7 @@ class Splice:
         return self._way is not None
 
     def begin(self, count: int) -> None:
-        """Splice the broker's next `count` bytes; those already received, within this call.
+        """Splice the broker's next `count` bytes; those already received move within this call.
 
         Does nothing if the system has no file descriptors left.
         """

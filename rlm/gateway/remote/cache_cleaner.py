@@ -110,7 +110,7 @@ class CacheCleaner:
             self._whole_due_ms = now_ms + _WHOLE_INTERVAL_MS
 
     def _clean(self, scope: frozenset[PartitionKey] | None) -> frozenset[PartitionKey]:
-        """Clean these partitions, None for all; return those that could not be decided now."""
+        """Clean these partitions, None for all; return those that could not be checked now."""
         objects = self._objects_by_segment()
         reasons: dict[RemoteLogSegmentId | None, GoneReason] = {}
         undecided: set[PartitionKey] = set()

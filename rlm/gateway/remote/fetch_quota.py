@@ -54,7 +54,7 @@ class FetchQuota:
             self._available -= size_bytes * 1_000
 
     def throttle_ms(self, now_ms: int, *, reserved_bytes: int = 0) -> int:
-        """Return how long nothing more may be sent; 0 if something may be.
+        """Return how long sending must pause; 0 if it need not.
 
         `reserved_bytes` are expected for fetches with a permit.
         """

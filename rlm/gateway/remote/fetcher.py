@@ -1,18 +1,18 @@
 """RemoteFetcher: serves one partition's part of a fetch from stored segments.
 
-It locates the segment in this process's metadata, and the start of the batch: known for a
-sequential reader, otherwise one read of the offset index. It takes the chunk there from memory or
-with one read of the store. Other readers read only as many bytes as they request. It returns
-complete batches within the limit, then prefetches.
+It locates the segment in this process's metadata. It knows the start of the batch for a sequential
+reader, and otherwise reads the offset index once. A sequential reader's chunk comes from memory or
+from one read of the store. For other readers it reads only as many bytes as they request. It
+returns complete batches within the limit, then prefetches.
 
-`ready` serves a sequential reader at once if all of that is in memory. Bytes reach the response
-from the chunk cache without a copy. If a segment has no batch at the offset or above, the fetch
-continues in the next one. A gap alone thus never makes a response empty.
+`ready` serves a sequential reader at once if all of its batches are in memory. Bytes reach the
+response from the chunk cache without a copy. If a segment has no batch at the offset or above, the
+fetch continues in the next one. A gap alone thus never makes a response empty.
 
 Memory: the cache's budget for chunks and indexes, including leased ones, and a quarter of it for
-free buffers. In addition, two chunks for each prefetching thread, if they are evicted during
-verification, the state of `reader_count` readers, and what the storage manager uses. Waiting
-fetches use none.
+free buffers. In addition: the state of `reader_count` readers, what the storage manager uses, and
+two chunks for each prefetching thread if these are evicted during verification. Waiting fetches use
+no memory.
 """
 
 from __future__ import annotations
@@ -86,14 +86,14 @@ class RemoteFetchSettings:
 class _Target:
     """A fetch within one segment. `offset` is above the requested one if that was in a gap.
 
-    `reads_on`: its reader requests the offset after its last response.
+    `is_sequential`: its reader requests the offset after its last response.
     """
 
     fetch: SliceRequest
     reader: SequentialReader
     located: LocatedSegment
     offset: int
-    reads_on: bool
+    is_sequential: bool
 
     @property
     def stored(self) -> StoredRange:
@@ -204,7 +204,7 @@ class RemoteFetcher:
     ) -> Steps[_Lease, FetchOutcome]:
         partition, offset = fetch.topic_id_partition, fetch.offset
         reader = _reader_of(fetch)
-        reads_on = self._readers.asks(reader, offset)
+        is_sequential = self._readers.asks(reader, offset)
         failed: set[UUID] = set()
         while True:
             state = asked_state or self._metadata.partition_state(partition)
@@ -217,12 +217,16 @@ class RemoteFetcher:
                 return stored
             located = LocatedSegment(stored=stored, state=state)
             wanted = _Target(
-                fetch=fetch, reader=reader, located=located, offset=offset, reads_on=reads_on
+                fetch=fetch,
+                reader=reader,
+                located=located,
+                offset=offset,
+                is_sequential=is_sequential,
             )
             try:
                 found = yield from self._in_segment(wanted)
             except (NotFoundError, CorruptError) as error:
-                if isinstance(error, NotFoundError) and not self._still_answers(wanted):
+                if isinstance(error, NotFoundError) and not self._can_still_answer(wanted):
                     continue  # the metadata allowed its deletion meanwhile
                 self._anomalies.record(stored.metadata, error, offset=offset)
                 failed.add(stored.metadata.segment_id.id)
@@ -233,7 +237,7 @@ class RemoteFetcher:
                 return found
             offset = stored.offsets.end_offset
 
-    def _still_answers(self, wanted: _Target) -> bool:
+    def _can_still_answer(self, wanted: _Target) -> bool:
         """Return whether the metadata still allows reading the offset from this segment."""
         segment_id = wanted.stored.metadata.segment_id
         readable = readable_ranges(self._metadata, segment_id.topic_id_partition, wanted.offset)
@@ -255,7 +259,7 @@ class RemoteFetcher:
             plan = self._plans.look(fetch, metadata, begin.position, at.reach_position)
         elif begin.position >= metadata.segment_size_bytes:
             return None
-        elif wanted.reads_on:
+        elif wanted.is_sequential:
             plan = self._plans.chunks(fetch, metadata, begin.position, begin.position + 1)
         else:
             plan = self._plans.look(fetch, metadata, begin.position)
@@ -309,7 +313,7 @@ class RemoteFetcher:
         return self._cache.read(plan.requests, reader=wanted.reader, extend=plan.following)
 
     def _waits(self, wanted: _Target, plan: ReadPlan) -> None:
-        if wanted.reads_on:
+        if wanted.is_sequential:
             self._readers.waits(wanted.reader, wanted.stored, plan.end_position - 1)
 
     def _served(

@@ -67,7 +67,7 @@ class PendingFetch:
             self._reading.cancel()
 
     def _begin(self) -> RemoteOutcome | None:
-        """Start the read; return None if it continues where the store is read."""
+        """Start the read; return None if it continues on a thread that reads the store."""
         asked = self.asked
         started = self._tier.begin(
             asked.read, read_committed=asked.read_committed, client=asked.client

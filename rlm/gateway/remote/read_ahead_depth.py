@@ -46,7 +46,7 @@ class ReadAheadDepth:
         return replace(self, chunk_count=deeper, in_time_count=0)
 
     def after_in_time(self) -> ReadAheadDepth:
-        """Return the depth after the reader requested the next chunk and it was there."""
+        """Return the depth after the reader requested a chunk that was already in memory."""
         if self.in_time_count + 1 < _CALM_COUNT:
             return replace(self, in_time_count=self.in_time_count + 1)
         shallower = max(self.chunk_count - 1, self.least_count)
@@ -55,7 +55,7 @@ class ReadAheadDepth:
     def bytes_for(self, given_bytes: int) -> int:
         """Return how much to prefetch for a reader that just received `given_bytes`.
 
-        It will probably request as much again; the full depth is in-flight after that.
+        It will probably request as much again; the full depth is in flight after that.
         """
         wanted_count = self.chunk_count + given_bytes // self.chunk_bytes
         return self.chunk_bytes * min(wanted_count, max(self.most_count, self.chunk_count))

@@ -1,8 +1,8 @@
 """ReadPlans: what to read of a segment for a fetch: shared chunks, or a range of its own. Pure.
 
 A sequential reader gets chunks: the following ones are prefetched, and other readers share them.
-The first read at a position waits for the store, so it reads only what answers it. Must not know
-offsets.
+The first read at a position waits for the store, so it reads only the requested bytes. Must not
+know offsets.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ReadPlans:
         position: int,
         reach_position: int = 0,
     ) -> ReadPlan:
-        """Plan one read of the requested bytes, and up to `reach_position` unless that is far.
+        """Plan one read of the requested bytes; it extends to `reach_position` if that is near.
 
         It uses shared chunks if these are cached and this range is not.
         """

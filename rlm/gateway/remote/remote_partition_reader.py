@@ -70,7 +70,7 @@ class RemotePartitionReader:
         Raises RetriableError if the metadata cannot be followed to its end. The future raises what
         the fetcher's future raises.
         """
-        if read.above_end:
+        if read.is_above_end:
             return self._above_end(read)
         state = self._state_of(read)
         if read.offset >= _lost_below(state):
@@ -90,7 +90,7 @@ class RemotePartitionReader:
 
         None means only that `begin` must be called. Raises CorruptError.
         """
-        if read.above_end:
+        if read.is_above_end:
             return None
         state = self._state_of(read)
         if read.offset >= _lost_below(state) or _compared_epoch(read, state.lineage) is not None:

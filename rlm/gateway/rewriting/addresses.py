@@ -34,7 +34,7 @@ class _AddressedNode(Protocol):
 
 
 _AddressedNodeT = TypeVar("_AddressedNodeT", bound=_AddressedNode)
-_LedT = TypeVar("_LedT", FetchResponse, ProduceResponse, ShareAcknowledgeResponse)
+_LedT = TypeVar("_LedT", ProduceResponse, ShareAcknowledgeResponse)
 
 
 def scan_metadata(version: int, frame_bytes: int, context: GatewayContext) -> MetadataScanner:
@@ -54,7 +54,7 @@ def scan_share_fetch(version: int, frame_bytes: int, _context: GatewayContext) -
 def rewrite_find_coordinator(
     response: FindCoordinatorResponse, context: GatewayContext
 ) -> FindCoordinatorResponse:
-    """Rewrite the coordinator's address in FindCoordinator, from version 4 each one's."""
+    """Rewrite the address of each coordinator in FindCoordinator; before version 4 there is one."""
     readdressed = _readdressed(response, context.topology)
     return replace(
         readdressed, coordinators=_all_readdressed(response.coordinators, context.topology)
@@ -78,11 +78,21 @@ def rewrite_describe_cluster(
 
 
 def rewrite_leader_endpoints(response: _LedT, context: GatewayContext) -> _LedT:
-    """Rewrite the addresses of leader hints in Fetch, Produce and ShareAcknowledge (KIP-951)."""
+    """Rewrite the addresses of leader hints in Produce and ShareAcknowledge (KIP-951)."""
     if not response.node_endpoints:
         return response
     endpoints = _all_readdressed(response.node_endpoints, context.topology)
     return replace(response, node_endpoints=endpoints)
+
+
+def remove_leader_endpoints(response: FetchResponse) -> FetchResponse:
+    """Remove the addresses of leader hints from Fetch (KIP-951).
+
+    Clients find the named leader at its address from Metadata. While a gateway is not live for some
+    gateways and live for others, a hint's address can differ from that of Metadata. Kafka's Java
+    consumer then has two nodes of one id with one fetch session, and discards responses.
+    """
+    return replace(response, node_endpoints=()) if response.node_endpoints else response
 
 
 def _all_readdressed(

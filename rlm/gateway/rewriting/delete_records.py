@@ -78,7 +78,7 @@ def _question(
 def _accepted_offset(result: DeleteRecordsPartitionResult, before_offset: int) -> int | None:
     """Return the offset below which the leader deleted; None if there is none, or it is unknown.
 
-    On a timeout the leader has deleted, and only a follower has not.
+    After a timeout the leader has deleted the records; only a follower has not.
     """
     if result.error_code not in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT):
         return None

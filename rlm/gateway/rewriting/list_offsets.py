@@ -111,7 +111,7 @@ def _asked_again(question: int, code: ErrorCode) -> ErrorCode:
     """Return an error that makes every client retry.
 
     librdkafka (2.16) requests both ends of a log at once. If the earliest fails with
-    KAFKA_STORAGE_ERROR just before the latest arrives, it takes the log as empty.
+    KAFKA_STORAGE_ERROR just before the latest arrives, it concludes that the log is empty.
     """
     is_unsure = code == ErrorCode.KAFKA_STORAGE_ERROR and not _waits_for_store(question)
     return ErrorCode.LEADER_NOT_AVAILABLE if is_unsure else code

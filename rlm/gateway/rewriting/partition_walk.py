@@ -44,7 +44,8 @@ class PartitionWalk(Generic[AskedT, AnswerT]):
     ) -> tuple[_TopicT, ...]:
         """Return the response's topics; tiered partitions get the answers to `question`.
 
-        Where `question` returns None, the row is unchanged. `timeout_ms` is as in `answer_all`.
+        If `question` returns None for a row, the row is unchanged. `timeout_ms` is as in
+        `answer_all`.
         """
         asked = self._by_location(asked_topics)
 

@@ -104,7 +104,7 @@ def answer_incremental_alter_configs(
 
 
 def _refused(exchange: Exchange[_RequestT, Any]) -> frozenset[tuple[int, str]]:
-    """Return the resources that the gateway sent changed, except those named twice.
+    """Return the resources whose changes the gateway replaced, except those named twice.
 
     The broker rejects duplicates without authorizing the client.
     """

@@ -56,8 +56,9 @@ def answer_all(
 ) -> list[_AnswerT]:
     """Return an answer to each question, in order, within the timeout.
 
-    `timeout_ms` is the client's, 0 if it gave none; the gateway's own limits it. Both start when
-    the client began to wait, even if only for a thread. A running question continues after them.
+    `timeout_ms` is the client's, 0 if it gave none; the gateway's own limits it. Both times count
+    from when the client began to wait, even if it waits only for a thread. A running question
+    continues after the timeout.
     """
     answering = context.answering
     wait_ms = min(timeout_ms, answering.timeout_ms) if timeout_ms > 0 else answering.timeout_ms

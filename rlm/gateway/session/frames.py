@@ -43,7 +43,7 @@ BeginFrame = Callable[[memoryview, int], FrameSink | None]
 class FrameStream:
     """A stream of frames in one direction. Not thread-safe.
 
-    While `stopped`, it starts no further frame and buffers the bytes that come.
+    While `stopped`, it starts no further frame and buffers the bytes that arrive.
     """
 
     __slots__ = (
@@ -67,12 +67,12 @@ class FrameStream:
 
     @property
     def buffered_bytes(self) -> int:
-        """How many bytes came that no sink has taken."""
+        """How many received bytes no sink has taken."""
         return len(self._buffered)
 
     @property
     def is_within_frame(self) -> bool:
-        """Whether a frame has come only in part."""
+        """Whether a frame has arrived only in part."""
         return self._sink is not None or bool(self._buffered)
 
     def feed(self, data: memoryview) -> None:

@@ -11,7 +11,7 @@ from rlm.gateway.model.actions import PrefetchHint, RewriteExchange, ToClient
 from rlm.gateway.model.context import GatewayContext
 from rlm.gateway.model.disconnect_cause import DisconnectCause
 from rlm.gateway.model.rewrite import Exchange
-from rlm.gateway.rewriting.addresses import rewrite_leader_endpoints
+from rlm.gateway.rewriting.addresses import remove_leader_endpoints
 from rlm.gateway.session.frame_sinks import (
     ForwardingSink,
     GatheringSink,
@@ -162,9 +162,9 @@ class BrokerAnswers:
         self._state.pending.popleft()
         self._state.give_own_answers()
 
-    def _answered(self, ours: SpeculativeFetch | OwnQuestion) -> None:
+    def _answered(self, own: SpeculativeFetch | OwnQuestion) -> None:
         """Remove an answered request of the gateway, which need not be the first one pending."""
-        self._state.pending.remove(ours)
+        self._state.pending.remove(own)
         self._state.give_own_answers()
 
     def _give(self, parts: list[Buffer]) -> None:
@@ -204,7 +204,7 @@ class BrokerAnswers:
             sent=pending.sent,
         )
         if any(pending.rewrite.names(pending.request)):
-            # The exchange waits for the topic ids, which were asked after it.
+            # The exchange waits for the topic ids, which were requested after it.
             self._state.pending.popleft()
             self._unconfirmed = pending, exchange
         else:
@@ -263,7 +263,7 @@ class BrokerAnswers:
             self._state.out_of_range_cache.record(
                 exchange.plan, exchange.client_id, response, pending.asked_ms
             )
-        response = rewrite_leader_endpoints(response, self._parts.context())
+        response = remove_leader_endpoints(response)
         question = pending.exchange.answered(response, self._parts.clock.monotonic_ms())
         owed = self._state.pending
         owed.popleft()

@@ -52,7 +52,7 @@ def route(head: RequestHead) -> Route:
 
 
 def has_answer(head: RequestHead, data: memoryview, *, frame_bytes: int) -> bool | None:
-    """Whether the broker will respond; None until enough of the request has come."""
+    """Whether the broker will respond; None until enough of the request has arrived."""
     if head.api_key != PRODUCE.key:
         return True
     acks = read_produce_acks(data, head, frame_bytes=frame_bytes)

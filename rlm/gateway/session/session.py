@@ -15,8 +15,8 @@ The session starts no further request of the client (`reads_client`) while
 It starts no further response of the broker while one waits for the store or a rewrite. So
 responses keep their order, and at most one is buffered.
 
-Meanwhile the session buffers the bytes that come. The owner pauses reading a side only once bytes
-are buffered (`holds_client`, `holds_broker`). Usually none come, and pausing costs more than a
+Meanwhile the session buffers the bytes that arrive. The owner pauses reading a side only once bytes
+are buffered (`holds_client`, `holds_broker`). Usually none arrive, and pausing costs more than a
 read.
 """
 
@@ -97,7 +97,7 @@ class Session:
 
     @property
     def is_within_request(self) -> bool:
-        """Whether a request has come only in part."""
+        """Whether a request has arrived only in part."""
         return self._requests.stream.is_within_frame
 
     def client_is_full(self, *, is_full: bool) -> None:

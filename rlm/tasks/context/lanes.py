@@ -32,7 +32,7 @@ class _QueueEntry:
 
     key: Hashable
     job: Job
-    running: bool = False
+    is_running: bool = False
 
 
 class Lanes:
@@ -67,7 +67,7 @@ class Lanes:
         """Count a hanging job as ended, so that another job of its key may run at the same time."""
         with self._lock:
             entry = self._entries.get(key)
-            if entry is None or not entry.running:
+            if entry is None or not entry.is_running:
                 return
             del self._entries[key]
             self._running_count -= 1
@@ -98,7 +98,7 @@ class Lanes:
     def running(self) -> tuple[Job, ...]:
         """Return the running jobs, without those that were written off."""
         with self._lock:
-            return tuple(entry.job for entry in self._entries.values() if entry.running)
+            return tuple(entry.job for entry in self._entries.values() if entry.is_running)
 
     def _start_waiting(self) -> None:
         while (entry := self._next()) is not None:
@@ -117,7 +117,7 @@ class Lanes:
             if full or not self._waiting:
                 return None
             entry = self._waiting.popleft()
-            entry.running = True
+            entry.is_running = True
             self._running_count += 1
             return entry
 

@@ -63,7 +63,7 @@ class RetryPauses:
         self._failures: dict[Hashable, Failures] = {}
         self._lock = Lock()
 
-    def pausing(self, key: Hashable) -> bool:
+    def is_pausing(self, key: Hashable) -> bool:
         with self._lock:
             failures = self._failures.get(key)
         return self._back_off.is_pausing(failures)

@@ -64,7 +64,7 @@ class CopyPace:
                 moved_bytes=self._moved_bytes,
                 elapsed_ms=elapsed_ms,
                 is_saturated=self._started_saturated and self._lanes.is_saturated(),
-                refused=self._refused,
+                is_refused=self._refused,
             )
             self._now = adjusted(self._now, window)
             limit = self._now.limit

@@ -1,4 +1,4 @@
-"""Copies damaged segments again, separately from the copies of new segments.
+"""Copies damaged or unwanted segments again, separately from the copies of new segments.
 
 Repairs have their own lanes, pauses and failures. A failed repair delays no other copy and does not
 count as an outage of the store.
@@ -40,8 +40,9 @@ class Repairs:
         if self._lanes.offer(task, repair.segments, lineage, repair.replaces):
             _log.info(
                 LogLine(
-                    "copying damaged segments again",
+                    "copying segments again",
                     topic_partition=tip,
+                    rule=repair.reason,
                     start_offset=repair.segments[0].offsets.start_offset,
                     end_offset=repair.segments[-1].offsets.end_offset,
                     local_segments=len(repair.segments),

@@ -31,7 +31,7 @@ class GapRecorder:
     def look(
         self, task: PartitionTask, view: PartitionView, gaps: Sequence[RecordedGap] | None
     ) -> None:
-        """Record gaps that nothing in `rlm` made, once two cycles in a row have seen gaps.
+        """Record gaps that `rlm` did not make, once two cycles in a row have seen gaps.
 
         When a client deletes records through a gateway, the broker accepts the deletion a moment
         before the metadata topic shows it. Until then it looks like an external start.
@@ -55,7 +55,7 @@ class GapRecorder:
         try:
             result = self._metadata.publish(event)
         except RetriableError as error:
-            _log.warning(LogLine("gap not recorded", topic_partition=tip, error=error))
+            _log.warning(LogLine("could not record a gap", topic_partition=tip, error=error))
             return False
         if not result.accepted:
             _log.warning(LogLine("gap refused", topic_partition=tip, reason=result.refusal))

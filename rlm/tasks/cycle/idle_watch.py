@@ -1,8 +1,9 @@
 """Finds logs whose records, including those of the active segment, are all past the retention.
 
 A broker rolls an idle partition's segment before it deletes the records. While `rlm` disables the
-broker's retention, it does neither. Files do not show the age of the newest record in an active
-segment, so this asks the broker. It asks only where all rolled segments are past the retention.
+broker's retention, the broker does neither. Files do not show the age of the newest record in an
+active segment, so this module asks the broker, and only if all rolled segments are past the
+retention.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class IdleWatch:
             return view
 
     def _is_past(self, view: PartitionView) -> bool:
-        """Return False also where no record has a timestamp: then nothing shows the age."""
+        """Return False also if no record has a timestamp: then nothing shows the age."""
         young_from_ms = view.moment.retention_ms - view.policy.retention_ms
         return young_from_ms > 0 and not self._has_any(view, young_from_ms) and self._has_any(view)
 

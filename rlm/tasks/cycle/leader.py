@@ -3,7 +3,8 @@
     partitions that the broker leads and hosts → their metadata is followed → a task for each led
     partition → claims
     → for each task: offsets, disk and remote metadata → view → plan
-    → copies and deletions into their lanes → trims that no share group blocks, in one request
+    → copies, merges and deletions into their lanes, permits to stream
+    → trims that no share group blocks, in one request
 
 A cycle decides; lanes run the long work. A cycle decides nothing for a partition whose metadata it
 has not read to the end.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from rlm.broker.list_offsets import PartitionOffsets
@@ -25,12 +26,14 @@ from rlm.policy.share_groups import hold_for_share_groups
 from rlm.policy.shedding import gaps_of_shed, sheddable
 from rlm.policy.trim_gate import TrimDecision
 from rlm.policy.view import PartitionView
-from rlm.status.document import PartitionReport
+from rlm.status.document import PartitionReport, StreamReport
 from rlm.status.report import follower_report, leader_report, waiting_report
 from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.ports import Ports
 from rlm.tasks.copying.copy_lane import CopyLanes
+from rlm.tasks.copying.merge_lane import MergeLanes
 from rlm.tasks.copying.repairs import Repairs
+from rlm.tasks.copying.stream_lane import StreamLanes
 from rlm.tasks.cycle.gap_recorder import GapRecorder
 from rlm.tasks.cycle.idle_watch import IdleWatch
 from rlm.tasks.cycle.outage_watch import OutageWatch
@@ -56,8 +59,9 @@ _VIEW = "view"
 class _BusyLanes:
     """Represents what a partition's lanes ran before the cycle read the partition's state."""
 
-    copying: bool
-    repairing: bool
+    is_copying: bool
+    is_repairing: bool
+    is_merging: bool
     deletes_by: TopicPolicy | None
 
 
@@ -72,6 +76,8 @@ class LeaderCycle:
         views: PartitionViews,
         copies: CopyLanes,
         repairs: Repairs,
+        streams: StreamLanes,
+        merges: MergeLanes,
         expiries: ExpiryLanes,
         trimmer: Trimmer,
         metrics: Metrics | None = None,
@@ -92,9 +98,16 @@ class LeaderCycle:
         self._outages = outages
         self._witness = witness
         self._repairs = repairs
+        self._streams = streams
+        self._merges = merges
         self._idle = IdleWatch(ports)
         self._gaps = GapRecorder(ports, metrics)
         self._log_once = LogOnce()
+        self._streamed: tuple[PartitionTask, ...] = ()
+
+    def streamed(self) -> tuple[PartitionTask, ...]:
+        """Return the tasks that the last cycle permitted to stream. Thread-safe."""
+        return self._streamed
 
     def step(self, outlook: CycleOutlook) -> tuple[PartitionReport, ...]:
         """Run one cycle; return a report of each hosted partition of a tiered topic.
@@ -125,6 +138,8 @@ class LeaderCycle:
     ) -> list[PartitionReport]:
         self._copies.write_off_overdue()
         self._repairs.write_off_overdue()
+        self._streams.write_off_overdue()
+        self._merges.write_off_overdue()
         tasks = self._leadership.led()
         offsets = self._broker.offsets(
             {task.topic_id_partition: task.leader_epoch for task in tasks}
@@ -137,6 +152,7 @@ class LeaderCycle:
             if self._trimmer.is_due(trims):  # the first plan must not grow too old
                 self._trim(trims)
                 trims.clear()
+        self._streamed = tuple(task for task in tasks if task.streaming.permit is not None)
         self._shed(tasks, policies, trims)
         self._trim(trims)
         return reports
@@ -154,11 +170,13 @@ class LeaderCycle:
         # Checked before the view: a copy that ends in between would be planned again. Only this
         # thread starts copies.
         busy = _BusyLanes(
-            copying=self._copies.is_busy(tip),
-            repairing=self._repairs.is_busy(tip),
+            is_copying=self._copies.is_busy(tip),
+            is_repairing=self._repairs.is_busy(tip),
+            is_merging=self._merges.is_busy(tip),
             deletes_by=self._expiries.policy_under_way(tip),
         )
         planned_at_ms = self._clock.monotonic_ms()
+        stream_version = task.streaming.version()
         try:
             view = self._view(task, policy, offsets, busy)
         except TieredStorageError as error:
@@ -171,6 +189,7 @@ class LeaderCycle:
         decided = plan(view)
         self._gaps.look(task, view, decided.gaps)
         self._record_losses(task, view, decided)
+        task.streaming.permit_from(decided.stream, stream_version, view.copy_end_offset)
         if outlook.is_store_reachable:
             self._expiries.offer(task, view, decided)
             self._offer_copies(task, view, decided, busy)
@@ -178,7 +197,28 @@ class LeaderCycle:
         if trim.offset is not None:
             trims[tip] = _trim_plan(task, view, trim, planned_at_ms)
         failure = task.repairing.failure if decided.repair.segments else None
-        return leader_report(view, trim, decided.expiry_blocked, failure)
+        stream = self._stream_report(task, view)
+        return leader_report(view, trim, decided.expiry_blocked, failure, stream)
+
+    def _stream_report(self, task: PartitionTask, view: PartitionView) -> StreamReport | None:
+        if not view.is_streamed:
+            return None
+        now_ms = self._clock.monotonic_ms()
+        found = StreamReport(
+            unstored_ms=task.streaming.unstored_ms(now_ms),
+            rollover_ms=view.offload.segment_rollover_ms,
+            open_transaction_ms=task.streaming.open_transaction_ms(view.offsets, now_ms),
+        )
+        opened = task.streaming.open_stream
+        if opened is None:
+            return found
+        return replace(
+            found,
+            begin_offset=opened.begin_offset,
+            position_offset=opened.end_offset,
+            size_bytes=opened.size_bytes,
+            age_ms=now_ms - opened.opened_at_ms,
+        )
 
     def _view(
         self,
@@ -205,10 +245,12 @@ class LeaderCycle:
     def _offer_copies(
         self, task: PartitionTask, view: PartitionView, decided: Plan, busy: _BusyLanes
     ) -> None:
-        if not busy.copying:
+        if not busy.is_copying and not self._streams.is_busy(task.topic_id_partition):
             self._copies.offer(task, decided.copies, view.lineage)
-        if not busy.repairing:
+        if not busy.is_repairing:
             self._repairs.offer(task, decided.repair, view.lineage)
+        if decided.merge is not None and not busy.is_merging:
+            self._merges.offer(task, decided.merge, view.lineage)
 
     def _shed(
         self,
@@ -218,8 +260,8 @@ class LeaderCycle:
     ) -> None:
         """Add the trims of data to shed, after their gaps are recorded.
 
-        The cycle does not keep the views of all partitions in memory, so this reads each view
-        again. Data that may no longer be shed stays.
+        The cycle does not keep the views of all partitions in memory, so this method reads each
+        view again. Data that may no longer be shed stays.
         """
         chosen = {} if self._outages is None else self._outages.choose()
         for task in tasks:

@@ -1,10 +1,10 @@
 """Watches the broker's disks during an outage of the store and chooses what to shed.
 
-While the store accepts nothing, the broker keeps all data that is not stored. This reports how full
-each disk is and when it will be full. Above the threshold it chooses how much of the oldest data to
-shed, for topics whose outage policy is to shed. A disk sheds at most once per interval, because a
-broker removes files only at its next retention check. Files that are released and not yet removed
-count as removed.
+While the store accepts nothing, the broker keeps all data that is not stored. This module reports
+how full each disk is and when it will be full. Above the threshold it chooses how much of the
+oldest data to shed, for topics whose outage policy is to shed. A disk sheds at most once per
+interval, because a broker removes files only at its next retention check. Files that are released
+and not yet removed count as removed.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class OutageWatch:
         )
         if not disk.lag_bytes:
             if self._log_once.clear(usage.name):
-                _log.info(LogLine("the store takes data again", disk=usage.name))
+                _log.info(LogLine("the store accepts data again", disk=usage.name))
             return
         spans = (words for limit_ms, words in _SPANS if left_ms is not None and left_ms < limit_ms)
         words = next(islice(spans, 1), "not soon")
@@ -126,7 +126,7 @@ class OutageWatch:
                 "full_in_s": None if left_ms is None else left_ms // 1000,
             }
             _log.warning(
-                LogLine("the store takes nothing, the broker keeps what is not stored", **fields)
+                LogLine("the store accepts nothing, the broker keeps unstored data", **fields)
             )
 
     def _shed_of(self, disk: _Disk) -> Mapping[TopicIdPartition, ShedDecision]:

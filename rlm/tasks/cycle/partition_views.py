@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 from uuid import UUID
 
 from rlm.broker.list_offsets import PartitionOffsets
@@ -11,8 +12,6 @@ from rlm.broker.partition_results import PartitionResults
 from rlm.policy.peers.gateways import live_gateways
 from rlm.policy.view import Moment, PartitionView, PolicyLimits
 from rlm.tasks.context.ports import Ports
-from rlm.tasks.copying.copy_lane import CopyLanes
-from rlm.tasks.copying.repairs import Repairs
 from rlm.tasks.leadership.leadership import Leadership
 from rlm.tasks.leadership.partition_task import PartitionTask
 from rlmm.events.policy import TopicPolicy
@@ -33,6 +32,13 @@ class CycleOutlook:
     is_store_reachable: bool = True
 
 
+class WritingLanes(Protocol):
+    """Represents lanes that copy segments; thread-safe."""
+
+    def in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:
+        """Return the ids of the segments that are being written for a partition."""
+
+
 class PartitionViews:
     """Builds the views of led partitions. Thread-safe; only the cycle's thread sets `outlook`."""
 
@@ -41,17 +47,16 @@ class PartitionViews:
         ports: Ports,
         *,
         leadership: Leadership,
-        copies: CopyLanes,
-        repairs: Repairs,
+        lanes: Sequence[WritingLanes],
         limits: PolicyLimits,
     ) -> None:
+        """`lanes` are all that copy."""
         self._broker = ports.broker
         self._source = ports.source
         self._metadata = ports.metadata
         self._clock = ports.clock
         self._leadership = leadership
-        self._copies = copies
-        self._repairs = repairs
+        self._lanes = lanes
         self._limits = limits
         self.outlook = CycleOutlook()
 
@@ -92,6 +97,7 @@ class PartitionViews:
         # look abandoned.
         in_flight_before = self._in_flight(tip)
         damage = task.damage
+        policy_position = self._metadata.topic_policy_position(tip.topic_id)
         segments = tuple(self._metadata.list_remote_log_segments(tip, states=tuple(SegmentState)))
         return PartitionView(
             topic_id_partition=tip,
@@ -100,6 +106,7 @@ class PartitionViews:
             offsets=offsets.succeeded[tip],
             in_flight=in_flight_before | self._in_flight(tip),
             damage=damage,
+            deletion_requested=task.requested_deletions(policy_position),
             local=self._source.local_log(tip),
             state=self._metadata.partition_state(tip),
             segments=segments,
@@ -108,11 +115,11 @@ class PartitionViews:
             untierable=self.outlook.untierable.get(tip.topic_id),
             is_store_reachable=self.outlook.is_store_reachable,
             gateways=live_gateways(self._metadata.registrations(), self._metadata.broker_time_ms()),
-            policy_position=self._metadata.topic_policy_position(tip.topic_id),
+            policy_position=policy_position,
             newer=self._metadata.newer_record(tip),
             copy_failure=task.copying.failure,
             paused=self._metadata.paused_tasks(tip.topic_id),
         )
 
     def _in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:
-        return self._copies.in_flight(tip) | self._repairs.in_flight(tip)
+        return frozenset().union(*(each.in_flight(tip) for each in self._lanes))

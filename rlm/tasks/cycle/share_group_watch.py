@@ -46,7 +46,7 @@ class ShareGroupWatch:
             answer = self._groups.starts()
         except TieredStorageError as error:
             if self._logged.changed(ShareGroupWatch, error.message):
-                _log.warning(LogLine("share groups are not known, trims wait", error=error))
+                _log.warning(LogLine("trims wait: share groups are not known", error=error))
             return error
         if self._logged.clear(ShareGroupWatch):
             _log.info("share groups are known again")

@@ -24,7 +24,7 @@ _MISSING_MIN = 2
 
 
 class WrongStoreError(RetriableError):
-    """Objects must be in the store, and none of those looked for is."""
+    """The store has none of the objects that were looked for, although some must be there."""
 
 
 class StoreWitness:
@@ -47,7 +47,7 @@ class StoreWitness:
         self._key = next((key for key in keys if self._storage.exists(key)), None)
         if self._key is None and len(keys) >= _MISSING_MIN:
             raise WrongStoreError(
-                "none of the stored objects is in the store: it is another one, or not mounted",
+                "none of the stored objects is in the store: it is another store, or not mounted",
                 looked_for=len(keys),
                 example=keys[0],
             )

@@ -60,10 +60,10 @@ class Expirer:
         topic cannot be written. An error of the store is counted and retried, and finally becomes a
         dead letter.
         """
-        if self._pauses.pausing(action.record.metadata.segment_id.id):
+        if self._pauses.is_pausing(action.record.metadata.segment_id.id):
             return False
         started = self._start(action, writer)
-        if self._is_read(action) or self._is_news(action):
+        if self._is_read(action) or self._may_be_served(action):
             return False
         self._metrics.remote_delete_requests.labels(
             action.record.metadata.topic_id_partition.topic
@@ -106,7 +106,7 @@ class Expirer:
         leases = state.active_leases(self._metadata.broker_time_ms())
         return lease_on(leases, metadata.offsets) is not None
 
-    def _is_news(self, action: DeleteSegment) -> bool:
+    def _may_be_served(self, action: DeleteSegment) -> bool:
         """Return whether a gateway may still read a segment that was finished until this call.
 
         The objects then wait until the gateways have read the started event.
@@ -143,12 +143,12 @@ class Expirer:
         _log.warning(
             LogLine("deletion failed", segment_id=segment, attempts=failures.count, error=error)
         )
-        if self._spills():
+        if self._is_full():
             self._pauses.forget_left()
-        if failures.count >= self._max_attempts or self._spills():
+        if failures.count >= self._max_attempts or self._is_full():
             self._dead_letter(metadata, failures, error)
 
-    def _spills(self) -> bool:
+    def _is_full(self) -> bool:
         return self._pauses.failing_count > self._max_failing
 
     def _dead_letter(

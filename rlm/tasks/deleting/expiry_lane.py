@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Event
 
-from rlm.policy.leftovers import never_finished
+from rlm.policy.leftovers import has_never_finished
 from rlm.policy.plan import AdvanceLogStart, Plan
 from rlm.policy.view import PartitionView
 from rlm.tasks.context.lanes import Lanes
@@ -138,18 +138,16 @@ class ExpiryLanes:
             job.task.prove_losses(proven)
 
     def _is_proven(self, metadata: RemoteLogSegmentMetadata, require: Callable[[], None]) -> bool:
-        """Return whether to delete or give up a segment now; a failed check delays only it."""
+        """Return whether to delete or give up a segment now; a failed check delays no other."""
         segment_id = metadata.segment_id
-        if self._proof_pauses.pausing(segment_id):
+        if self._proof_pauses.is_pausing(segment_id):
             return False
         try:
             require()
         except (FencedError, RetriableError, StoppedError) as error:
             attempts = self._proof_pauses.failed(segment_id).count
             if attempts == 1:
-                _log.info(
-                    LogLine("damaged segment not deleted yet", segment_id=segment_id, error=error)
-                )
+                _log.info(LogLine("segment not deleted yet", segment_id=segment_id, error=error))
             return False
         self._proof_pauses.ended(segment_id)
         return True
@@ -157,7 +155,7 @@ class ExpiryLanes:
     def _purge(self, task: PartitionTask, record: SegmentRecord) -> None:
         """Remove a segment's records; keep them while the store cannot delete its objects."""
         segment_id = record.metadata.segment_id
-        if never_finished(record):  # its writer may write objects after the deletion
+        if has_never_finished(record):  # its writer may write objects after the deletion
             try:
                 self._storage.delete_log_segment_data(record.metadata)
             except RetriableError as error:

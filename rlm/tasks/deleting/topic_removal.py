@@ -213,7 +213,7 @@ class TopicRemoval:
         self, tip: TopicIdPartition, plan: RemovalPlan, remains: PartitionRemains
     ) -> bool:
         """Carry out a plan; return whether the removal advanced, so more may follow at once."""
-        if plan.claims:
+        if plan.should_claim:
             claim = LeadershipClaimed(
                 event_id=self._new_id(),
                 topic_id_partition=tip,

@@ -1,8 +1,8 @@
 """Trims local logs in a fixed order of effects.
 
     LocalLogTrimmed accepted (it carries the whole lineage) → own claim still the newest
-    → broker confirms the lead in our epoch → plan still young → all of it still stored
-    → DeleteRecords, one request for many partitions
+    → broker confirms the lead in the claim's epoch → plan still young → all of it still stored →
+    DeleteRecords, one request for many partitions
 
 DeleteRecords carries no leader epoch. So the trimmer sends it only to its own broker, right after
 that broker answers an epoch-checked request, and only for a recent plan. **Data loss:** a process
@@ -158,13 +158,15 @@ class Trimmer:
                 _warn(given_up, plan.task, "the plan is too old")
             elif self._metadata.partition_state(tip).owner != plan.writer:
                 _warn(given_up, plan.task, "another claim is newer")
-            elif not self._still_stored(tip, plan, offsets.succeeded[tip].log_start_offset):
-                _warn(given_up, plan.task, "not all of it is stored and undamaged any more")
+            elif not self._is_still_stored(tip, plan, offsets.succeeded[tip].log_start_offset):
+                _warn(given_up, plan.task, "some records are no longer stored undamaged")
             else:
                 confirmed[tip] = plan
         return confirmed
 
-    def _still_stored(self, tip: TopicIdPartition, plan: TrimPlan, local_start_offset: int) -> bool:
+    def _is_still_stored(
+        self, tip: TopicIdPartition, plan: TrimPlan, local_start_offset: int
+    ) -> bool:
         """Return whether the metadata, read up to the trim's record, shows all records as stored.
 
         Records below the log start need not be stored. A damaged segment does not count.

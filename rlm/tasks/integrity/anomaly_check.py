@@ -131,7 +131,7 @@ class AnomalyCheck:
             check.whole.discard(segment_id)
             check.looks.ended(segment_id)
         for segment_id, metadata in around.items():
-            if not self._stopping.is_set() and not check.looks.pausing(segment_id):
+            if not self._stopping.is_set() and not check.looks.is_pausing(segment_id):
                 self._look_at_whole(task, check, metadata)
 
     def _overlapping(
@@ -158,7 +158,7 @@ class AnomalyCheck:
         """Read the segment the first time, later check length and checksum; report damage."""
         segment_id = metadata.segment_id
         is_read = segment_id not in check.whole
-        if is_read and check.reads.pausing(segment_id):
+        if is_read and check.reads.is_pausing(segment_id):
             return
         check.looks.failed(segment_id)
         if is_read:
@@ -215,9 +215,9 @@ class AnomalyCheck:
     ) -> bool:
         """Return whether a check must wait; a check that reads all bytes waits longer."""
         if not is_corrupt:
-            return check.looks.pausing(segment_id)
-        was_whole = not is_found and self._read_whole.pausing(segment_id)
-        return was_whole or check.reads.pausing(segment_id)
+            return check.looks.is_pausing(segment_id)
+        was_whole = not is_found and self._read_whole.is_pausing(segment_id)
+        return was_whole or check.reads.is_pausing(segment_id)
 
     def _report(
         self,

@@ -1,7 +1,7 @@
-"""Checks a damaged segment a last time before it is deleted or its loss is recorded.
+"""Checks segments a last time before one of them is deleted, or its loss is recorded.
 
-Since the check that found the damage, the object may have been restored, or a segment with the same
-records may have been damaged. In both cases nothing is deleted.
+Since the check that found the damage, the object may have been restored. A segment with the same
+records may have been damaged, too. In both cases nothing is deleted.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ class DamageProof:
         self._check = SegmentObjectCheck(ports, stopping, timeout_ms=_TIMEOUT_MS)
 
     def require(self, action: DeleteSegment) -> None:
-        """Raise FencedError if the segment to delete is whole, or one that replaces it is not.
+        """Raise FencedError if a damaged segment is whole, or one that replaces a segment is not.
 
-        Checks only deletions of damaged segments. Raises RetriableError if the store cannot answer.
+        Checks nothing of other deletions. Raises RetriableError if the store cannot answer.
         """
-        if not action.is_damaged:
-            return
-        self.require_damaged(action.record.metadata)
+        if action.is_damaged:
+            self.require_damaged(action.record.metadata)
         for segment_id in action.replaced_by:
             self._require_whole(segment_id)
 

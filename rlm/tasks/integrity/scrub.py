@@ -63,9 +63,9 @@ class PassNumber(Protocol):
 class Scrub:
     """Checks stored objects in passes. Not thread-safe.
 
-    A segment that cannot be checked is tried again at the end of the pass, after pauses that grow
-    from a minute, three times in all. The next pass starts with all segments. Memory: the ids of
-    one partition's segments, and up to 1,000 ids of unchecked segments.
+    A segment that cannot be checked is tried again at the end of the pass: three times in all,
+    after growing pauses of a minute or more. The next pass starts with all segments. Memory: the
+    ids of one partition's segments, and up to 1,000 ids of unchecked segments.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class Scrub:
         if not self._postponed:
             self._end_pass()
             return None
-        return None if self._pauses.pausing(self._postponed[0]) else self._postponed.popleft()
+        return None if self._pauses.is_pausing(self._postponed[0]) else self._postponed.popleft()
 
     def _postpone(self, segment_id: RemoteLogSegmentId, error: TieredStorageError) -> None:
         self._log_waiting(error)

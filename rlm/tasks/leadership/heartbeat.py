@@ -10,6 +10,7 @@ from uuid import UUID
 from rlm.policy.peers.other_hosts import HostIdentity
 from rlmm.events.registration import (
     AppliedPosition,
+    FileDefault,
     ProcessReadiness,
     ProcessRegistered,
     ProcessRole,
@@ -32,6 +33,7 @@ class ProcessDescription:
     host: HostIdentity = field(default_factory=HostIdentity)
     incarnation: UUID | None = None
     serves_https: bool = False
+    file_defaults: tuple[FileDefault, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,11 @@ class ProcessState:
 
 
 _NOTHING_KNOWN = ProcessState()
+STOPPED = ProcessState(readiness=ProcessReadiness.STOPPED)
+"""The last state of a process that was asked to stop. Others must not wait for its heartbeats."""
+
+SIGN_OFF_MS = 3_000
+"""How long a process may take to register as stopped: its cluster may be stopping, too."""
 
 
 class Heartbeat:
@@ -92,6 +99,7 @@ class Heartbeat:
                 unready_reasons=bounded_reasons(state.unready_reasons),
                 incarnation=description.incarnation,
                 serves_https=description.serves_https,
+                file_defaults=description.file_defaults,
             )
         )
 

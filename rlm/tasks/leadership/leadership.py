@@ -3,8 +3,8 @@
 A manager decides nothing before its own claim has come back through the metadata topic: then it has
 read all earlier decisions. A claim carries the whole lineage, joined from the stored lineage and
 the broker's checkpoint. Another manager of the same broker may claim in the same leader epoch.
-While that manager lives, this one does not claim again: the two would overtake each other without
-end.
+While that manager lives, this one does not claim again: otherwise the two would replace each
+other's claims endlessly.
 """
 
 from __future__ import annotations
@@ -94,14 +94,18 @@ class Leadership:
         self, present: PartitionTask | None, tip: TopicIdPartition, epoch: int
     ) -> PartitionTask:
         """Return the present task if it is of this epoch and may go on, else a new one."""
-        if present is not None and present.leader_epoch == epoch and not self._abandoned(present):
+        if (
+            present is not None
+            and present.leader_epoch == epoch
+            and not self._is_abandoned(present)
+        ):
             return present
         writer = Writer(
             broker_id=self._broker_id, leader_epoch=epoch, incarnation=self._incarnation
         )
         return PartitionTask(PartitionLead(topic_id_partition=tip, writer=writer), self._gone_log)
 
-    def _abandoned(self, task: PartitionTask) -> bool:
+    def _is_abandoned(self, task: PartitionTask) -> bool:
         """Return whether a process that is now gone took the claim in the same leader epoch."""
         if not task.leads:
             return False
@@ -110,7 +114,7 @@ class Leadership:
             return False
         if owner.leader_epoch != task.leader_epoch or not self._alone():
             rival = owner.incarnation
-            _log_changes(logging.WARNING, "another process owns what we lead", task, owner=rival)
+            _log_changes(logging.WARNING, "another process owns this partition", task, owner=rival)
             return False
         return True
 
@@ -137,7 +141,7 @@ class Leadership:
         try:
             wait([self._executor.submit(claim) for claim in claims])
         except RuntimeError:
-            _log.info("no claims any more: the process stops")
+            _log.info("stopped claiming partitions: the process stops")
 
     def _log_slow(self, wanted: Collection[PartitionTask]) -> None:
         waiting = sorted(task.topic_id_partition for task in wanted if not task.leads)

@@ -17,13 +17,16 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from threading import Lock
+from uuid import UUID
 
 from rlm.broker.errors import PartitionGoneError
 from rlm.policy.view import CopyFailure, Damage
-from rlm.status.failing_copies import cause_of
+from rlm.status.failures import cause_of
 from rlm.tasks.context.log_once import LogOnce
 from rlm.tasks.context.retry_pauses import BackOff, Failures, RetryPauses
 from rlm.tasks.leadership.partition_lead import PartitionLead
+from rlm.tasks.leadership.stream_state import StreamState
+from rlmm.spi import MetadataPosition
 from rsm.segment.errors import CorruptError, TieredStorageError, UnsupportedError
 from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
 from rsm.spi import ObjectFault
@@ -112,20 +115,23 @@ class PartitionTask:
         leads                           Leadership
         log                             every thread (thread-safe)
         suspects_gaps, age_asked_ms     the cycle's thread; no other thread reads them
-        copying, repairing              the lanes of copies and of repairs
+        copying, repairing, merging     the lanes of copies, repairs and merges; streams are copies
+        streaming                       the cycle's thread, the watch and the lane of streams
         proven losses                   the lane of deletions; the cycle's thread takes them
         damage_check                    the thread of the anomaly check; no other thread reads it
         damage                          the same thread; a new value each time
+        requested deletions             the thread of a command's request
 
     Every thread may read the fields, except where this table forbids it. A new kind of lane gets a
-    field of its own. Memory: 1 kB and one entry per damaged segment, for each partition that the
-    broker leads.
+    field of its own. Memory: 1 kB, one entry per damaged segment and one id per segment of a
+    requested deletion, for each partition that the broker leads.
     """
 
     __slots__ = (
         "_gone_log",
         "_lock",
         "_proven_losses",
+        "_requested_deletions",
         "age_asked_ms",
         "copying",
         "damage",
@@ -133,7 +139,9 @@ class PartitionTask:
         "lead",
         "leads",
         "log",
+        "merging",
         "repairing",
+        "streaming",
         "suspects_gaps",
     )
 
@@ -147,11 +155,14 @@ class PartitionTask:
         self.age_asked_ms: int | None = None
         self.copying = CopyHistory()
         self.repairing = CopyHistory()
+        self.merging = CopyHistory()
+        self.streaming = StreamState()
         self.damage = Damage()
         self.damage_check: DamageCheck | None = None
         self._gone_log = gone_log
         self._lock = Lock()
         self._proven_losses: frozenset[RemoteLogSegmentId] = frozenset()
+        self._requested_deletions: tuple[MetadataPosition | None, frozenset[UUID]] | None = None
 
     @property
     def topic_id_partition(self) -> TopicIdPartition:
@@ -171,6 +182,22 @@ class PartitionTask:
         with self._lock:
             taken, self._proven_losses = self._proven_losses, frozenset()
         return taken
+
+    def request_deletions(
+        self, segments: frozenset[UUID], policy_position: MetadataPosition | None
+    ) -> None:
+        """Record that an operator wants these segments deleted, while the topic has that policy."""
+        self._requested_deletions = (policy_position, segments)
+
+    def requested_deletions(self, policy_position: MetadataPosition | None) -> frozenset[UUID]:
+        """Return the segments that an operator wants deleted under this policy.
+
+        So a request ends when the topic is streamed again, or no longer tiered.
+        """
+        requested = self._requested_deletions
+        if requested is None or requested[0] != policy_position:
+            return frozenset()
+        return requested[1]
 
     def log_level(self, subject: str, what: str, error: TieredStorageError) -> int:
         """Return WARNING for a new problem of the partition, DEBUG for one that lasts.

@@ -1,4 +1,4 @@
-"""Finds other managers that serve the same broker by mistake, by their registrations. Pure."""
+"""Finds the registrations of other managers that serve the same broker by mistake. Pure."""
 
 from __future__ import annotations
 

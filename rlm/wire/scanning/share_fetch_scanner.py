@@ -140,7 +140,7 @@ class ShareFetchScanner(StructureScanner):
 def _hidden(left_bytes: int) -> bytes:
     """Return the first of the last `left_bytes` of a response, which hide its endpoints.
 
-    The size of the tagged field is a varint with the width for which the total is exact.
+    The size of the tagged field is a varint, of the width that makes the total exact.
     """
     for width in range(1, 6):
         size_bytes = left_bytes - len(_NO_ENDPOINTS) - width

@@ -1,7 +1,7 @@
 """Read one field of a frame that arrives in chunks; the data may end within the field.
 
-As rlm.wire.reading, which defines the byte forms. But every function raises IncompleteUnit if the
-data ends before the field, and returns the field with the position after it. CorruptError is for
+Like rlm.wire.reading, which defines the byte forms, but every function raises IncompleteUnit if the
+data ends before the field. It returns the field with the position after it. CorruptError is for
 errors that more data cannot resolve.
 """
 

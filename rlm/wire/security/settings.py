@@ -44,7 +44,7 @@ class TlsSettings:
     certificate_path: str | None = None
     key_path: str | None = None
     key_password: str | None = field(default=None, repr=False)
-    check_host_name: bool = True
+    should_check_host_name: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ def _tls(client: Mapping[str, str]) -> TlsSettings:
         certificate_path=client.get(_CERTIFICATE),
         key_path=client.get(_KEY),
         key_password=client.get(_KEY_PASSWORD),
-        check_host_name=identification == "https",
+        should_check_host_name=identification == "https",
     )
 
 

@@ -16,7 +16,7 @@ def client_context(tls: TlsSettings) -> ssl.SSLContext:
     librdkafka's.
     """
     context = _trusting(tls.ca_path)
-    context.check_hostname = tls.check_host_name
+    context.check_hostname = tls.should_check_host_name
     if tls.certificate_path is not None:
         try:
             # A key without its password must fail, and not prompt on the terminal.

@@ -6,13 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from rlm.cli.invocation.amounts import iso_time
-from rlm.status.document_parts import PARTITION, Json
+from rlm.cli.invocation.amounts import iso_time, size_text
+from rlm.status.document_parts import PARTITION, STORED_OBJECT, Json
 from rlm.status.json_shape import JsonField, JsonKind, JsonShape
 from rlmm.spi import SegmentRecord
 from rsm.segment.epochs import Lineage
 from rsm.segment.ids import TopicIdPartition, id_to_text
-from rsm.segment.metadata import SegmentState
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 
 STATE_NAMES = {
     SegmentState.COPY_SEGMENT_STARTED: "copying",
@@ -28,15 +28,6 @@ _LEADER_EPOCH = JsonShape(
     fields={
         "epoch": JsonField(JsonKind.COUNT, "The epoch."),
         "start_offset": JsonField(JsonKind.OFFSET, "Its first offset in the segment."),
-    },
-)
-_OBJECT = JsonShape(
-    name="StoredObject",
-    meaning="An object of a segment.",
-    fields={
-        "key": JsonField(JsonKind.TEXT, "Its key in the store."),
-        "bytes": JsonField(JsonKind.BYTES, "Its size."),
-        "crc32c": JsonField(JsonKind.COUNT, "Its CRC-32C.", is_nullable=True),
     },
 )
 _SEGMENT = JsonShape(
@@ -58,7 +49,7 @@ _SEGMENT = JsonShape(
         "dead_lettered": JsonField(
             JsonKind.FLAG, "Whether a dead letter says that its deletion failed."
         ),
-        "objects": JsonField(_OBJECT, "Its objects.", is_list=True),
+        "objects": JsonField(STORED_OBJECT, "Its objects.", is_list=True),
     },
 )
 _TOTALS = JsonShape(
@@ -79,7 +70,6 @@ SEGMENTS_DOCUMENT = JsonShape(
     },
 )
 
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _DATE_CHARS = len("2030-01-31")
 _NARROW = "{id:22}  {offsets:24}  {state:8}  {size:>8}  {newest}"
 _WIDE = "{id:22}  {offsets:24}  {state:8}  {size:>8}  {newest:24}  {epochs:8}  {layout:8}  {keys}"
@@ -118,6 +108,11 @@ class SegmentTotals:
         }
 
 
+def _offsets_text(metadata: RemoteLogSegmentMetadata) -> str:
+    offsets = metadata.offsets
+    return f"[{offsets.start_offset}, open)" if metadata.is_open else str(offsets)
+
+
 def segment_lines(
     records: Iterable[tuple[TopicIdPartition, SegmentRecord]], *, wide: bool
 ) -> Iterator[str]:
@@ -137,7 +132,7 @@ def segment_lines(
         date = newest if newest.startswith("@") else newest[:_DATE_CHARS]
         yield row.format(
             id=id_to_text(metadata.segment_id.id),
-            offsets=str(metadata.offsets),
+            offsets=_offsets_text(metadata),
             state=STATE_NAMES[metadata.state],
             size=size_text(metadata.segment_size_bytes),
             newest=newest if wide else date,
@@ -159,15 +154,6 @@ def segments_json(records: Iterable[tuple[TopicIdPartition, SegmentRecord]]) -> 
     yield f'{before if before != "," else ""}\n],\n"totals": {json.dumps(totals.to_json())}\n}}'
 
 
-def size_text(size_bytes: int) -> str:
-    """Format a size in at most 8 characters, in the largest unit that it reaches."""
-    size, unit = float(size_bytes), 0
-    while size >= 1024 and unit < len(_UNITS) - 1:
-        size, unit = size / 1024, unit + 1
-    digits = 1 if unit and size < 100 else 0
-    return f"{size:.{digits}f} {_UNITS[unit]}"
-
-
 def _heading(row: str) -> str:
     return row.format(
         id="segment",
@@ -186,8 +172,8 @@ def _epochs_text(lineage: Lineage) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _segment_as_json(tip: TopicIdPartition, record: SegmentRecord) -> Json:
-    metadata = record.metadata
+def segment_identity(tip: TopicIdPartition, metadata: RemoteLogSegmentMetadata) -> Json:
+    """Return the fields by which each document names a segment."""
     return {
         "topic": tip.topic,
         "topic_id": id_to_text(tip.topic_id),
@@ -195,6 +181,13 @@ def _segment_as_json(tip: TopicIdPartition, record: SegmentRecord) -> Json:
         "id": id_to_text(metadata.segment_id.id),
         "start_offset": metadata.offsets.start_offset,
         "end_offset": metadata.offsets.end_offset,
+    }
+
+
+def _segment_as_json(tip: TopicIdPartition, record: SegmentRecord) -> Json:
+    metadata = record.metadata
+    return {
+        **segment_identity(tip, metadata),
         "state": metadata.state.name,
         "state_since_ms": record.changed_ms,
         "size_bytes": metadata.segment_size_bytes,

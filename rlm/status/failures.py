@@ -1,4 +1,7 @@
-"""Counts partitions with failing copies by cause, for readiness and metrics. Pure."""
+"""Summarizes failing copies, failing repairs and damaged objects of a process's partitions. Pure.
+
+For its readiness, its metrics and the warnings in its status.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from rlm.status.document import PartitionReport
+from rsm.segment.ids import id_to_text
 
 FAILING = "failing"
 COPIES_FAIL = "copies fail"
@@ -48,3 +52,33 @@ def failing_reasons(reports: Iterable[PartitionReport]) -> Sequence[str]:
         f"{COPIES_FAIL}: {cause} ({count} {'partition' if count == 1 else 'partitions'})"
         for cause, count in failing_copies(reports).items()
     ]
+
+
+def damaged_objects_warnings(reports: Iterable[PartitionReport]) -> Sequence[str]:
+    """Return warnings: the number of damaged objects with the oldest one, and failing repairs."""
+    reports = tuple(reports)
+    return (*_on_record(reports), *_failing_repairs(reports))
+
+
+def _on_record(reports: Iterable[PartitionReport]) -> Sequence[str]:
+    found = [(each, report) for report in reports for each in report.anomalies]
+    if not found:
+        return ()
+    first, report = min(found, key=lambda pair: pair[0].first_ms)
+    tip = report.topic_id_partition
+    objects = {(each.segment, each.object_key) for each, _ in found}
+    count = "1 stored object is" if len(objects) == 1 else f"{len(objects)} stored objects are"
+    warning = (
+        f"{count} on record as damaged, first {first.object_key} ({first.kind.label}) of"
+        f" {tip.topic}:{tip.partition} segment {id_to_text(first.segment)}; see `rlm status`"
+    )
+    return (warning,)
+
+
+def _failing_repairs(reports: Iterable[PartitionReport]) -> Sequence[str]:
+    causes = Counter(each.repair_failure.cause for each in reports if each.repair_failure)
+    return tuple(
+        f"repairs of damaged segments fail: {cause}"
+        f" ({count} {'partition' if count == 1 else 'partitions'})"
+        for cause, count in causes.most_common(_MAX_CAUSES)
+    )

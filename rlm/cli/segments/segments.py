@@ -1,4 +1,4 @@
-"""`rlm segments`: lists the stored segments of a topic, from the metadata topic."""
+"""`rlm segments list`: lists the stored segments of a topic, from the metadata topic."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.named_topic import find_tiered
 from rlm.cli.invocation.options import (
     ClusterOptions,
     JsonOption,
@@ -17,9 +18,9 @@ from rlm.cli.invocation.options import (
     with_cluster_options,
 )
 from rlm.cli.invocation.output import printing
-from rlm.cli.invocation.policy_of import find_tiered
 from rlm.cli.invocation.session import open_session
-from rlm.cli.reading.segment_lines import STATE_NAMES, segment_lines, segments_json
+from rlm.cli.segments import deletion
+from rlm.cli.segments.segment_lines import STATE_NAMES, segment_lines, segments_json
 from rlmm.spi import RemoteLogMetadataManager, SegmentRecord
 from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
@@ -67,14 +68,15 @@ _Wide = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    segments = typer.Typer(help="List stored segments.", no_args_is_help=True)
+    segments = typer.Typer(help=_segments.__doc__, no_args_is_help=True)
     segments.callback()(_segments)
     segments.command("list", epilog=_EXAMPLES)(_list)
+    deletion.add_to(segments)
     app.add_typer(segments, name="segments")
 
 
 def _segments() -> None:
-    """List stored segments."""
+    """List stored segments, or delete streamed ones."""
 
 
 @with_cluster_options
@@ -123,7 +125,7 @@ def selected(
     from_offset: int = 0,
     to_offset: int | None = None,
 ) -> Iterator[tuple[TopicIdPartition, SegmentRecord]]:
-    """Yield the segments with offsets in the range; no `states`: in all but the deleted one."""
+    """Yield the segments with offsets in the range; without `states`, all but deleted ones."""
     for tip in partitions:
         for record in metadata.list_remote_log_segments(
             tip, states=states or None, from_offset=from_offset

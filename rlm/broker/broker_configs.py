@@ -1,0 +1,52 @@
+"""Read a broker's own settings, which apply to all its partitions and clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rlm.broker.errors import error_of
+from rlm.wire.api.describe_configs import (
+    DESCRIBE_CONFIGS,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from rlm.wire.connection import Requester
+from rlm.wire.error_codes import ErrorCode
+from rsm.segment.errors import CorruptError, RetriableError
+
+TRANSACTION_MAX_TIMEOUT_MS = "transaction.max.timeout.ms"
+
+_BROKER_RESOURCE = 4
+
+
+def read_broker_configs(broker: Requester, node_id: int, keys: Iterable[str]) -> Mapping[str, str]:
+    """Read these settings from the broker of that id, on a connection to it; omit unset ones.
+
+    Raises RetriableError if DescribeConfigs on the cluster is missing, and as `Requester.request`.
+    """
+    resource = DescribeConfigsResource(
+        resource_type=_BROKER_RESOURCE,
+        resource_name=str(node_id),
+        configuration_keys=tuple(keys),
+    )
+    response = broker.request(DESCRIBE_CONFIGS, DescribeConfigsRequest(resources=(resource,)))
+    if not response.results:
+        raise RetriableError("the broker did not answer", node_id=node_id)
+    row = response.results[0]
+    if row.error_code != ErrorCode.NONE:
+        raise error_of(row.error_code, node_id=node_id, reason=row.error_message)
+    return {each.name: each.value for each in row.configs if each.value is not None}
+
+
+def read_transaction_max_timeout_ms(broker: Requester, node_id: int) -> int:
+    """Read the longest time after which the broker aborts a transaction.
+
+    Raises CorruptError if the value is not a number, and as `read_broker_configs`.
+    """
+    values = read_broker_configs(broker, node_id, (TRANSACTION_MAX_TIMEOUT_MS,))
+    try:
+        return int(values[TRANSACTION_MAX_TIMEOUT_MS])
+    except (ValueError, LookupError) as error:
+        raise CorruptError(
+            f"broker returns no {TRANSACTION_MAX_TIMEOUT_MS}", node_id=node_id
+        ) from error

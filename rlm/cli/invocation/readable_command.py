@@ -1,0 +1,112 @@
+"""Prints a command's help for a terminal; `readable_help` applies it to an application.
+
+typer shows an argument's type, a required argument in braces, a default text in parentheses and a
+range as an inequality. Texts of help have **bold** for the reference in docs. Why a value is
+invalid is pydantic's text. An unknown option or value suggests a similar one, as typer does for
+commands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+_TYPE = re.compile(r" <[\w ]+>$")
+_DEFAULT_TEXT = re.compile(r"\[default: \(([^)]*)\)")
+_BOUNDS = re.compile(r"\b(-?[\d.]+)<=x<=(-?[\d.]+)")
+_LEAST = re.compile(r"\bx>=(-?[\d.]+)")
+_REASONS = (
+    (re.compile(r"^Value error, "), ""),
+    (re.compile(r"^Input should be a valid integer\b.*"), "not a whole number"),
+    (re.compile(r"^Input should be a valid number\b.*"), "not a number"),
+    (re.compile(r"^Input should be greater than or equal to "), "must be at least "),
+    (re.compile(r"^Input should be less than or equal to "), "must be at most "),
+)
+_UNKNOWN_VALUE = re.compile(r"'(?P<given>[^']*)' is not (?:one of )?(?P<known>'.*)", re.DOTALL)
+_QUOTED = re.compile(r"'([^']*)'")
+_BOLD = "**"
+_LONGEST_BOUND = len("2147483647")
+
+
+class ReadableCommand(TyperCommand):
+    """A command of `rlm` with the help of this module."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - typer's are private
+        pieces = super().collect_usage_pieces(ctx)
+        return [piece.replace("{", "").replace("}", "") for piece in pieces]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            for pattern, text in _REASONS:
+                error.message = pattern.sub(text, error.message)
+            error.message = _with_close_value(error.message)
+            raise
+        except Exception as error:
+            _suggest_one_option(error)
+            raise
+
+    def get_help(self, ctx: Any) -> str:  # noqa: ANN401 - as above
+        text: str = super().get_help(ctx)
+        return text.replace(_BOLD, "")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - as above
+        for title, kind in (("Arguments", "argument"), ("Options", "option")):
+            params = (each for each in self.get_params(ctx) if each.param_type_name == kind)
+            if rows := [*help_rows(params, ctx)]:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+def _with_close_value(message: str) -> str:
+    """Return the message about a value that is none of a list, with the most similar one."""
+    found = _UNKNOWN_VALUE.match(message)
+    if found is None:
+        return message
+    close = get_close_matches(found["given"], _QUOTED.findall(found["known"]), n=1)
+    return f"{message.removesuffix('.')}. Did you mean {close[0]!r}?" if close else message
+
+
+def _suggest_one_option(error: Any) -> None:  # noqa: ANN401 - typer does not export its class
+    """Name the most similar option, as typer names the most similar command."""
+    options = getattr(error, "possibilities", None)
+    if options:
+        error.message = f"{error.message}. Did you mean {options[0]!r}?"
+        error.possibilities = None
+
+
+def readable_help(app: typer.Typer) -> None:
+    """Give all commands of an application, and of its groups, the help of this module."""
+    for command in app.registered_commands:
+        command.cls = ReadableCommand
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            readable_help(group.typer_instance)
+
+
+def help_rows(params: Any, ctx: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - as above
+    """Yield the names and the meaning of each parameter that is not hidden."""
+    for each in params:
+        record = each.get_help_record(ctx)
+        if record is not None:
+            names, meaning = record
+            if each.param_type_name == "argument":
+                names = _TYPE.sub("", names)
+            yield names, _readable(meaning)
+
+
+def _readable(meaning: str) -> str:
+    text = _DEFAULT_TEXT.sub(r"[default: \1", meaning)
+    return _LEAST.sub(r"at least \1", _BOUNDS.sub(_bounds, text))
+
+
+def _bounds(found: re.Match[str]) -> str:
+    least, most = found.groups()
+    # The largest number that the type has is no bound for a person.
+    return f"{least} to {most}" if len(most) <= _LONGEST_BOUND else f"at least {least}"

@@ -1,0 +1,96 @@
+"""Shows what a shorter retention expires, and asks before managers delete it.
+
+A script states the retention that it sets, so without a terminal the command acts: the rule is in
+rsm.config.confirmation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rlm.cli.invocation.amounts import age_text, size_text
+from rlm.cli.invocation.session import CommandSession
+from rlm.policy.retention import Limits, LogPiece, breaches, stored_pieces
+from rlm.policy.topic.topic_policy import lowered_retentions
+from rlmm.events.policy import PolicySetting, TopicPolicy
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.config.confirmation import confirm_on_terminal
+from rsm.segment.clock import Clock
+from rsm.segment.coverage import stored_ranges
+from rsm.segment.ids import TopicIdPartition
+
+
+def expiry_lines(
+    session: CommandSession, changes: Iterable[tuple[TopicPolicy | None, TopicPolicy | None]]
+) -> Iterator[str]:
+    """Yield, for each policy whose total retention becomes lower, the limits and what they expire.
+
+    `changes` are the policies of topics before and after. A topic without one before is not named.
+    """
+    for before, after in changes:
+        if before is None or after is None:
+            continue
+        lowered = lowered_retentions(before, after)
+        if lowered:
+            limits = ", ".join(
+                f"{each.field} {_limit_text(each, before)} -> {_limit_text(each, after)}"
+                for each in lowered
+            )
+            expiring = _expiring(session.metadata, session.clock, after)
+            size = size_text(sum(piece.size_bytes for piece in expiring))
+            yield (
+                f"topic {after.topic}: {limits}: at least {len(expiring)} stored segments, {size},"
+                " expire"
+            )
+
+
+def confirm_expiry(session: CommandSession, lines: Iterable[str], *, yes: bool) -> CommandSession:
+    """Ask on a terminal if there are `expiry_lines`; return the session to go on with.
+
+    Raises as `confirm_on_terminal`.
+    """
+    shown = tuple(lines)
+    if not shown:
+        return session
+    remaining_ms = session.remaining_ms()
+    question = "Shorten the retention, so that managers delete this data?"
+    confirm_on_terminal("\n".join([*shown, question]), yes=yes)
+    return session.with_remaining(remaining_ms)
+
+
+def _expiring(
+    metadata: RemoteLogMetadataManager, clock: Clock, policy: TopicPolicy
+) -> tuple[LogPiece, ...]:
+    """Return the stored segments that the policy's total retention expires now.
+
+    Without the data that only brokers have, so there may be more.
+    """
+    return tuple(
+        piece
+        for tip in metadata.partitions_of(policy.topic_id, policy.topic)
+        for piece in _expiring_in(metadata, tip, policy, clock.wall_ms())
+    )
+
+
+def _expiring_in(
+    metadata: RemoteLogMetadataManager, tip: TopicIdPartition, policy: TopicPolicy, wall_ms: int
+) -> tuple[LogPiece, ...]:
+    state = metadata.partition_state(tip)
+    segments = (record.metadata for record in metadata.list_remote_log_segments(tip))
+    pieces = stored_pieces(
+        stored_ranges(state.lineage, segments), from_offset=state.log_start_offset or 0
+    )
+    found = breaches(
+        pieces,
+        Limits(retention_ms=policy.retention_ms, retention_bytes=policy.retention_bytes),
+        total_bytes=sum(piece.size_bytes for piece in pieces),
+        wall_ms=wall_ms,
+    )
+    return tuple(each.piece for each in found)
+
+
+def _limit_text(setting: PolicySetting, policy: TopicPolicy) -> str:
+    limit = getattr(policy, setting.field)
+    if limit < 0:
+        return "unlimited"
+    return age_text(limit) if setting is PolicySetting.RETENTION_MS else size_text(limit)

@@ -1,0 +1,1 @@
+"""The commands of policy levels: `rlm policy`, `rlm apply`."""

@@ -1,0 +1,154 @@
+"""Changes policy levels in the metadata, after it has shown what managers then do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import typer
+
+from rlm.cli.invocation.managers import managers_defaults
+from rlm.cli.invocation.options import reaching_cluster
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.session import CommandSession
+from rlm.cli.invocation.shorter_retention import expiry_lines
+from rlm.cli.invocation.tiering_session import tiering_of
+from rlm.cli.policies.level_text import (
+    LevelChange,
+    change_lines,
+    changes_json,
+    effect_lines,
+    level_name,
+)
+from rlm.cli.policies.policies_file import TopicEntry
+from rlm.policy.topic.levels import tiering_level
+from rlm.policy.topic.topic_policy import PolicyFlags
+from rlm.topics.level_effects import LevelEffects, TopicEffect
+from rlm.topics.policy_writer import PolicyWriter
+from rlm.worker.cluster_access import own_topics
+from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel
+from rsm.segment.errors import InvalidConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownChange:
+    """Represents a change of levels and of topics' own settings, and its effects on topics.
+
+    `topics` are the flags of the topics that the change names and that can follow it. `expiries`
+    are lines about the topics whose total retention becomes shorter.
+    """
+
+    levels: tuple[LevelChange, ...]
+    effects: tuple[TopicEffect, ...]
+    notes: tuple[str, ...]
+    topics: Mapping[str, PolicyFlags] = field(default_factory=dict)
+    expiries: tuple[str, ...] = ()
+
+
+def effects_of(
+    session: CommandSession,
+    levels: Sequence[PolicyLevel],
+    named: Sequence[TopicEntry] = (),
+) -> tuple[TopicEffect, ...]:
+    """Return what these levels make of the cluster's topics, by ascending name.
+
+    `named` are topics whose own settings change, too. InvalidConfigError if one does not exist.
+    """
+    policies = {each.topic_id: each for each in session.metadata.topic_policies()}
+    effects = LevelEffects(
+        session.topics,
+        own_topics=own_topics(session.config.metadata, session.config.manager),
+        managers=managers_defaults(session),
+    )
+    with reaching_cluster(session.config):
+        view = session.topics.view(None)
+        topics = sorted(view.topics.values(), key=lambda each: each.topic)
+        _require_existing(named, {each.topic for each in topics})
+        flags = {each.topic: each.flags for each in named}
+        return effects.of(topics, levels, policies, node_id=min(view.brokers), named=flags)
+
+
+def _require_existing(named: Iterable[TopicEntry], existing: Collection[str]) -> None:
+    for each in named:
+        if each.topic not in existing:
+            raise InvalidConfigError(
+                "the topic does not exist: create it first, or give its name below `patterns`",
+                topic=each.topic,
+                line=each.line,
+            )
+
+
+def find_change(
+    session: CommandSession, wanted: Iterable[PolicyLevel], named: Sequence[TopicEntry] = ()
+) -> ShownChange:
+    """Return the difference between the present levels and `wanted`, which are all levels.
+
+    `named` are topics whose own settings change, too. InvalidConfigError if one does not exist.
+    """
+    before = {each.pattern: each for each in session.metadata.policy_levels()}
+    after = {each.pattern: each for each in wanted}
+    changes = tuple(
+        LevelChange(pattern=pattern, before=before.get(pattern), after=after.get(pattern))
+        for pattern in sorted(before.keys() | after.keys())
+        if before.get(pattern) != after.get(pattern)
+    )
+    effects = effects_of(session, tuple(after.values()), named) if changes or named else ()
+    following = {each.topic for each in effects if each.is_named and each.is_change}
+    return ShownChange(
+        topics={each.topic: each.flags for each in named if each.topic in following},
+        levels=changes,
+        effects=tuple(each for each in effects if each.is_change or each.obstacle),
+        notes=tuple(_notes(changes, effects, tuple(after.values()))),
+        expiries=tuple(expiry_lines(session, ((each.before, each.after) for each in effects))),
+    )
+
+
+def _notes(
+    changes: Iterable[LevelChange], effects: Sequence[TopicEffect], levels: Sequence[PolicyLevel]
+) -> Iterable[str]:
+    for change in changes:
+        if change.after is None or change.pattern == DEFAULT_LEVEL:
+            continue
+        alone = (change.after,)
+        if all(tiering_level(each.topic, alone) is None for each in effects):
+            yield f"{level_name(change.pattern)} matches no topic yet"
+    if changes and all(each.pattern == DEFAULT_LEVEL for each in levels):
+        yield "without a pattern, topics are tiered only by `rlm topic`"
+
+
+def apply_change(session: CommandSession, change: ShownChange) -> None:
+    """Write the levels, and then the policies of topics.
+
+    Raises the errors of `Tiering.enable`; then some of them may be written.
+    """
+    writer = PolicyWriter(session.metadata, uuid4)
+    for each in change.levels:
+        if each.after is None:
+            writer.remove_level(each.pattern)
+        else:
+            writer.write_level(each.after)
+    for topic, flags in change.topics.items():
+        tiering_of(session).enable(topic, flags, timeout_ms=session.remaining_ms())
+
+
+def show_change(change: ShownChange, *, dry_run: bool, as_json: bool) -> None:
+    """Print a change, for people or as JSON."""
+    with printing():
+        if as_json:
+            document = changes_json(change.levels, change.effects, change.notes, dry_run=dry_run)
+            typer.echo(json.dumps(document, indent=2))
+            return
+        if not change.levels and not change.topics:
+            typer.echo("nothing to change")
+        for level in change.levels:
+            for line in change_lines(level):
+                typer.echo(line)
+        for effect in change.effects:
+            for line in effect_lines(effect):
+                typer.echo(line)
+        for line in change.expiries if dry_run else ():
+            typer.echo(line)
+        for note in change.notes:
+            typer.echo(f"note: {note}", err=True)

@@ -1,0 +1,294 @@
+"""Reads the policies of a YAML file: what `rlm apply` sets.
+
+    default:
+      local_retention_ms: 1h
+    patterns:
+      orders-*:
+        retention_ms: 30d
+        offload_mode: stream
+    topics:
+      payments:
+        local_retention_ms: 6h
+
+Values are those of the options of `rlm policy set`. An unknown or repeated key and a wrong value
+are refused with line and column. docs/policies.schema.json is made from `SETTING_FORMS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import typer
+import yaml
+
+from rlm.cli.invocation.amount_options import durations, sizes
+from rlm.cli.topics.policy_options import layout_name
+from rlm.policy.topic.levels import PATTERN_MAX_CHARACTERS, check_pattern
+from rlm.policy.topic.topic_policy import RETENTIONS, OffloadModeFlag, PolicyFlags
+from rlmm.events.policy import CopyLagSince, OutagePolicy, PolicySetting
+from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel, SettingValue
+from rsm.config.choices import CLASS_FORM, Layout
+from rsm.segment.errors import InvalidConfigError
+from rsm.segment.offload_settings import (
+    OFFLOAD_SEGMENT_GREATEST_BYTES,
+    OFFLOAD_SEGMENT_LEAST_BYTES,
+    OffloadMode,
+)
+
+FILE_MAX_BYTES = 1 << 20
+DEFAULT_KEY, PATTERNS_KEY, TOPICS_KEY = "default", "patterns", "topics"
+TOPIC_CHARACTERS = "[A-Za-z0-9._-]"
+
+_TOPIC = re.compile(f"{TOPIC_CHARACTERS}{{1,{PATTERN_MAX_CHARACTERS}}}")
+_SUGGESTION_CUTOFF = 0.6
+_NULL_TAG = "tag:yaml.org,2002:null"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingForm:
+    """Represents how a file gives a setting: how its text is parsed, and what it may be.
+
+    `choices` are the allowed texts. Without any, it is an integer or a number with a unit, or only
+    text if `is_text`.
+    """
+
+    parse: Callable[[str], SettingValue]
+    meaning: str
+    choices: tuple[str, ...] = ()
+    is_text: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicEntry:
+    """Represents the settings that a file gives one topic, and its line."""
+
+    topic: str
+    flags: PolicyFlags
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policies:
+    """Represents what a file gives: levels, and topics with settings of their own."""
+
+    levels: tuple[PolicyLevel, ...]
+    topics: tuple[TopicEntry, ...] = ()
+
+
+def _amount(parse: Callable[[object], int], meaning: str) -> SettingForm:
+    return SettingForm(parse=parse, meaning=meaning)
+
+
+def _choice(values: Mapping[str, SettingValue], meaning: str) -> SettingForm:
+    def parse(text: str) -> SettingValue:
+        if text not in values:
+            raise typer.BadParameter(f"{text!r} is not one of {', '.join(values)}")
+        return values[text]
+
+    return SettingForm(parse=parse, meaning=meaning, choices=tuple(values))
+
+
+_OF_PARTITION = "of each partition, such as 50GiB; without a unit in bytes"
+SETTING_FORMS: Mapping[PolicySetting, SettingForm] = MappingProxyType(
+    {
+        PolicySetting.RETENTION_MS: _amount(
+            durations(special=[-1]),
+            "Total retention, such as 30d; without a unit in ms. -1 is unlimited.",
+        ),
+        PolicySetting.RETENTION_BYTES: _amount(
+            sizes(special=[-1]), f"Total retention {_OF_PARTITION}. -1 is unlimited."
+        ),
+        PolicySetting.LOCAL_RETENTION_MS: _amount(
+            durations(special=[-1, -2]),
+            "Retention on the broker's disk, such as 1h; without a unit in ms. -2 is the total "
+            "retention, -1 unlimited.",
+        ),
+        PolicySetting.LOCAL_RETENTION_BYTES: _amount(
+            sizes(special=[-1, -2]),
+            f"Retention on the broker's disk {_OF_PARTITION}. -2 is the total retention, -1 "
+            "unlimited.",
+        ),
+        PolicySetting.COPY_LAG_MS: _amount(
+            durations(special=[-1]),
+            "Age at which a rolled segment is copied; without a unit in ms. 0 is at once, -1 the "
+            "local retention.",
+        ),
+        PolicySetting.COPY_LAG_BYTES: _amount(
+            sizes(special=[-1]),
+            "Size of newer segments at which a segment is copied; without a unit in bytes. 0 is at "
+            "once, -1 the local retention.",
+        ),
+        PolicySetting.COPY_LAG_SINCE: _choice(
+            {each.name.lower(): each for each in CopyLagSince},
+            "From when copy_lag_ms counts: the segment's newest record (the default), or when the "
+            "broker rolled the segment (PIP-17).",
+        ),
+        PolicySetting.OUTAGE_POLICY: _choice(
+            {each.name.lower().partition("_")[0]: each for each in OutagePolicy},
+            "What managers do when the store is unreachable and the broker's disk fills: keep "
+            "unstored data, or give up the oldest of it.",
+        ),
+        PolicySetting.LOCAL_DELETION_LAG_MS: _amount(
+            durations(),
+            "How long a stored segment stays on the broker's disk (PIP-17); without a unit in ms.",
+        ),
+        PolicySetting.OFFLOAD_MODE: _choice(
+            {each.name.lower(): each for each in OffloadMode},
+            "What managers offload: rolled log segments, or the log as it grows (PIP-76).",
+        ),
+        PolicySetting.OFFLOAD_SEGMENT_MAX_BYTES: _amount(
+            sizes(
+                least_bytes=OFFLOAD_SEGMENT_LEAST_BYTES, most_bytes=OFFLOAD_SEGMENT_GREATEST_BYTES
+            ),
+            "With stream: data after which an offload segment ends; without a unit in bytes.",
+        ),
+        PolicySetting.OFFLOAD_SEGMENT_ROLLOVER_MS: _amount(
+            durations(),
+            "With stream: time after which an offload segment ends; without a unit in ms.",
+        ),
+        PolicySetting.LAYOUT: SettingForm(
+            parse=layout_name,
+            is_text=True,
+            meaning="Layout of new segments that are no streams: "
+            f"{', '.join(each.value for each in Layout)}, or a class of the managers' "
+            f"rsm.config.layout as {CLASS_FORM}.",
+        ),
+    }
+)
+
+
+def read_policies(path: Path) -> Policies:
+    """Read all policies of a file. InvalidConfigError with line and column."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InvalidConfigError(
+            "cannot read the file", file=path, reason=error.strerror
+        ) from error
+    if len(data) > FILE_MAX_BYTES:
+        raise InvalidConfigError(
+            "the file is too large", file=path, length_bytes=len(data), most_bytes=FILE_MAX_BYTES
+        )
+    return _PoliciesFile(path).policies(data)
+
+
+class _PoliciesFile:
+    """The nodes of one file, as errors name them."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def policies(self, data: bytes) -> Policies:
+        root = self._composed(data)
+        levels: list[PolicyLevel] = []
+        topics: list[TopicEntry] = []
+        for key, value in self._entries(root, (DEFAULT_KEY, PATTERNS_KEY, TOPICS_KEY)):
+            if key.value == DEFAULT_KEY:
+                levels.append(self._level(DEFAULT_LEVEL, value))
+            elif key.value == PATTERNS_KEY:
+                levels += (self._pattern(*each) for each in self._entries(value))
+            else:
+                topics += (self._topic(*each) for each in self._entries(value))
+        return Policies(levels=tuple(levels), topics=tuple(topics))
+
+    def _pattern(self, key: yaml.ScalarNode, settings: yaml.Node) -> PolicyLevel:
+        try:
+            check_pattern(key.value)
+        except InvalidConfigError as error:
+            raise self._error(key, error.message, **error.context) from error
+        return self._level(key.value, settings)
+
+    def _topic(self, key: yaml.ScalarNode, settings: yaml.Node) -> TopicEntry:
+        if not _TOPIC.fullmatch(key.value):
+            raise self._error(key, "not the name of a topic: patterns are below `patterns`")
+        return TopicEntry(
+            topic=key.value,
+            flags=_only(self._level(key.value, settings)),
+            line=key.start_mark.line + 1,
+        )
+
+    def _composed(self, data: bytes) -> yaml.Node | None:
+        try:
+            return yaml.compose(data, Loader=yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark
+            raise InvalidConfigError(
+                "not YAML",
+                file=self._path,
+                line=None if mark is None else mark.line + 1,
+                column=None if mark is None else mark.column + 1,
+                reason=error.problem,
+            ) from error
+        except (yaml.YAMLError, UnicodeError, RecursionError) as error:
+            reason = str(error).partition("\n")[0] or "nested too deeply"
+            raise InvalidConfigError("not YAML", file=self._path, reason=reason) from error
+
+    def _level(self, pattern: str, node: yaml.Node) -> PolicyLevel:
+        values: dict[str, Any] = {}
+        fields = {each.field: each for each in PolicySetting}
+        for key, value in self._entries(node, tuple(fields)):
+            values[key.value] = self._value(fields[key.value], key, value)
+        if values.get(PolicySetting.COPY_LAG_MS.field) is not None:
+            values.setdefault(PolicySetting.COPY_LAG_SINCE.field, CopyLagSince.NEWEST_RECORD)
+        return PolicyLevel(pattern=pattern, **values)
+
+    def _value(self, setting: PolicySetting, key: yaml.ScalarNode, node: yaml.Node) -> SettingValue:
+        if not isinstance(node, yaml.ScalarNode) or node.tag == _NULL_TAG:
+            raise self._error(node, "not a value", key=key.value)
+        try:
+            return SETTING_FORMS[setting].parse(node.value)
+        except typer.BadParameter as error:
+            hint = _hint(node.value, SETTING_FORMS[setting].choices)
+            raise self._error(
+                node, "wrong value", key=key.value, reason=error.message, **hint
+            ) from error
+
+    def _entries(
+        self, node: yaml.Node | None, known: tuple[str, ...] | None = None
+    ) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
+        """Yield the entries of a mapping, which may be empty; all keys are `known` and differ."""
+        if node is None or (isinstance(node, yaml.ScalarNode) and node.tag == _NULL_TAG):
+            return
+        if not isinstance(node, yaml.MappingNode):
+            raise self._error(node, "not a mapping of keys to values")
+        seen = set()
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise self._error(key, "a key is not text")
+            if known is not None and key.value not in known:
+                raise self._error(key, "unknown key", key=key.value, **_hint(key.value, known))
+            if key.value in seen:
+                raise self._error(key, "the key is there twice", key=key.value)
+            seen.add(key.value)
+            yield key, value
+
+    def _error(self, node: yaml.Node, message: str, **context: object) -> InvalidConfigError:
+        mark = node.start_mark
+        return InvalidConfigError(
+            message, file=self._path, line=mark.line + 1, column=mark.column + 1, **context
+        )
+
+
+def _only(settings: PolicyLevel) -> PolicyFlags:
+    """Return flags with which a topic has only these settings of its own.
+
+    It inherits all others. The total retention stays the topic's own if it is: another level may
+    have a lower one, which would delete data without a line in the file.
+    """
+    given: dict[str, Any] = {each.field: value for each, value in settings.values.items()}
+    if settings.offload_mode is not None:
+        given[PolicySetting.OFFLOAD_MODE.field] = OffloadModeFlag[settings.offload_mode.name]
+    inherited = frozenset(PolicySetting) - settings.values.keys() - RETENTIONS.keys()
+    return PolicyFlags(**given, inherit=inherited)
+
+
+def _hint(given: str, known: Collection[str]) -> Mapping[str, str]:
+    """Return the most similar known text, for an error; nothing if none is close."""
+    close = get_close_matches(given, known, n=1, cutoff=_SUGGESTION_CUTOFF)
+    return {"did_you_mean": close[0]} if close else {}

@@ -1,0 +1,205 @@
+"""`rlm policy`: settings of all topics whose names match a pattern, and default settings."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from rlm.cli.invocation.managers import managers_defaults
+from rlm.cli.invocation.options import (
+    ClusterOptions,
+    JsonOption,
+    YesOption,
+    with_cluster_options,
+)
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.session import open_session
+from rlm.cli.invocation.shorter_retention import confirm_expiry
+from rlm.cli.policies.level_changes import (
+    apply_change,
+    effects_of,
+    find_change,
+    show_change,
+)
+from rlm.cli.policies.level_text import (
+    effect_json,
+    effect_lines,
+    level_json,
+    level_lines,
+    level_name,
+)
+from rlm.cli.topics.policy_options import with_policy_options
+from rlm.policy.topic.levels import check_pattern, levels_of
+from rlm.policy.topic.topic_policy import PolicyFlags, changed_level, check_level
+from rlmm.events.policy_level import DEFAULT_LEVEL, PolicyLevel
+from rsm.config.confirmation import confirm, require_consent
+from rsm.segment.errors import InvalidConfigError, NotFoundError
+
+_SET_EXAMPLE = "Example: rlm policy set 'orders-*' --retention 30d --config rlm.properties"
+_LIST_EXAMPLE = "Example: rlm policy list --json --config rlm.properties"
+_DESCRIBE_EXAMPLE = "Example: rlm policy describe 'orders-*' --config rlm.properties"
+_DELETE_EXAMPLE = "Example: rlm policy delete 'orders-*' --dry-run --config rlm.properties"
+
+_Pattern = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="PATTERN",
+        help="Names of topics; * matches any characters, ? one. Quote it for the shell.",
+    ),
+]
+_Default = Annotated[
+    bool, typer.Option("--default", help="The default of all topics, instead of a pattern.")
+]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change; change nothing.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    policy = typer.Typer(
+        help="Set policies of many topics, by patterns and a default.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+    policy.command("set", help=_set.__doc__, epilog=_SET_EXAMPLE)(_set)
+    policy.command("list", help=_list.__doc__, epilog=_LIST_EXAMPLE)(_list)
+    policy.command("describe", help=_describe.__doc__, epilog=_DESCRIBE_EXAMPLE)(_describe)
+    policy.command("delete", help=_delete.__doc__, epilog=_DELETE_EXAMPLE)(_delete)
+    app.add_typer(policy, name="policy")
+
+
+@with_policy_options
+@with_cluster_options
+def _set(
+    pattern: _Pattern = None,
+    *,
+    is_default: _Default = False,
+    flags: PolicyFlags,
+    dry_run: _DryRun = False,
+    yes: YesOption = False,
+    cluster: ClusterOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """Set the policy of a pattern of topics, or the default.
+
+    Managers tier each topic that a pattern matches, also topics that are created later. The default
+    tiers none. A setting of a topic wins over patterns, the more specific pattern over others,
+    and patterns over the default. Options that you do not give keep their values. Shows what
+    managers then do with topics.
+
+    **Data loss:** if the total retention of topics becomes shorter, managers delete older data.
+    """
+    name = _named(pattern, is_default=is_default)
+    with open_session(
+        cluster.config, timeout_ms=cluster.timeout_ms, create_metadata_topic=not dry_run
+    ) as session:
+        levels = {each.pattern: each for each in session.metadata.policy_levels()}
+        level = changed_level(levels.get(name, PolicyLevel(pattern=name)), flags)
+        check_level(level, managers_defaults(session))
+        levels[name] = level
+        change = find_change(session, levels.values())
+        if not dry_run:
+            apply_change(confirm_expiry(session, change.expiries, yes=yes), change)
+    show_change(change, dry_run=dry_run, as_json=as_json)
+
+
+@with_cluster_options
+def _list(*, cluster: ClusterOptions, as_json: JsonOption = False) -> None:
+    """List the policies of patterns, and the default."""
+    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
+        levels = session.metadata.policy_levels()
+    with printing():
+        if as_json:
+            typer.echo(json.dumps({"levels": [level_json(each) for each in levels]}, indent=2))
+            return
+        for level in levels:
+            for line in level_lines(level):
+                typer.echo(line)
+        if not levels:
+            typer.echo("no policies of patterns, and no default")
+
+
+@with_cluster_options
+def _describe(
+    pattern: _Pattern = None,
+    *,
+    is_default: _Default = False,
+    cluster: ClusterOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the policy of a pattern, and the topics that match.
+
+    Shows why topics do not follow it, such as compacted topics. `rlm topic describe` shows the
+    effective values of a topic.
+    """
+    name = _named(pattern, is_default=is_default)
+    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
+        levels = session.metadata.policy_levels()
+        level = _existing(name, levels)
+        effects = [each for each in effects_of(session, levels) if levels_of(each.topic, (level,))]
+    with printing():
+        if as_json:
+            topics = [effect_json(each) for each in effects]
+            typer.echo(json.dumps({**level_json(level), "topics": topics}, indent=2))
+            return
+        for line in level_lines(level):
+            typer.echo(line)
+        for effect in effects:
+            for line in effect_lines(effect):
+                typer.echo(line)
+        if not effects:
+            typer.echo("note: no topic follows it yet", err=True)
+
+
+@with_cluster_options
+def _delete(
+    pattern: _Pattern = None,
+    *,
+    is_default: _Default = False,
+    dry_run: _DryRun = False,
+    yes: YesOption = False,
+    cluster: ClusterOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete the policy of a pattern, or the default.
+
+    Topics stay tiered. The settings that they inherited come from the next level, or are those from
+    before the topic was tiered.
+
+    **Data loss:** if the retention becomes shorter, managers delete older data.
+    """
+    name = _named(pattern, is_default=is_default)
+    require_consent(yes=yes, dry_run=dry_run)
+    with open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session:
+        levels = session.metadata.policy_levels()
+        _existing(name, levels)
+        change = find_change(session, [each for each in levels if each.pattern != name])
+        if not dry_run:
+            changing_count = sum(each.is_change for each in change.effects)
+            question = f"Delete the {level_name(name)} ({changing_count} topics change)?"
+            remaining_ms = session.remaining_ms()
+            confirm("\n".join([*change.expiries, question]), yes=yes)
+            apply_change(session.with_remaining(remaining_ms), change)
+    show_change(change, dry_run=dry_run, as_json=as_json)
+
+
+def _named(pattern: str | None, *, is_default: bool) -> str:
+    """Return the pattern that the user gave, or the one of the default. InvalidConfigError."""
+    if is_default and pattern is not None:
+        raise InvalidConfigError(
+            "a pattern and --default exclude each other: give one", pattern=pattern
+        )
+    if is_default:
+        return DEFAULT_LEVEL
+    if pattern is None:
+        raise InvalidConfigError("neither a pattern nor --default is given: give one")
+    check_pattern(pattern)
+    return pattern
+
+
+def _existing(name: str, levels: tuple[PolicyLevel, ...]) -> PolicyLevel:
+    found = next((each for each in levels if each.pattern == name), None)
+    if found is None:
+        raise NotFoundError("no such policy: `rlm policy list` shows all", level=level_name(name))
+    return found

@@ -1,0 +1,28 @@
+"""The records that the command line of `rlm read` selects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlm.cli.invocation.log_bounds import Bound, PartitionName
+from rsm.segment.batches.aborted import Isolation
+from rsm.segment.errors import InvalidConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """A partition by name, or all of a topic; the bounds, None for those of the log."""
+
+    name: PartitionName
+    begin: Bound | None
+    end: Bound | None
+    isolation: Isolation
+
+    def __post_init__(self) -> None:
+        """Raise InvalidConfigError if the bounds select no record of any log."""
+        if self.begin is not None and self.end is not None and self.end.is_before(self.begin):
+            raise InvalidConfigError(
+                "no records are selected: give --to a later position than --from",
+                begin=self.begin,
+                end=self.end,
+            )

@@ -1,0 +1,1 @@
+"""Commands on the stored segments of a topic: rlm segments."""

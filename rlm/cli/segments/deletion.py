@@ -1,0 +1,138 @@
+"""`rlm segments delete --streamed`: deletes streamed segments that others have replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from rlm.cli.invocation.amount_options import seconds
+from rlm.cli.invocation.amounts import size_text
+from rlm.cli.invocation.log_bounds import PartitionName
+from rlm.cli.invocation.manager_access import leading_managers, manager_client
+from rlm.cli.invocation.named_topic import find_tiered
+from rlm.cli.invocation.options import (
+    ClusterOptions,
+    JsonOption,
+    PartitionArgument,
+    YesOption,
+    with_cluster_options,
+)
+from rlm.cli.invocation.output import printing
+from rlm.cli.invocation.session import local_starts_of, open_session
+from rlm.cli.segments.deletion_lines import deletion_lines, deletions_json
+from rlm.operator.streamed_deletion import DeletionState, SegmentDeletion, StreamedDeletions
+from rsm.config.confirmation import confirm, require_consent
+from rsm.segment.errors import InvalidConfigError
+
+_DEFAULT_WAIT_S = 3600.0
+_EXAMPLES = """Examples:
+
+\b
+  rlm segments delete orders --streamed --dry-run --config rlm.properties
+  rlm segments delete orders:0 --streamed --keep-only-copies --yes
+"""
+
+_Streamed = Annotated[
+    bool,
+    typer.Option(
+        "--streamed", help="Delete segments that were stored as a stream. The option is required."
+    ),
+]
+_KeepOnlyCopies = Annotated[
+    bool,
+    typer.Option(
+        "--keep-only-copies",
+        help="Keep segments that are the only copy of records, and delete the others.",
+    ),
+]
+_Wait = Annotated[
+    float,
+    typer.Option(
+        "--wait",
+        parser=seconds(),
+        metavar="DURATION",
+        help="How long to wait until they are deleted; without a unit in seconds.",
+        show_default="1h",
+    ),
+]
+
+
+def add_to(segments: typer.Typer) -> None:
+    """Add the command."""
+    segments.command("delete", help=_delete.__doc__, epilog=_EXAMPLES)(_delete)
+
+
+@with_cluster_options
+def _delete(
+    name: PartitionArgument,
+    *,
+    streamed: _Streamed = False,
+    keep_only_copies: _KeepOnlyCopies = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the segments; change nothing.")
+    ] = False,
+    yes: YesOption = False,
+    wait: _Wait = _DEFAULT_WAIT_S,
+    cluster: ClusterOptions,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete streamed segments that others have replaced.
+
+    The topic must no longer be streamed. The leaders' managers first copy as segments what only the
+    broker still has. Then they delete each streamed segment whose records are all in other
+    segments. A streamed segment that is the only copy of records stays: the command changes nothing
+    then, unless you give --keep-only-copies. Ctrl-C ends the wait, not the deletions.
+    """
+    if not streamed:
+        raise InvalidConfigError("the command deletes only streamed segments: give --streamed")
+    parsed = PartitionName.parse(name)
+    require_consent(yes=yes, dry_run=dry_run)
+    with (
+        open_session(cluster.config, timeout_ms=cluster.timeout_ms) as session,
+        closing(manager_client(session)) as client,
+    ):
+        policy, partitions = find_tiered(session, parsed)
+        deletions = StreamedDeletions(
+            session.metadata,
+            leading_managers(session, client),
+            partial(local_starts_of, session, parsed.topic),
+            session.clock,
+            progress=lambda text: typer.echo(text, err=True),
+        )
+        rows = deletions.examine(policy, partitions, timeout_ms=session.remaining_ms())
+        if not dry_run:
+            kept = [row for row in rows if row.state is DeletionState.ONLY_COPY]
+            if kept and not keep_only_copies:
+                raise _only_copies(kept)
+            wanted = [row for row in rows if row.state is DeletionState.TO_DELETE]
+            if wanted:
+                confirm(_question(wanted), yes=yes)
+            rows = (*kept, *deletions.delete(policy, wanted, timeout_ms=round(wait * 1000)))
+    with printing():
+        if as_json:
+            typer.echo(deletions_json(rows))
+        else:
+            for line in deletion_lines(rows):
+                typer.echo(line)
+
+
+def _question(wanted: Sequence[SegmentDeletion]) -> str:
+    size_bytes = sum(row.segment.metadata.segment_size_bytes for row in wanted)
+    topic = wanted[0].partition.topic
+    return f"Delete {len(wanted)} streamed segments of {topic} ({size_text(size_bytes)})?"
+
+
+def _only_copies(kept: Sequence[SegmentDeletion]) -> InvalidConfigError:
+    first = kept[0].segment
+    return InvalidConfigError(
+        "nothing was changed: streamed segments are the only copy of records that are neither on "
+        "the broker nor in another segment. Wait until they expire, or give --keep-only-copies to "
+        "delete the others",
+        segments=len(kept),
+        first_segment=first.metadata.segment_id,
+        only_copy=",".join(map(str, first.only_here)),
+    )

@@ -1,0 +1,88 @@
+"""Formats what `rlm segments delete` deletes or keeps. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+
+from rlm.cli.invocation.amounts import size_text
+from rlm.cli.segments.segment_lines import segment_identity
+from rlm.operator.streamed_deletion import DeletionState, SegmentDeletion
+from rlm.status.document_parts import OFFSET_RANGE, PARTITION, Json
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
+from rsm.segment.ids import TopicIdPartition, id_to_text
+
+_ROW = "{id:22}  {offsets:24}  {size:>8}  {state}"
+_STATE_TEXTS = {
+    DeletionState.ONLY_COPY: "only copy, stays",
+    DeletionState.TO_DELETE: "to delete",
+    DeletionState.DELETED: "deleted",
+    DeletionState.DEAD_LETTERED: "in `rlm dlq list`",
+}
+_STATES = ", ".join(f"`{each.value}`" for each in DeletionState)
+_DELETED_SEGMENT = JsonShape(
+    name="SegmentDeletion",
+    meaning="A streamed segment that the command deletes or keeps.",
+    fields={
+        **PARTITION,
+        "id": JsonField(JsonKind.ID, "The segment's id."),
+        "start_offset": JsonField(JsonKind.OFFSET, "Its first offset."),
+        "end_offset": JsonField(JsonKind.OFFSET, "The offset after it."),
+        "size_bytes": JsonField(JsonKind.BYTES, "Size of its log."),
+        "state": JsonField(JsonKind.TEXT, f"One of {_STATES}."),
+        "to_copy": JsonField(
+            OFFSET_RANGE,
+            "Offsets that no other segment had when the command began: they are copied first.",
+            is_list=True,
+        ),
+        "only_copy": JsonField(
+            OFFSET_RANGE, "Offsets that are nowhere else. Then the segment stays.", is_list=True
+        ),
+    },
+)
+DELETION_DOCUMENT = JsonShape(
+    name="SegmentDeletions",
+    meaning="The streamed segments of the topic or partition.",
+    fields={"segments": JsonField(_DELETED_SEGMENT, "The segments.", is_list=True)},
+)
+
+
+def deletions_json(rows: Iterable[SegmentDeletion]) -> str:
+    """Return the rows for programs."""
+    return json.dumps({"segments": [_as_json(row) for row in rows]}, indent=2)
+
+
+def deletion_lines(rows: Sequence[SegmentDeletion]) -> Iterator[str]:
+    """Yield a heading, a line for each partition and segment, and what keeps or delays it."""
+    if not rows:
+        yield "no streamed segments"
+        return
+    yield _ROW.format(id="segment", offsets="offsets", size="size", state="state")
+    shown: TopicIdPartition | None = None
+    for row in rows:
+        metadata, tip = row.segment.metadata, row.partition
+        if tip != shown:
+            yield f"{tip.topic}:{tip.partition}"
+            shown = tip
+        yield _ROW.format(
+            id=id_to_text(metadata.segment_id.id),
+            offsets=str(metadata.offsets),
+            size=size_text(metadata.segment_size_bytes),
+            state=_STATE_TEXTS[row.state],
+        )
+        if row.state is DeletionState.ONLY_COPY:
+            yield from (f"    nowhere else: {each}" for each in row.segment.only_here)
+        elif row.state is DeletionState.TO_DELETE:
+            yield from (f"    copied first: {each}" for each in row.segment.to_copy)
+
+
+def _as_json(row: SegmentDeletion) -> Json:
+    metadata, tip = row.segment.metadata, row.partition
+    return {
+        **segment_identity(tip, metadata),
+        "size_bytes": metadata.segment_size_bytes,
+        "state": row.state.value,
+        "to_copy": [asdict(each) for each in row.segment.to_copy],
+        "only_copy": [asdict(each) for each in row.segment.only_here],
+    }

@@ -1,0 +1,97 @@
+"""Formats a partition's offload segments (PIP-76), as JSON and as lines for people. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rlm.cli.invocation.amounts import iso_time
+from rlm.status.json_shape import JsonField, JsonKind, JsonShape
+from rlmm.state.offload_segments import (
+    OffloadPosition,
+    OffloadSegmentRecord,
+    OffloadSegmentStatus,
+)
+from rsm.segment.ids import id_to_text
+
+_POSITION = JsonShape(
+    name="OffloadPosition",
+    meaning="A position in a log.",
+    fields={
+        "ledger_id": JsonField(JsonKind.OFFSET, "Base offset of the local log segment."),
+        "entry_id": JsonField(JsonKind.COUNT, "Number of the batch in it, from 0."),
+        "offset": JsonField(JsonKind.OFFSET, "First offset of the batch."),
+    },
+)
+OFFLOAD_SEGMENT = JsonShape(
+    name="OffloadSegment",
+    meaning="An offload segment of a streamed partition.",
+    fields={
+        "id": JsonField(JsonKind.ID, "The offload segment's id."),
+        "status": JsonField(
+            JsonKind.TEXT,
+            f"One of {', '.join(f'`{each.name.lower()}`' for each in OffloadSegmentStatus)}.",
+        ),
+        "assigned_ms": JsonField(JsonKind.TIME, "When it was assigned."),
+        "offloaded_ms": JsonField(
+            JsonKind.TIME, "When it was offloaded; null before that.", is_nullable=True
+        ),
+        "begin": JsonField(_POSITION, "Position of the first batch."),
+        "end": JsonField(
+            _POSITION, "Position after the last batch; null if not offloaded.", is_nullable=True
+        ),
+        "driver_metadata": JsonField(
+            JsonKind.MAP,
+            "What locates the data: `backend`, `prefix`, and the store by Pulsar's names, such as "
+            "`bucket`, `region`, `serviceEndpoint` and `storageBasePath`.",
+        ),
+        "segment_ids": JsonField(JsonKind.ID, "The stored segments that it has.", is_list=True),
+    },
+)
+_SHOWN_MAX_COUNT = 10
+_COLUMNS = "    {status:9}  {time:24}  {position:>20}  {offset:>14}"
+
+
+def offload_segment_json(record: OffloadSegmentRecord) -> Mapping[str, object]:
+    """Return an offload segment for programs."""
+    return {
+        "id": id_to_text(record.id),
+        "status": record.status.name.lower(),
+        "assigned_ms": record.assigned_ms,
+        "offloaded_ms": record.offloaded_ms,
+        "begin": _position_json(record.begin),
+        "end": None if record.end is None else _position_json(record.end),
+        "driver_metadata": {each.name: each.value for each in record.driver_metadata},
+        "segment_ids": [*map(id_to_text, record.segment_ids)],
+    }
+
+
+def offload_segment_lines(records: Sequence[OffloadSegmentRecord]) -> Iterator[str]:
+    """Yield the last offload segments of a partition; nothing if it has none."""
+    if not records:
+        return
+    shown = records[-_SHOWN_MAX_COUNT:]
+    count = f"{len(records)}" if len(shown) == len(records) else f"{len(records)}, the last are"
+    yield f"  offload segments: {count}"
+    yield _COLUMNS.format(status="status", time="time", position="ledger:entry", offset="offset")
+    for record in shown:
+        yield f"  {id_to_text(record.id)}  {record.status.name.lower()}"
+        yield _line("assigned", record.assigned_ms, record.begin)
+        if record.end is not None and record.offloaded_ms is not None:
+            yield _line("offloaded", record.offloaded_ms, record.end)
+
+
+def _line(status: str, time_ms: int, position: OffloadPosition) -> str:
+    return _COLUMNS.format(
+        status=status,
+        time=iso_time(time_ms),
+        position=f"{position.ledger_id}:{position.entry_id}",
+        offset=position.offset,
+    )
+
+
+def _position_json(position: OffloadPosition) -> Mapping[str, int]:
+    return {
+        "ledger_id": position.ledger_id,
+        "entry_id": position.entry_id,
+        "offset": position.offset,
+    }

@@ -1,0 +1,254 @@
+"""Requests the deletion of a topic's streamed segments, and waits for it (PIP-76's rollback).
+
+The leaders' managers copy what only the broker and the stream have, and delete. This module shows
+what a deletion would give up, repeats the requests, and follows the segments' records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Protocol
+from uuid import UUID
+
+from rlm.policy.stream.deletion import StreamedSegment, streamed_segments
+from rlm.status.document import PartitionReport
+from rlmm.events.pause import PausableTask
+from rlmm.events.policy import TopicPolicy
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.clock import Clock
+from rsm.segment.coverage import stored_ranges
+from rsm.segment.errors import InvalidConfigError, RetriableError
+from rsm.segment.ids import RemoteLogSegmentId, TopicIdPartition
+from rsm.segment.metadata import SegmentState
+from rsm.segment.offload_settings import OffloadMode
+
+_POLL_INTERVAL_MS = 500
+_REQUEST_INTERVAL_MS = 5_000
+
+
+class DeletionState(Enum):
+    """What the command does with a streamed segment, or did. DEAD_LETTERED: `rlm dlq` has it."""
+
+    ONLY_COPY = "only_copy"
+    TO_DELETE = "to_delete"
+    DELETED = "deleted"
+    DEAD_LETTERED = "dead_lettered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentDeletion:
+    """Represents a streamed segment, and the state of its deletion."""
+
+    segment: StreamedSegment
+    state: DeletionState
+
+    @property
+    def partition(self) -> TopicIdPartition:
+        return self.segment.metadata.topic_id_partition
+
+
+class DeletionManagers(Protocol):
+    """Represents the managers of the brokers that lead a topic's partitions."""
+
+    def reports(self, policy: TopicPolicy) -> Mapping[TopicIdPartition, PartitionReport]:
+        """Return the leaders' reports; omit partitions without an answer."""
+
+    def silence(self, tip: TopicIdPartition) -> str:
+        """Return why the last `reports` omitted a partition, and what to do."""
+
+    def delete_streamed(self, tip: TopicIdPartition) -> None:
+        """Request the deletion from the leader that the last `reports` found; RetriableError."""
+
+
+LocalStarts = Callable[[Collection[TopicIdPartition]], Mapping[TopicIdPartition, int]]
+"""Returns where the leaders' local logs begin. Raises RetriableError."""
+
+
+class StreamedDeletions:
+    """Deletes streamed segments for one command. Not thread-safe."""
+
+    def __init__(
+        self,
+        metadata: RemoteLogMetadataManager,
+        managers: DeletionManagers,
+        local_starts: LocalStarts,
+        clock: Clock,
+        *,
+        progress: Callable[[str], None],
+    ) -> None:
+        self._metadata = metadata
+        self._managers = managers
+        self._local_starts = local_starts
+        self._clock = clock
+        self._progress = progress
+
+    def examine(
+        self, policy: TopicPolicy, partitions: Iterable[TopicIdPartition], *, timeout_ms: int
+    ) -> tuple[SegmentDeletion, ...]:
+        """Return the streamed segments of these partitions, and which are the only copy.
+
+        Waits until the managers have completed the last segment of the stream. Raises
+        RetriableError if they do not in time, or if a leader or its manager does not answer. Raises
+        InvalidConfigError if a partition is still streamed.
+        """
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        streamed = [tip for tip in partitions if self._metadata.offload_segments(tip)]
+        self._require_not_streamed(policy, streamed)
+        for tip in streamed:
+            self._await_end(tip, deadline_ms)
+        return tuple(
+            SegmentDeletion(
+                segment=each,
+                state=DeletionState.ONLY_COPY if each.only_here else DeletionState.TO_DELETE,
+            )
+            for each in self._segments(streamed)
+        )
+
+    def delete(
+        self, policy: TopicPolicy, found: Iterable[SegmentDeletion], *, timeout_ms: int
+    ) -> tuple[SegmentDeletion, ...]:
+        """Return the segments to delete once the managers have deleted them.
+
+        Raises InvalidConfigError if deletions or needed copies are paused, or if a segment has
+        become the only copy.
+        Raises RetriableError at the time limit; the managers then continue by themselves.
+        """
+        wanted = tuple(each for each in found if each.state is DeletionState.TO_DELETE)
+        self._require_not_paused(policy, wanted)
+        now_ms = self._clock.monotonic_ms()
+        deadline_ms, request_at_ms = now_ms + timeout_ms, now_ms
+        shown = ""
+        while True:
+            rows = tuple(map(self._seen, wanted))
+            left = [each for each in rows if each.state is DeletionState.TO_DELETE]
+            if not left:
+                return rows
+            if self._clock.monotonic_ms() >= request_at_ms:
+                text = f"{len(left)} of {len(rows)} segments left{self._request(policy, left)}"
+                if text != shown:
+                    self._progress(f"{policy.topic}: {text}")
+                shown = text
+                request_at_ms = self._clock.monotonic_ms() + _REQUEST_INTERVAL_MS
+            if self._clock.monotonic_ms() >= deadline_ms:
+                raise RetriableError(
+                    "the managers continue with the deletions: run the command again, with a "
+                    "longer --wait, to see their end",
+                    topic=policy.topic,
+                    segments_left=len(left),
+                )
+            self._clock.sleep_ms(_POLL_INTERVAL_MS)
+
+    def _request(self, policy: TopicPolicy, left: Iterable[SegmentDeletion]) -> str:
+        """Repeat the requests; return what blocks the deletions, as far as it is known."""
+        partitions = tuple(dict.fromkeys(each.partition for each in left))
+        reports = self._managers.reports(policy)
+        problems = []
+        try:
+            self._require_not_only_copies(partitions, left)
+            for tip in partitions:
+                if tip not in reports:
+                    problems.append(f"partition {tip.partition}: {self._managers.silence(tip)}")
+                    continue
+                self._managers.delete_streamed(tip)
+                problems += _blocked(reports[tip])
+        except RetriableError as error:
+            problems.append(str(error))
+        return "".join(f", {each}" for each in dict.fromkeys(problems))
+
+    def _require_not_only_copies(
+        self, partitions: Collection[TopicIdPartition], left: Iterable[SegmentDeletion]
+    ) -> None:
+        """Raise InvalidConfigError if a segment's other copy is gone: the local log was trimmed."""
+        wanted = {each.segment.metadata.segment_id for each in left}
+        for each in self._segments(partitions):
+            if each.only_here and each.metadata.segment_id in wanted:
+                raise InvalidConfigError(
+                    "a streamed segment has become the only copy, and stays: the local log was "
+                    "trimmed before it was copied as segments",
+                    segment=each.metadata.segment_id,
+                    only_copy=",".join(map(str, each.only_here)),
+                )
+
+    def _segments(self, partitions: Collection[TopicIdPartition]) -> Iterator[StreamedSegment]:
+        starts = self._local_starts(partitions) if partitions else {}
+        for tip in partitions:
+            state = self._metadata.partition_state(tip)
+            segments = (each.metadata for each in self._metadata.list_remote_log_segments(tip))
+            yield from streamed_segments(
+                self._streamed(tip),
+                stored_ranges(state.lineage, segments),
+                {anomaly.segment for anomaly in state.anomalies},
+                log_start_offset=state.log_start_offset or 0,
+                local_start_offset=starts[tip],
+            )
+
+    def _streamed(self, tip: TopicIdPartition) -> frozenset[UUID]:
+        accounts = self._metadata.offload_segments(tip)
+        return frozenset(segment for each in accounts for segment in each.segment_ids)
+
+    def _seen(self, before: SegmentDeletion) -> SegmentDeletion:
+        record = self._metadata.segment(before.segment.metadata.segment_id)
+        if record is None or record.metadata.state is SegmentState.DELETE_SEGMENT_FINISHED:
+            return replace(before, state=DeletionState.DELETED)
+        if record.is_dead_lettered:
+            return replace(before, state=DeletionState.DEAD_LETTERED)
+        return before
+
+    def _require_not_streamed(
+        self, policy: TopicPolicy, partitions: Collection[TopicIdPartition]
+    ) -> None:
+        if not partitions:
+            return
+        is_streamed = policy.offload_mode is OffloadMode.STREAM
+        reports = self._managers.reports(policy)
+        for tip in partitions:
+            if tip not in reports:
+                raise RetriableError(
+                    "nothing was changed: the partition's manager does not answer",
+                    partition=tip,
+                    reason=self._managers.silence(tip),
+                )
+            # Without a mode of its own, a topic has that of the managers' files.
+            is_streamed |= policy.offload_mode is None and reports[tip].stream is not None
+        if is_streamed:
+            raise InvalidConfigError(
+                "the topic is streamed: first run `rlm topic set` with --offload-mode segment",
+                topic=policy.topic,
+            )
+
+    def _await_end(self, tip: TopicIdPartition, deadline_ms: int) -> None:
+        while (segment_id := self._open_segment(tip)) is not None:
+            if self._clock.monotonic_ms() >= deadline_ms:
+                raise RetriableError(
+                    "the stream's last segment is not completed yet: run the command again",
+                    segment=segment_id,
+                )
+            self._clock.sleep_ms(_POLL_INTERVAL_MS)
+
+    def _open_segment(self, tip: TopicIdPartition) -> RemoteLogSegmentId | None:
+        started = self._metadata.list_remote_log_segments(
+            tip, states=(SegmentState.COPY_SEGMENT_STARTED,)
+        )
+        return next((r.metadata.segment_id for r in started if r.metadata.is_open), None)
+
+    def _require_not_paused(self, policy: TopicPolicy, wanted: Iterable[SegmentDeletion]) -> None:
+        needed = {PausableTask.DELETE}
+        if any(each.segment.to_copy for each in wanted):
+            needed.add(PausableTask.COPY)
+        paused = needed & self._metadata.paused_tasks(policy.topic_id)
+        if paused:
+            raise InvalidConfigError(
+                "what the deletion needs is paused: resume it first",
+                topic=policy.topic,
+                paused=",".join(sorted(task.name.lower() for task in paused)),
+            )
+
+
+def _blocked(report: PartitionReport) -> Iterator[str]:
+    label = f"partition {report.topic_id_partition.partition}"
+    if report.repair_failure is not None:
+        yield f"{label}: copies fail: {report.repair_failure.error}"
+    if report.expiry_blocked is not None:
+        yield f"{label}: blocked: {report.expiry_blocked.reason}"

@@ -1,0 +1,155 @@
+"""StoreOnlyLog: the records of one partition from the store alone, each once and in order.
+
+Without the metadata topic, the companions decide what is read (rsm.read.store_scan). An offset is
+read from a complete segment that has it in the lineage. Of several such segments this order
+decides: the highest end in the lineage, the lowest start, the highest leader epoch of the writer,
+the newest copy, the lowest segment id. All of them have the same records of these offsets.
+
+If a segment is damaged, another one that has the next offset is read instead. An
+offset that no complete segment has is an error, because the store does not know recorded gaps. So
+is a log that may continue in a segment that cannot be read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+
+from rlm.remote_read.reader import LookedUpReader
+from rlm.remote_read.stored_records import TierRecords, stored_records
+from rlm.remote_read.timestamps import first_record_since
+from rlmm.lookup import NotStored, StoredLog
+from rsm.read.store_scan import PartitionScan, UnreadableSegment
+from rsm.segment.batches.aborted import Isolation
+from rsm.segment.coverage import StoredRange, stored_end, stored_ranges
+from rsm.segment.errors import CorruptError, NotFoundError, TieredStorageError
+from rsm.segment.log_line import LogLine
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.ranges import OffsetRange
+from rsm.spi import RemoteStorageManager
+
+_log = logging.getLogger(__name__)
+
+
+class StoreOnlyLog:
+    """One partition, read by one thread. `reader` reads from `storage`."""
+
+    def __init__(
+        self,
+        found: PartitionScan,
+        storage: RemoteStorageManager,
+        reader: LookedUpReader,
+        isolation: Isolation,
+    ) -> None:
+        self._found = found
+        self._storage = storage
+        self._reader = reader
+        self._isolation = isolation
+        self._segments: Sequence[RemoteLogSegmentMetadata] = found.segments
+        self._unreadable = list(found.unreadable)
+        self._log = self._log_of(found.segments)
+
+    def offsets(self) -> OffsetRange:
+        """Return the first and the end offset of what is stored, whatever is missing in between.
+
+        Raises NotFoundError if no complete segment is stored, or the error of an unreadable one.
+        """
+        end_offset = stored_end(self._log.ranges)
+        if end_offset is None:
+            for each in self._unreadable:
+                raise each.error
+            raise NotFoundError(
+                "the store has no complete segment of the partition",
+                partition=self._found.topic_id_partition,
+            )
+        return OffsetRange(
+            start_offset=self._log.ranges[0].offsets.start_offset, end_offset=end_offset
+        )
+
+    def offset_since(self, timestamp_ms: int) -> int | None:
+        """Return the first offset since a time; None if no record is that new."""
+        found = first_record_since(self._reader, self._log.ranges, timestamp_ms)
+        return None if found is None else found.offset
+
+    def read(self, from_offset: int, end_offset: int | None = None) -> Iterator[TierRecords]:
+        """Read the records of [from_offset, end_offset), to the end of what is stored if None.
+
+        Raises NotFoundError for an offset that no complete segment has, CorruptError with the
+        object and the position of damage, and RetriableError. With the stored end it raises the
+        error of an unreadable segment that may have later offsets, after all records.
+        """
+        position = from_offset
+        until_offset = self.offsets().end_offset if end_offset is None else end_offset
+        while position < until_offset:
+            found = self._log.at(position)
+            if isinstance(found, NotStored):
+                raise self._absent(found)
+            wanted = OffsetRange(start_offset=position, end_offset=until_offset)
+            scan = self._reader.scan_log(self._look_up, position, until_offset)
+            try:
+                for records in stored_records(scan, wanted, self._storage, self._isolation):
+                    yield records
+                    position = records.records[-1].offset + 1
+            except (NotFoundError, CorruptError) as error:
+                position = max(position, scan.next_offset)
+                self._leave_out(error, position)
+                continue
+            if scan.next_offset <= wanted.start_offset:
+                raise CorruptError(
+                    "a stored segment has no batch",
+                    segment_id=found.metadata.segment_id,
+                    offset=wanted.start_offset,
+                )
+            position = max(position, scan.next_offset)
+        if end_offset is None:
+            self._require_end(until_offset)
+
+    def _look_up(self, offset: int) -> StoredRange | NotStored:
+        return self._log.at(offset)
+
+    def _leave_out(self, error: TieredStorageError, offset: int) -> None:
+        """Continue without the damaged segment; raise its error if no other one has the offset."""
+        segment_id = error.context.get("segment_id")
+        remaining = [each for each in self._segments if each.segment_id != segment_id]
+        log = self._log_of(remaining)
+        if len(remaining) == len(self._segments) or isinstance(log.at(offset), NotStored):
+            raise error
+        (damaged,) = (each for each in self._segments if each.segment_id == segment_id)
+        self._unreadable.append(
+            UnreadableSegment(
+                error=error,
+                from_offset=damaged.offsets.start_offset,
+                end_offset=damaged.offsets.end_offset,
+            )
+        )
+        self._segments, self._log = remaining, log
+        _log.warning(
+            LogLine("reading a damaged segment's offsets from another", offset=offset, reason=error)
+        )
+
+    def _absent(self, found: NotStored) -> TieredStorageError:
+        """Return the error for an offset that no complete segment has."""
+        for each in self._unreadable:
+            if each.may_have(found.offset):
+                return each.error
+        missing = (
+            each.missing_key for each in self._found.partly_deleted if found.offset in each.offsets
+        )
+        missing_key = next(missing, None)
+        return NotFoundError(
+            "no complete segment in the store has the offset; records from until_offset on are "
+            "readable",
+            partition=self._found.topic_id_partition,
+            offset=found.offset,
+            until_offset=found.until_offset,
+            **({} if missing_key is None else {"missing_object": missing_key}),
+        )
+
+    def _require_end(self, end_offset: int) -> None:
+        for each in self._unreadable:
+            if each.may_have(end_offset):
+                raise each.error
+
+    def _log_of(self, segments: Sequence[RemoteLogSegmentMetadata]) -> StoredLog:
+        ranges = stored_ranges(self._found.lineage, segments)
+        return StoredLog(self._found.topic_id_partition, ranges, gaps=())

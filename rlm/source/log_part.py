@@ -1,0 +1,138 @@
+"""Open the next batches of a log as a part of a segment that spans files.
+
+A part is opened as a segment is (rlm/source/logdir.py): the log file by descriptor, one listing,
+the transactions, and then the file must still have its name. A part has no indexes of its own:
+`JoinedParts` builds those of the whole segment.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from rlm.source.batch_headers import BatchSpan, read_batch_spans
+from rlm.source.log_file import LogFile
+from rlm.source.log_source import LogPosition, NextBatches, OpenPart
+from rlm.source.partition_files import PartitionFiles
+from rlm.source.segment_transactions import read_segment_transactions
+from rsm.segment.batches.joined_companions import JoinedCompanions
+from rsm.segment.epochs import Lineage
+from rsm.segment.errors import NotFoundError
+from rsm.segment.local_segment import SegmentCompanions
+from rsm.segment.ranges import OffsetRange
+
+
+def next_batches(
+    files: PartitionFiles, begin: LogPosition, end_offset: int, *, max_bytes: int
+) -> NextBatches:
+    """Find the file that has the position's offset, and what to read of it.
+
+    Raises NotFoundError if no file has it.
+    """
+    bases = files.log_base_offsets
+    following = bisect_right(bases, begin.offset)
+    if not following:
+        raise NotFoundError("the offset is deleted", directory=files.directory, offset=begin.offset)
+    base_offset = bases[following - 1]
+    position = begin.position if begin.file_base_offset == base_offset else 0
+    file_end = files.next_base_offset(base_offset)
+    ends_file = file_end is not None and file_end <= end_offset
+    return NextBatches(
+        file_base_offset=base_offset,
+        offsets=OffsetRange(
+            start_offset=begin.offset,
+            end_offset=file_end if ends_file and file_end is not None else end_offset,
+        ),
+        size_bytes=position,
+        position=position,
+        max_bytes=max_bytes,
+        ends_file=ends_file,
+    )
+
+
+class OpenLogDirPart:
+    """Represents an open part of a log dir; see `OpenPart`. Does not own the log file."""
+
+    def __init__(
+        self, log: LogFile, files: PartitionFiles, wanted: NextBatches, begin: LogPosition
+    ) -> None:
+        """Read the part's transactions. NotFoundError if the file was deleted meanwhile."""
+        part = log.part
+        self._files = files
+        self._file = log
+        transactions = read_segment_transactions(files, wanted.file_base_offset, part.offsets)
+        if not log.is_in_place():
+            raise NotFoundError(
+                "log file was deleted while it was opened",
+                directory=files.directory,
+                offsets=wanted.offsets,
+            )
+        self.file_base_offset = wanted.file_base_offset
+        is_same_file = begin.file_base_offset == wanted.file_base_offset
+        self.first_entry_id = (begin.entry_id if is_same_file else 0) + part.skipped_count
+        self.offsets = part.offsets
+        self.log = log
+        self.transaction_index = transactions.transaction_index
+        self.aborted_transactions = transactions.aborted_transactions
+        self.modified_ms = log.modified_ms
+        self.following = LogPosition(
+            offset=part.offsets.end_offset,
+            file_base_offset=wanted.file_base_offset,
+            position=part.positions.end_position,
+            entry_id=self.first_entry_id + part.batch_count,
+        )
+
+    def headers(self) -> Iterator[BatchSpan]:
+        positions = self._file.part.positions
+        with self._file.blaming_writers():
+            yield from read_batch_spans(
+                self._file.descriptor,
+                positions.end_position,
+                start_position=positions.start_position,
+            )
+
+    def verify_unchanged(self) -> None:
+        self._file.require_unwritten()
+
+
+class JoinedParts:
+    """Joins consecutive parts of a log to one segment: its bounds and companions.
+
+    Memory: that of `JoinedCompanions`. Not thread-safe.
+    """
+
+    def __init__(self, base_offset: int) -> None:
+        self._base_offset = base_offset
+        self._end_offset = base_offset
+        self._size_bytes = 0
+        self._joined = JoinedCompanions(base_offset)
+        self._modified_ms = 0
+
+    @property
+    def offsets(self) -> OffsetRange:
+        """Return the offsets of all parts."""
+        return OffsetRange(start_offset=self._base_offset, end_offset=self._end_offset)
+
+    @property
+    def size_bytes(self) -> int:
+        return self._size_bytes
+
+    @property
+    def max_timestamp_ms(self) -> int:
+        """Return the greatest timestamp; the last file's time if no batch has one."""
+        found = self._joined.max_timestamp_ms
+        return self._modified_ms if found is None else found
+
+    def append(self, part: OpenPart) -> None:
+        """Add the next part. Raises the errors of its headers."""
+        self._joined.append_batches(part.headers())
+        self._end_offset = part.offsets.end_offset
+        self._size_bytes += part.log.length_bytes
+        self._modified_ms = part.modified_ms
+        self._joined.append_transactions(
+            part.offsets, part.transaction_index, part.aborted_transactions
+        )
+
+    def companions(self, lineage: Lineage) -> SegmentCompanions:
+        """Return the companions of the parts so far, without a producer snapshot."""
+        return self._joined.companions(lineage)

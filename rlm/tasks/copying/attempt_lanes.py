@@ -1,0 +1,325 @@
+"""Runs the copies of each partition, one at a time, and writes off those that hang.
+
+Partitions alternate, segment by segment. An attempt that does not end at its deadline hangs in the
+store. It is written off, so that the next attempt can start under a new id. If the first attempt
+continues later, it finds its deadline passed and deletes what it wrote.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from threading import Event, Lock
+from typing import Protocol
+from uuid import UUID
+
+from rlm.metrics.metrics import Metrics
+from rlm.policy.candidates import COPYING_STATES
+from rlm.tasks.context.lanes import Job, Lanes
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.context.retry_pauses import BackOff
+from rlm.tasks.copying.copy_pace import CopyPace
+from rlm.tasks.leadership.partition_task import CopyHistory, PartitionTask
+from rlmm.events.pause import PausableTask
+from rsm.segment.errors import (
+    CorruptError,
+    FencedError,
+    RetriableError,
+    StoppedError,
+    TieredStorageError,
+)
+from rsm.segment.ids import TopicIdPartition
+from rsm.segment.log_line import LogLine
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+
+_log = logging.getLogger(__name__)
+
+# After an outage, copying resumes within this time. Shedding relies on the last failed attempt,
+# which is about this old at most.
+_LONGEST_PAUSE_MS = 60_000
+
+# A corrupt segment stays corrupt, and each attempt reads and stores all bytes before the bad ones.
+_LONGEST_CORRUPT_PAUSE_MS = 3_600_000
+
+# An attempt that does not hang checks its deadline between any two pieces.
+_OVERDUE_MS = 10_000
+
+
+class AttemptKind(Enum):
+    """What a lane's attempts are for; each kind has its own history in the partition's task."""
+
+    COPY = "copy"
+    REPAIR = "repair"
+    MERGE = "merge"
+
+    def history(self, task: PartitionTask) -> CopyHistory:
+        """Return how the last attempts of this kind ended."""
+        histories = {
+            AttemptKind.COPY: task.copying,
+            AttemptKind.REPAIR: task.repairing,
+            AttemptKind.MERGE: task.merging,
+        }
+        return histories[self]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attempt:
+    """Represents a running copy: its segment id, its start and its deadline (monotonic)."""
+
+    segment_id: UUID
+    started_at_ms: int
+    deadline_ms: int
+
+
+class CopyWork(Protocol):
+    """Represents the next segment to copy of a partition, and what follows it."""
+
+    @property
+    def task(self) -> PartitionTask:
+        """Return the task of the partition."""
+
+    @property
+    def base_offset(self) -> int:
+        """Return the first offset to copy."""
+
+    @property
+    def timeout_ms(self) -> int:
+        """Return the time limit of one attempt."""
+
+    def copy(self, segment_id: UUID) -> RemoteLogSegmentMetadata:
+        """Copy the segment under a new id; return its finished metadata. Raises as `Copier.copy`.
+
+        The task knows of the result when this returns.
+        """
+
+    def given_up(self) -> None:
+        """Handle an attempt that ended with FencedError: its decision no longer holds."""
+
+    def following(self) -> CopyWork | None:
+        """Return the work after a successful copy, which joins the end of the queue."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _CopyJob:
+    """Represents queued or running work of a partition.
+
+    `attempt` is written under the lane's lock. It is None while no copy runs, and after the copy
+    was written off.
+    """
+
+    copy_next: Callable[[_CopyJob], Job | None]
+    work: CopyWork
+    attempt: _Attempt | None = None
+
+    def __call__(self) -> Job | None:
+        return self.copy_next(self)
+
+
+class AttemptLanes:
+    """Copies segments of all led partitions, one at a time per partition. Thread-safe.
+
+    The lanes know what runs; how it ended is recorded in the partition's task.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        *,
+        lanes: Lanes,
+        metrics: Metrics,
+        stopping: Event,
+        first_pause_ms: int,
+        pace: CopyPace | None = None,
+        kind: AttemptKind = AttemptKind.COPY,
+    ) -> None:
+        """Run as many copies as the lanes allow without `pace`."""
+        self._kind = kind
+        self._counters = metrics.merges if kind is AttemptKind.MERGE else metrics.copies
+        self._lanes = lanes
+        self._pace = pace
+        self._clock = ports.clock
+        self._new_id = ports.new_id
+        self._metadata = ports.metadata
+        self._metrics = metrics
+        self._stopping = stopping
+        self._back_off = BackOff(
+            ports.clock, first_pause_ms=first_pause_ms, longest_pause_ms=_LONGEST_PAUSE_MS
+        )
+        self._corrupt_back_off = BackOff(
+            ports.clock, first_pause_ms=first_pause_ms, longest_pause_ms=_LONGEST_CORRUPT_PAUSE_MS
+        )
+        self._hanging: set[UUID] = set()
+        self._lock = Lock()
+
+    def in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:
+        """Return the id of the segment that is being copied for a partition, if any."""
+        job = self._lanes.job(tip)
+        attempt = job.attempt if isinstance(job, _CopyJob) else None
+        return frozenset() if attempt is None else frozenset({attempt.segment_id})
+
+    def is_busy(self, tip: TopicIdPartition) -> bool:
+        """Return whether a partition's segments are being copied or wait for a slot."""
+        return self._lanes.is_busy(tip)
+
+    def oldest_age_ms(self) -> int:
+        """Return the age of the oldest copy in flight; 0 if there is none."""
+        started = [attempt.started_at_ms for _, attempt in self._running()]
+        return self._clock.monotonic_ms() - min(started) if started else 0
+
+    def hanging_count(self) -> int:
+        """Return how many written-off attempts still run; each occupies a thread."""
+        with self._lock:
+            return len(self._hanging)
+
+    def offer(self, work: CopyWork) -> bool:
+        """Queue work unless this partition is busy or its history forbids it.
+
+        Returns whether the lane accepted it.
+        """
+        task = work.task
+        if not self._kind.history(task).allows(work.base_offset, self._clock.monotonic_ms()):
+            return False
+        return self._lanes.offer(
+            task.topic_id_partition, _CopyJob(copy_next=self._copy_next, work=work)
+        )
+
+    def write_off_overdue(self) -> None:
+        """Write off attempts that run past their deadline, and evaluate the pace."""
+        if self._pace is not None:
+            self._pace.judge()
+        now_ms = self._clock.monotonic_ms()
+        for job, attempt in self._running():
+            if now_ms > attempt.deadline_ms + _OVERDUE_MS and self._take_from(job, attempt):
+                tip = job.work.task.topic_id_partition
+                self._metrics.copies_written_off.labels(tip.topic).inc()
+                hangs = RetriableError("copy hangs", segment_id=attempt.segment_id)
+                self._note_failure(job.work.task, hangs)
+                self._lanes.write_off(tip)
+
+    def _running(self) -> Iterator[tuple[_CopyJob, _Attempt]]:
+        for job in self._lanes.running():
+            if isinstance(job, _CopyJob) and (attempt := job.attempt) is not None:
+                yield job, attempt
+
+    def _take_from(self, job: _CopyJob, attempt: _Attempt) -> bool:
+        """Count a running attempt as hanging; return False if it has just ended."""
+        with self._lock:
+            if job.attempt is not attempt:
+                return False
+            job.attempt = None
+            self._hanging.add(attempt.segment_id)
+        return True
+
+    def _copy_next(self, job: _CopyJob) -> Job | None:
+        """Copy the next segment; return the job for what follows if the copy succeeded."""
+        task = job.work.task
+        if self._stopped(task) or not self.is_wanted(task.topic_id_partition):
+            return None
+        if not self._copy_one(job):
+            return None
+        following = job.work.following()
+        return None if following is None else replace(job, work=following)
+
+    def _copy_one(self, job: _CopyJob) -> bool:
+        work, task = job.work, job.work.task
+        tip = task.topic_id_partition
+        segment_id = self._new_id()
+        self._counters.requests.labels(tip.topic).inc()
+        self._begin(job, segment_id)
+        try:
+            finished = work.copy(segment_id)
+        except (FencedError, StoppedError) as error:
+            _log.info(LogLine("gave up a copy", topic_partition=tip, error=error))
+            work.given_up()
+            return False
+        except TieredStorageError as error:
+            if job.attempt is not None:
+                self._note_failure(task, error, base_offset=work.base_offset)
+            return False
+        finally:
+            was_written_off = job.attempt is None
+            self._end(job, segment_id)
+        if not was_written_off:
+            self._note_success(task)
+        self._counters.bytes.labels(tip.topic).inc(finished.segment_size_bytes)
+        return True
+
+    def _begin(self, job: _CopyJob, segment_id: UUID) -> None:
+        now_ms = self._clock.monotonic_ms()
+        attempt = _Attempt(
+            segment_id=segment_id,
+            started_at_ms=now_ms,
+            deadline_ms=now_ms + job.work.timeout_ms,
+        )
+        with self._lock:
+            job.attempt = attempt
+
+    def _end(self, job: _CopyJob, segment_id: UUID) -> None:
+        with self._lock:
+            job.attempt = None
+            self._hanging.discard(segment_id)
+
+    def _note_failure(
+        self, task: PartitionTask, error: TieredStorageError, base_offset: int | None = None
+    ) -> None:
+        tip = task.topic_id_partition
+        self._counters.errors.labels(tip.topic).inc()
+        is_corrupt = isinstance(error, CorruptError)
+        failure = self._kind.history(task).failed(
+            error,
+            base_offset=base_offset,
+            back_off=self._corrupt_back_off if is_corrupt else self._back_off,
+        )
+        what = "copying stopped" if failure.is_final else "copy failed"
+        level = task.log_level(self._kind.value, what, error)
+        fields = {"topic_partition": tip, "base_offset": base_offset, "error": error}
+        _log.log(level, LogLine(what, **fields, attempts=failure.attempts))
+
+    def _note_success(self, task: PartitionTask) -> None:
+        failed = self._kind.history(task).succeeded()
+        if task.log.clear(self._kind.value) and failed is not None:
+            _log.info(
+                LogLine(
+                    "copies succeed again",
+                    topic_partition=task.topic_id_partition,
+                    attempts=failed.attempts,
+                )
+            )
+
+    def is_wanted(self, tip: TopicIdPartition) -> bool:
+        """Return whether the topic is still to be copied; False if the metadata cannot answer."""
+        try:
+            policy = self._metadata.topic_policy(tip.topic_id)
+            is_paused = PausableTask.COPY in self._metadata.paused_tasks(tip.topic_id)
+            is_newer = self._metadata.newer_record(tip) is not None
+        except RetriableError:
+            return False
+        is_tiered = policy is not None and policy.state in COPYING_STATES
+        return is_tiered and not is_paused and not is_newer
+
+    def _stopped(self, task: PartitionTask) -> bool:
+        return self._stopping.is_set() or not task.leads
+
+
+class AttemptingLanes:
+    """The attempts of copies, streams or merges, as other tasks see them. Thread-safe."""
+
+    _attempts: AttemptLanes
+
+    def in_flight(self, tip: TopicIdPartition) -> frozenset[UUID]:
+        """Return the id of the segment that is being written for a partition, if any."""
+        return self._attempts.in_flight(tip)
+
+    def is_busy(self, tip: TopicIdPartition) -> bool:
+        """Return whether an attempt of a partition runs or waits for a slot."""
+        return self._attempts.is_busy(tip)
+
+    def hanging_count(self) -> int:
+        """Return how many written-off attempts still run; each occupies a thread."""
+        return self._attempts.hanging_count()
+
+    def write_off_overdue(self) -> None:
+        """Write off attempts that run past their deadline, and evaluate the pace, if any."""
+        self._attempts.write_off_overdue()

@@ -1,0 +1,224 @@
+"""Records the states of copies in the metadata, and discards what a failed copy wrote.
+
+Shared by copies of segments, whose end is known, and of streams, whose end is not.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from uuid import UUID
+
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.leadership.partition_lead import PartitionLead
+from rlmm.events.segment import SegmentEvent
+from rsm.segment.epochs import EpochEntry, Lineage
+from rsm.segment.errors import FencedError, TieredStorageError, UnsupportedError
+from rsm.segment.ids import RemoteLogSegmentId
+from rsm.segment.log_line import LogLine
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
+from rsm.segment.ranges import OffsetRange
+from rsm.spi import CopiedSegment, PlannedObjects
+
+_log = logging.getLogger(__name__)
+
+# Kafka's setting of this name (KIP-917).
+CUSTOM_METADATA_MAX_BYTES = "remote.log.metadata.custom.metadata.max.bytes"
+DEFAULT_CUSTOM_METADATA_MAX_BYTES = 128
+
+
+class CopyRecords:
+    """The records of one store's copies. Thread-safe."""
+
+    def __init__(self, ports: Ports, *, custom_metadata_max_bytes: int) -> None:
+        self._custom_metadata_max_bytes = custom_metadata_max_bytes
+        self._storage = ports.storage
+        self._metadata = ports.metadata
+        self._clock = ports.clock
+        self._new_id = ports.new_id
+
+    def started(
+        self,
+        lead: PartitionLead,
+        segment_id: UUID,
+        offsets: OffsetRange,
+        lineage: Lineage,
+        *,
+        size_bytes: int,
+        max_timestamp_ms: int,
+        has_transaction_index: bool = False,
+        is_open: bool = False,
+    ) -> RemoteLogSegmentMetadata:
+        """Return the metadata of a copy that starts, with its planned objects.
+
+        An open one has neither an end nor a size yet. The topic's policy decides the layout of the
+        others. Raises UnsupportedError for a layout that the store's manager does not have.
+        """
+        own_id = RemoteLogSegmentId(topic_id_partition=lead.topic_id_partition, id=segment_id)
+        stored_as = (
+            self._storage.plan_streamed_objects(own_id, offsets.start_offset)
+            if is_open
+            else self._planned(own_id, offsets.start_offset, size_bytes)
+        )
+        return RemoteLogSegmentMetadata(
+            segment_id=own_id,
+            offsets=offsets,
+            max_timestamp_ms=max_timestamp_ms,
+            segment_size_bytes=size_bytes,
+            segment_leader_epochs=lineage.within(offsets),
+            state=SegmentState.COPY_SEGMENT_STARTED,
+            writer=lead.writer,
+            event_timestamp_ms=self._clock.wall_ms(),
+            layout=stored_as.layout,
+            objects=stored_as.objects,
+            has_transaction_index=has_transaction_index,
+            is_open=is_open,
+        )
+
+    def _planned(
+        self, segment_id: RemoteLogSegmentId, base_offset: int, size_bytes: int
+    ) -> PlannedObjects:
+        policy = self._metadata.topic_policy(segment_id.topic_id_partition.topic_id)
+        if policy is None or policy.layout is None:
+            return self._storage.plan_objects(segment_id, base_offset, size_bytes=size_bytes)
+        return self._storage.plan_objects_in(
+            policy.layout, segment_id, base_offset, size_bytes=size_bytes
+        )
+
+    def publish(
+        self,
+        metadata: RemoteLogSegmentMetadata,
+        *,
+        copy_timeout_ms: int = 0,
+        copy_deadline_ms: int = 0,
+    ) -> int:
+        """Publish a state of the copy; return its broker time. FencedError if it is refused."""
+        result = self._metadata.publish(
+            SegmentEvent(
+                event_id=self._new_id(),
+                metadata=metadata,
+                copy_timeout_ms=copy_timeout_ms,
+                copy_deadline_ms=copy_deadline_ms,
+            )
+        )
+        if not result.accepted:
+            raise FencedError(
+                "copy refused by the metadata",
+                state=metadata.state.name,
+                segment=metadata.segment_id,
+                reason=result.refusal,
+            )
+        return result.append_time_ms
+
+    def finish(
+        self, stored: RemoteLogSegmentMetadata, *, copy_deadline_ms: int
+    ) -> RemoteLogSegmentMetadata:
+        """Publish that the copy has finished. Raises FencedError, without its objects."""
+        finished = stored.in_state(
+            SegmentState.COPY_SEGMENT_FINISHED, event_timestamp_ms=self._clock.wall_ms()
+        )
+        with self.discarding(stored, FencedError):
+            self.publish(finished, copy_deadline_ms=copy_deadline_ms)
+        return finished
+
+    def require_not_stored(
+        self,
+        started: RemoteLogSegmentMetadata,
+        offsets: OffsetRange,
+        log_start_offset: int,
+        replaces: frozenset[UUID] = frozenset(),
+    ) -> None:
+        """Raise FencedError if an attempt of this claim stored any of `offsets`.
+
+        Its answer was lost. The metadata topic is read up to the started event. A stored part of
+        the file does not count if its records are deleted from the log. Neither does a damaged
+        segment that this copy replaces.
+        """
+        records = self._metadata.list_remote_log_segments(
+            started.topic_id_partition,
+            states=(SegmentState.COPY_SEGMENT_FINISHED,),
+            from_offset=max(offsets.start_offset, log_start_offset),
+        )
+        for found in (record.metadata for record in records):
+            is_other = found.segment_id.id not in {started.segment_id.id, *replaces}
+            is_ours = found.writer == started.writer
+            if is_other and is_ours and found.offsets.overlaps(offsets):
+                raise FencedError("stored by an earlier attempt", segment=found.segment_id)
+
+    def require_as_planned(self, started: RemoteLogSegmentMetadata, copied: CopiedSegment) -> None:
+        """Raise UnsupportedError for unplanned objects, or too large custom metadata.
+
+        A crash would leave unplanned objects without a record. Every process keeps the custom
+        metadata as long as the segment exists (KIP-917).
+        """
+        planned = {each.key for each in started.objects}
+        found = {each.key for each in copied.objects}
+        if found != planned:
+            raise UnsupportedError(
+                "segment cannot be stored: its objects are not the planned ones",
+                missing=sorted(planned - found),
+                unplanned=sorted(found - planned),
+            )
+        size = len(copied.custom_metadata)
+        if size > self._custom_metadata_max_bytes:
+            raise UnsupportedError(
+                "segment cannot be stored: its custom metadata is too large. "
+                f"Raise {CUSTOM_METADATA_MAX_BYTES}",
+                custom_metadata_bytes=size,
+                custom_metadata_max_bytes=self._custom_metadata_max_bytes,
+            )
+
+    @contextmanager
+    def discarding(
+        self, stored: RemoteLogSegmentMetadata, kind: type[TieredStorageError]
+    ) -> Iterator[None]:
+        """Delete the objects on an error of this kind, which proves that the copy did not finish.
+
+        Another leader may have deleted the attempt before its objects were written, and does not
+        check again.
+        """
+        try:
+            yield
+        except kind:
+            try:
+                self._storage.delete_log_segment_data(stored)
+            except TieredStorageError as error:
+                _log.warning(
+                    LogLine(
+                        "objects of a failed copy are left",
+                        segment_id=stored.segment_id,
+                        error=error,
+                    )
+                )
+            raise
+
+
+def with_copied(
+    started: RemoteLogSegmentMetadata, copied: CopiedSegment
+) -> RemoteLogSegmentMetadata:
+    """Return the metadata with the objects as they are stored."""
+    return replace(started, objects=copied.objects, custom_metadata=copied.custom_metadata)
+
+
+def known_epochs(
+    lineage: Lineage, offsets: OffsetRange, log_start_offset: int, *, is_whole_file: bool
+) -> Lineage:
+    """Remove the epochs below a log start inside the segment, where they are only a guess.
+
+    A broker rewrites its first entry to the log start. If no manager claimed that epoch before, its
+    real start is unknown, and lower records in the file are not corrupt. The claim with that guess
+    stays recorded, and the log start may have moved since. So every epoch with a recorded start
+    inside the segment, at or below the log start, may be a guess. A part that is to start at the
+    log start may start below it, with the batch that contains the log start.
+    """
+    entries = lineage.entries
+    if not offsets.start_offset <= log_start_offset < offsets.end_offset:
+        return lineage
+    low = offsets.start_offset if is_whole_file else -1
+    if not any(low < entry.start_offset <= log_start_offset for entry in entries):
+        return lineage
+    first = max(entry.epoch for entry in entries if entry.start_offset <= log_start_offset)
+    later = (entry for entry in entries if entry.start_offset > log_start_offset)
+    return Lineage(entries=(EpochEntry(epoch=first, start_offset=log_start_offset), *later))

@@ -1,0 +1,168 @@
+"""Streams partitions in lanes of their own: one open segment per lane (PIP-76)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from threading import Event
+from uuid import UUID
+
+from rlm.metrics.metrics import Metrics
+from rlm.policy.stream.ending import EndReason, StreamProgress, end_because
+from rlm.policy.stream.permit import StreamPermit
+from rlm.source.log_source import LogPosition
+from rlm.tasks.context.lanes import Lanes
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.copying.attempt_lanes import AttemptingLanes, AttemptLanes
+from rlm.tasks.copying.copy_lane import CopyLimits
+from rlm.tasks.copying.copy_throttle import CopyThrottle
+from rlm.tasks.copying.streamer import StreamedCopy, Streamer, StreamOrder
+from rlm.tasks.leadership.partition_task import PartitionTask
+from rlm.tasks.leadership.stream_state import OpenStream
+from rlmm.state.offload_segments import DriverProperty
+from rsm.segment.epochs import stitch
+from rsm.segment.errors import RetriableError
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+
+
+@dataclass(slots=True, kw_only=True)
+class _Stream:
+    """Represents the next segment of a partition's stream."""
+
+    lanes: StreamLanes
+    task: PartitionTask
+    permit: StreamPermit
+    begin: LogPosition
+    waited_ms: int
+    streamed: StreamedCopy | None = field(default=None, init=False)
+
+    @property
+    def base_offset(self) -> int:
+        return self.begin.offset
+
+    @property
+    def timeout_ms(self) -> int:
+        """Return the rollover time, and the time to complete the segment."""
+        limits = self.permit.limits
+        return limits.segment_rollover_ms + self.lanes.completion_ms(limits.segment_max_bytes)
+
+    def copy(self, segment_id: UUID) -> RemoteLogSegmentMetadata:
+        state = self.task.streaming
+        try:
+            self.streamed = self.lanes.stream(self, segment_id)
+        finally:
+            state.open_stream = None
+        state.sealed(self.streamed.following)
+        return self.streamed.metadata
+
+    def given_up(self) -> None:
+        self.task.streaming.given_up()
+
+    def following(self) -> _Stream | None:
+        """Go on at once while committed records wait; else the watch finds the next ones."""
+        permit = self.task.streaming.permit
+        if self.streamed is None or self.streamed.is_caught_up or permit is None:
+            return None
+        return replace(self, permit=permit, begin=self.streamed.following, waited_ms=0)
+
+
+class StreamLanes(AttemptingLanes):
+    """Streams all led partitions that are due, one open segment per partition. Thread-safe.
+
+    A stream occupies its lane while its segment is open. A lane holds about one part of an upload
+    in memory, so the number of lanes limits the memory of all streams.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        *,
+        lanes: Lanes,
+        metrics: Metrics,
+        stopping: Event,
+        limits: CopyLimits,
+        throttle: CopyThrottle | None = None,
+        driver_metadata: tuple[DriverProperty, ...] = (),
+    ) -> None:
+        """Stream without a rate limit if `throttle` is None."""
+        self._attempts = AttemptLanes(
+            ports,
+            lanes=lanes,
+            metrics=metrics,
+            stopping=stopping,
+            first_pause_ms=limits.first_pause_ms,
+        )
+        self._streamer = Streamer(
+            ports,
+            throttle,
+            custom_metadata_max_bytes=limits.custom_metadata_max_bytes,
+            driver_metadata=driver_metadata,
+        )
+        self._lanes = lanes
+        self._metadata = ports.metadata
+        self._source = ports.source
+        self._clock = ports.clock
+        self._throttle = throttle
+        self._stopping = stopping
+        self._limits = limits
+
+    def open_count(self) -> int:
+        """Return how many segments are open."""
+        return len(self._lanes.running())
+
+    def offer(
+        self, task: PartitionTask, permit: StreamPermit, begin: LogPosition, waited_ms: int
+    ) -> bool:
+        """Queue the partition's next segment, unless it is busy or its history forbids it."""
+        return self._attempts.offer(
+            _Stream(lanes=self, task=task, permit=permit, begin=begin, waited_ms=waited_ms)
+        )
+
+    def completion_ms(self, size_bytes: int) -> int:
+        """Return the time to write and complete a segment, with the delays of the throttle."""
+        waits_ms = 0 if self._throttle is None else self._throttle.longest_ms(size_bytes)
+        return self._limits.attempt_timeout_ms + waits_ms
+
+    def stream(self, wanted: _Stream, segment_id: UUID) -> StreamedCopy:
+        """Stream one segment. Raises as `Streamer.stream`."""
+        task = wanted.task
+        tip = task.topic_id_partition
+        opened_at_ms = self._clock.monotonic_ms()
+
+        def ending(progress: StreamProgress) -> EndReason | None:
+            permit = task.streaming.permit if self._attempts.is_wanted(tip) else None
+            others_wait = self._lanes.is_saturated()
+            return end_because(
+                progress,
+                wanted.permit.limits,
+                permit,
+                others_wait=others_wait,
+                history_end_offset=task.streaming.history_end_offset,
+            )
+
+        def progressed(progress: StreamProgress) -> None:
+            task.streaming.open_stream = OpenStream(
+                begin_offset=progress.offsets.start_offset,
+                end_offset=progress.offsets.end_offset,
+                size_bytes=progress.size_bytes,
+                opened_at_ms=opened_at_ms,
+            )
+
+        stored = self._metadata.partition_state(tip).lineage
+        joined = stitch(stored, self._source.local_log(tip).checkpoint)
+        if joined.conflict_offset is not None:
+            raise RetriableError("the stored lineage and the log contradict each other")
+        return self._streamer.stream(
+            StreamOrder(
+                lead=task.lead,
+                segment_id=segment_id,
+                begin=wanted.begin,
+                lineage=joined.lineage,
+                limits=wanted.permit.limits,
+                waited_ms=wanted.waited_ms,
+                timeout_ms=wanted.timeout_ms,
+                stopping=self._stopping.is_set,
+                leads=lambda: task.leads,
+                ending=ending,
+                progressed=progressed,
+            )
+        )

@@ -1,0 +1,332 @@
+"""Streams a partition's log into one segment, in a fixed order of effects.
+
+    lead confirmed → first part opened → offload segment assigned (PIP-76's account)
+    → COPY_SEGMENT_STARTED accepted, without an end
+    → not stored by us before
+    → for each part: lead confirmed, part opened, its bytes appended, its file unchanged
+    → the end is decided → objects sealed and verified → lead confirmed again
+    → COPY_SEGMENT_FINISHED accepted, with the end → offload segment offloaded, or else failed
+
+A stream differs from a copy (rlm/tasks/copying/copier.py) only in that its end is not known when it
+starts (PIP-76). Its records are those of an ordinary segment. The high watermark and the last
+stable offset of each confirmation bound the next part. Only followers truncate, so nothing that was
+read changes while the broker leads in the same epoch. Until COPY_SEGMENT_FINISHED nothing counts as
+stored; after any error the objects are deleted, and the next attempt begins at the same offset.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from rlm.broker.list_offsets import PartitionOffsets
+from rlm.policy.stream.ending import EndReason, StreamProgress
+from rlm.policy.stream.permit import OPEN_BYTES, look_interval_ms
+from rlm.source.log_part import JoinedParts
+from rlm.source.log_source import LogPosition, OpenPart
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.copying.copier import BoundedAttempt
+from rlm.tasks.copying.copy_records import CopyRecords, known_epochs, with_copied
+from rlm.tasks.copying.copy_throttle import CopyThrottle, ThrottledContent
+from rlm.tasks.copying.offload_account import OffloadAccount
+from rlm.tasks.leadership.partition_lead import PartitionLead, confirm_lead
+from rlmm.state.offload_segments import DriverProperty, OffloadSegmentRecord
+from rsm.segment.batches.batch import NO_TIMESTAMP
+from rsm.segment.epochs import Lineage
+from rsm.segment.errors import FencedError, TieredStorageError
+from rsm.segment.local_segment import SizedSource
+from rsm.segment.log_line import LogLine
+from rsm.segment.metadata import RemoteLogSegmentMetadata
+from rsm.segment.offload_settings import OffloadSettings
+from rsm.segment.ranges import OffsetRange
+from rsm.spi import CopyAttempt, PlannedObjects, SegmentWriter
+
+_log = logging.getLogger(__name__)
+
+_NO_END_OFFSET = (1 << 63) - 1
+_LONGEST_NAP_MS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamOrder:
+    """Represents one segment to stream from a position on.
+
+    `waited_ms` is how long its oldest record was known before. `timeout_ms` is the time limit,
+    with the rollover time in it. The attempt ends once the process is `stopping`, or no longer
+    `leads`. `ending` decides after each part, and `progressed` gets the same value.
+    """
+
+    lead: PartitionLead
+    segment_id: UUID
+    begin: LogPosition
+    lineage: Lineage
+    limits: OffloadSettings
+    waited_ms: int
+    timeout_ms: int
+    stopping: Callable[[], bool]
+    leads: Callable[[], bool]
+    ending: Callable[[StreamProgress], EndReason | None]
+    progressed: Callable[[StreamProgress], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamedCopy:
+    """Represents a stored segment, where the next one begins, and whether records wait already."""
+
+    metadata: RemoteLogSegmentMetadata
+    following: LogPosition
+    is_caught_up: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class _OpenSegment:
+    """Represents the segment that is being written."""
+
+    assigned: OffloadSegmentRecord
+    started: RemoteLogSegmentMetadata
+    deadline_ms: int
+    writer: SegmentWriter
+    joined: JoinedParts
+    following: LogPosition
+    ledger_id: int | None = None
+
+
+class Streamer:
+    """Streams segments of one broker to one store. Thread-safe: one call per partition at a time.
+
+    Memory: one piece of the log, the segment's indexes, and what the store's upload buffers.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        throttle: CopyThrottle | None = None,
+        *,
+        custom_metadata_max_bytes: int,
+        driver_metadata: tuple[DriverProperty, ...] = (),
+    ) -> None:
+        """Stream without a rate limit if `throttle` is None.
+
+        `driver_metadata` locates the store in the account of offload segments.
+        """
+        self._account = OffloadAccount(ports, driver_metadata)
+        self._records = CopyRecords(ports, custom_metadata_max_bytes=custom_metadata_max_bytes)
+        self._throttle = throttle
+        self._broker = ports.broker
+        self._source = ports.source
+        self._storage = ports.storage
+        self._clock = ports.clock
+
+    def stream(self, order: StreamOrder) -> StreamedCopy:
+        """Stream one segment and return it as stored. Raises the errors of `Copier.copy`."""
+        started_ms = self._clock.monotonic_ms()
+        attempt = BoundedAttempt(
+            self._clock, started_ms + order.timeout_ms, order.stopping, leads=order.leads
+        )
+        offsets = confirm_lead(self._broker, order.lead)
+        if order.begin.offset < offsets.log_start_offset:
+            raise FencedError("deleted from the broker's log", log_start=offsets.log_start_offset)
+        order = replace(order, lineage=_with_known_epochs(order, offsets))
+        with self._open_part(order, order.begin, offsets, 0) as first:
+            segment = self._assign_and_begin(order, first, offsets, attempt)
+            with self._failing(order, segment):
+                self._append(order, segment, first, attempt)
+        with self._failing(order, segment):
+            is_caught_up, reason = self._append_until_the_end(order, segment, started_ms, attempt)
+            stored = self._seal(order, segment, attempt)
+        finished = self._finish(order, segment, stored)
+        tip = order.lead.topic_id_partition
+        self._account.offloaded(tip, segment.assigned, segment.following)
+        _log.info(
+            LogLine(
+                "streamed segment",
+                topic_partition=tip,
+                base_offset=finished.offsets.start_offset,
+                end_offset=finished.offsets.end_offset,
+                bytes=finished.segment_size_bytes,
+                ended_by=reason.value,
+                segment_id=finished.segment_id,
+            )
+        )
+        return StreamedCopy(
+            metadata=finished, following=segment.following, is_caught_up=is_caught_up
+        )
+
+    @contextmanager
+    def _failing(self, order: StreamOrder, segment: _OpenSegment) -> Iterator[None]:
+        """Discard the segment on any error."""
+        try:
+            yield
+        except BaseException as error:
+            segment.writer.abort(error)
+            if isinstance(error, TieredStorageError):
+                self._account.failed(order.lead.topic_id_partition, segment.assigned)
+            raise
+
+    def _assign_and_begin(
+        self, order: StreamOrder, first: OpenPart, offsets: PartitionOffsets, attempt: CopyAttempt
+    ) -> _OpenSegment:
+        assigned = self._account.assign(order.lead, order.segment_id, first)
+        try:
+            return self._begin(order, assigned, first, offsets, attempt)
+        except TieredStorageError:
+            self._account.failed(order.lead.topic_id_partition, assigned)
+            raise
+
+    def _begin(
+        self,
+        order: StreamOrder,
+        assigned: OffloadSegmentRecord,
+        first: OpenPart,
+        offsets: PartitionOffsets,
+        attempt: CopyAttempt,
+    ) -> _OpenSegment:
+        """Record the start, and open the writer. Its base offset is that of the first batch."""
+        base_offset = first.offsets.start_offset
+        started = self._records.started(
+            order.lead,
+            order.segment_id,
+            OffsetRange(start_offset=base_offset, end_offset=base_offset + 1),
+            _covering(order.lineage, base_offset),
+            size_bytes=0,
+            max_timestamp_ms=NO_TIMESTAMP,
+            is_open=True,
+        )
+        append_time_ms = self._records.publish(started, copy_timeout_ms=order.timeout_ms)
+        self._records.require_not_stored(
+            started,
+            OffsetRange(start_offset=order.begin.offset, end_offset=_NO_END_OFFSET),
+            offsets.log_start_offset,
+        )
+        return _OpenSegment(
+            assigned=assigned,
+            started=started,
+            deadline_ms=append_time_ms + order.timeout_ms,
+            writer=self._storage.open_segment_writer(
+                started.segment_id,
+                PlannedObjects(layout=started.layout, objects=started.objects),
+                attempt,
+            ),
+            joined=JoinedParts(base_offset),
+            following=order.begin,
+        )
+
+    def _append_until_the_end(
+        self, order: StreamOrder, segment: _OpenSegment, started_ms: int, attempt: CopyAttempt
+    ) -> tuple[bool, EndReason]:
+        """Append parts until the end is decided; return whether all committed records are in."""
+        is_caught_up = False
+        while True:
+            now_ms = self._clock.monotonic_ms()
+            progress = StreamProgress(
+                offsets=segment.joined.offsets,
+                size_bytes=segment.joined.size_bytes,
+                open_ms=now_ms - started_ms,
+                waited_ms=now_ms - started_ms + order.waited_ms,
+                is_caught_up=is_caught_up,
+            )
+            order.progressed(progress)
+            reason = order.ending(progress)
+            if reason is not None:
+                return is_caught_up, reason
+            if is_caught_up:
+                self._nap(order, now_ms, attempt)
+            attempt.check()
+            offsets = confirm_lead(self._broker, order.lead)
+            end_offset = _committed_end(offsets)
+            if end_offset > segment.following.offset:
+                with self._open_part(
+                    order, segment.following, offsets, segment.joined.size_bytes
+                ) as part:
+                    self._append(order, segment, part, attempt)
+            is_caught_up = segment.following.offset >= end_offset
+
+    def _open_part(
+        self, order: StreamOrder, begin: LogPosition, offsets: PartitionOffsets, size_bytes: int
+    ) -> AbstractContextManager[OpenPart]:
+        left_bytes = order.limits.segment_max_bytes - size_bytes
+        return self._source.open_part(
+            order.lead.topic_id_partition,
+            begin,
+            _committed_end(offsets),
+            order.lineage,
+            max_bytes=min(left_bytes, OPEN_BYTES),
+        )
+
+    def _append(
+        self, order: StreamOrder, segment: _OpenSegment, part: OpenPart, attempt: CopyAttempt
+    ) -> None:
+        if part.file_base_offset != segment.ledger_id:
+            segment.writer.begin_ledger(part.file_base_offset, part.first_entry_id)
+            segment.ledger_id = part.file_base_offset
+        content: SizedSource = part.log
+        if self._throttle is not None:
+            content = ThrottledContent(source=content, throttle=self._throttle, attempt=attempt)
+        for piece in content.chunks():
+            attempt.check()
+            segment.writer.append(piece)
+        part.verify_unchanged()
+        segment.joined.append(part)
+        segment.following = part.following
+
+    def _nap(self, order: StreamOrder, since_ms: int, attempt: CopyAttempt) -> None:
+        """Wait for the next look, in short pauses, so that a stop ends it."""
+        until_ms = since_ms + look_interval_ms(order.limits.segment_rollover_ms)
+        while (left_ms := until_ms - self._clock.monotonic_ms()) > 0:
+            attempt.check()
+            self._clock.sleep_ms(min(left_ms, _LONGEST_NAP_MS))
+
+    def _finish(
+        self, order: StreamOrder, segment: _OpenSegment, stored: RemoteLogSegmentMetadata
+    ) -> RemoteLogSegmentMetadata:
+        """Record the end. Only a refusal proves that the segment is not stored."""
+        try:
+            return self._records.finish(stored, copy_deadline_ms=segment.deadline_ms)
+        except FencedError:
+            self._account.failed(order.lead.topic_id_partition, segment.assigned)
+            raise
+
+    def _seal(
+        self, order: StreamOrder, segment: _OpenSegment, attempt: CopyAttempt
+    ) -> RemoteLogSegmentMetadata:
+        joined = segment.joined
+        companions = joined.companions(order.lineage)
+        closed = replace(
+            segment.started,
+            offsets=joined.offsets,
+            segment_size_bytes=joined.size_bytes,
+            max_timestamp_ms=joined.max_timestamp_ms,
+            segment_leader_epochs=order.lineage.within(joined.offsets),
+            has_transaction_index=companions.transaction_index is not None,
+            is_open=False,
+        )
+        copied = segment.writer.seal(closed, companions)
+        stored = with_copied(closed, copied)
+        with self._records.discarding(stored, TieredStorageError):
+            self._records.require_as_planned(closed, copied)
+            confirm_lead(self._broker, order.lead)
+            attempt.check()
+        return stored
+
+
+def _committed_end(offsets: PartitionOffsets) -> int:
+    return min(offsets.high_watermark, offsets.last_stable_offset)
+
+
+def _with_known_epochs(order: StreamOrder, offsets: PartitionOffsets) -> Lineage:
+    wanted = OffsetRange(start_offset=order.begin.offset, end_offset=_NO_END_OFFSET)
+    return known_epochs(order.lineage, wanted, offsets.log_start_offset, is_whole_file=False)
+
+
+def _covering(lineage: Lineage, base_offset: int) -> Lineage:
+    """Return the lineage from the base offset on, which may be below the first known epoch.
+
+    The first batch contains the log start then. The finished state has the known epochs only.
+    """
+    first, *later = lineage.entries
+    if first.start_offset <= base_offset:
+        return lineage
+    return Lineage(entries=(replace(first, start_offset=base_offset), *later))

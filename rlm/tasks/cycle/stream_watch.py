@@ -1,0 +1,105 @@
+"""Finds the partitions whose stream is due, between the cycles.
+
+The cycle decides which partitions may be streamed (rlm/policy/stream/permit.py). This asks the
+broker for the ends of their logs in one request, and offers those that are due to the lanes. A look
+costs nothing for partitions that are not streamed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from rlm.broker.list_offsets import PartitionOffsets
+from rlm.policy.stream.permit import (
+    StreamPermit,
+    due_because,
+    look_interval_ms,
+    unstored_bytes,
+)
+from rlm.source.log_source import LogPosition
+from rlm.tasks.context.ports import Ports
+from rlm.tasks.copying.copy_lane import CopyLanes
+from rlm.tasks.copying.stream_lane import StreamLanes
+from rlm.tasks.leadership.partition_task import PartitionTask
+from rsm.segment.errors import TieredStorageError
+
+WATCH_INTERVAL_MS = 200
+"""The shortest time between two looks; a long rollover time makes it longer."""
+
+
+class StreamWatch:
+    """Offers due streams to the lanes. Not thread-safe."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        *,
+        streamed: Callable[[], Iterable[PartitionTask]],
+        copies: CopyLanes,
+        streams: StreamLanes,
+    ) -> None:
+        """`streamed` returns the tasks that the last cycle permitted to stream."""
+        self._broker = ports.broker
+        self._source = ports.source
+        self._clock = ports.clock
+        self._streamed = streamed
+        self._copies = copies
+        self._streams = streams
+        self._next_look_ms = 0
+
+    def step(self) -> None:
+        """Look at all permitted partitions without a stream, if a look is due.
+
+        Raises RetriableError if the broker does not answer.
+        """
+        now_ms = self._clock.monotonic_ms()
+        if now_ms < self._next_look_ms:
+            return
+        permits = {task: task.streaming.permit for task in self._streamed() if task.leads}
+        rollovers = [each.limits.segment_rollover_ms for each in permits.values() if each]
+        if not rollovers:
+            return
+        self._next_look_ms = now_ms + look_interval_ms(min(rollovers))
+        tasks = {
+            task.topic_id_partition: task
+            for task, permit in permits.items()
+            if permit is not None and not self._is_busy(task)
+        }
+        if not tasks:
+            return
+        found = self._broker.offsets({tip: task.leader_epoch for tip, task in tasks.items()})
+        for tip, offsets in found.succeeded.items():
+            self._offer_if_due(tasks[tip], offsets)
+
+    def _is_busy(self, task: PartitionTask) -> bool:
+        tip = task.topic_id_partition
+        return self._streams.is_busy(tip) or self._copies.is_busy(tip)
+
+    def _offer_if_due(self, task: PartitionTask, offsets: PartitionOffsets) -> None:
+        permit, begin = task.streaming.permit, task.streaming.begin
+        if permit is None or begin is None:
+            return
+        end_offset = min(offsets.high_watermark, offsets.last_stable_offset)
+        waited_ms = task.streaming.waited_ms(
+            begin, self._clock.monotonic_ms(), has_records=end_offset > begin.offset
+        )
+        if end_offset <= begin.offset:
+            return
+        try:
+            log = self._source.local_log(task.topic_id_partition)
+        except TieredStorageError:
+            return  # the cycle reports it
+        reason = due_because(
+            permit,
+            begin_offset=begin.offset,
+            committed_end_offset=end_offset,
+            unstored_bytes=unstored_bytes(log, begin),
+            waited_ms=waited_ms,
+        )
+        if reason is not None:
+
+            def start(permit: StreamPermit, position: LogPosition) -> bool:
+                is_free = not self._copies.is_busy(task.topic_id_partition)
+                return is_free and self._streams.offer(task, permit, position, waited_ms)
+
+            task.streaming.offer(start)

@@ -1,0 +1,54 @@
+"""Takes an operator's requests to delete the streamed segments of a partition (PIP-76's rollback).
+
+    rlm segments delete --streamed → request at the leader's manager → its cycles copy and delete
+
+The manager keeps a request until it loses the lead, or the topic's policy changes; the command
+repeats it until nothing is left. The account of offload segments selects the segments. The records
+of all stored segments decide what may be deleted (rlm/policy/stream/deletion.py).
+"""
+
+from __future__ import annotations
+
+import logging
+
+from rlm.tasks.leadership.leadership import Leadership
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.log_line import LogLine
+
+_log = logging.getLogger(__name__)
+
+
+class StreamedDeletion:
+    """Records requests in the tasks of the led partitions. Thread-safe; does no I/O."""
+
+    def __init__(self, metadata: RemoteLogMetadataManager, leadership: Leadership) -> None:
+        self._metadata = metadata
+        self._leadership = leadership
+
+    def request(self, topic: str, partition: int) -> bool:
+        """Request the deletion of the streamed segments that a partition has now.
+
+        Returns False if this manager does not lead the partition. Raises RetriableError while the
+        metadata cannot be read.
+        """
+        for task in self._leadership.led():
+            tip = task.topic_id_partition
+            if (tip.topic, tip.partition) != (topic, partition):
+                continue
+            streamed = frozenset(
+                segment
+                for each in self._metadata.offload_segments(tip)
+                for segment in each.segment_ids
+            )
+            policy_position = self._metadata.topic_policy_position(tip.topic_id)
+            if not streamed <= task.requested_deletions(policy_position):
+                task.request_deletions(streamed, policy_position)
+                _log.info(
+                    LogLine(
+                        "deletion of streamed segments requested",
+                        topic_partition=tip,
+                        segments=len(streamed),
+                    )
+                )
+            return True
+        return False

@@ -1,0 +1,136 @@
+"""Remembers where the stream of a led partition continues, and whether it may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import RLock
+
+from rlm.broker.list_offsets import PartitionOffsets
+from rlm.policy.stream.permit import StreamPermit
+from rlm.source.log_source import LogPosition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenStream:
+    """Represents the open segment of a stream, and when it was opened (monotonic)."""
+
+    begin_offset: int
+    end_offset: int
+    size_bytes: int
+    opened_at_ms: int
+
+
+class StreamState:
+    """Represents a partition's stream. Thread-safe.
+
+    The cycle permits the stream and forbids it. The watch offers due streams, and the lane reports
+    what it has streamed. A cycle that has looked at the partition before a segment was sealed
+    changes nothing: it did not see the segment.
+    """
+
+    __slots__ = (
+        "_begin",
+        "_history_end_offset",
+        "_known_since_ms",
+        "_lock",
+        "_permit",
+        "_stable_since",
+        "_version",
+        "open_stream",
+    )
+
+    def __init__(self) -> None:
+        self._lock = RLock()  # an offer may run the stream in the same thread
+        self._permit: StreamPermit | None = None
+        self._begin: LogPosition | None = None
+        self._history_end_offset = 0
+        self._known_since_ms: int | None = None
+        self._version = 0
+        self._stable_since: tuple[int, int] | None = None
+        self.open_stream: OpenStream | None = None
+
+    @property
+    def permit(self) -> StreamPermit | None:
+        return self._permit
+
+    @property
+    def begin(self) -> LogPosition | None:
+        """Return where the next segment begins; None before the first permit."""
+        return self._begin
+
+    @property
+    def history_end_offset(self) -> int:
+        """Return where the records end that were committed before the stream was permitted."""
+        return self._history_end_offset
+
+    def version(self) -> int:
+        """Return a number that changes with each sealed segment."""
+        with self._lock:
+            return self._version
+
+    def permit_from(
+        self, permit: StreamPermit | None, version: int, committed_end_offset: int = 0
+    ) -> None:
+        """Set what a cycle decided, if no segment was sealed since `version`.
+
+        A prohibition holds in any case. `committed_end_offset` is where the log ended in the cycle.
+        """
+        with self._lock:
+            if permit is None:
+                self._permit = None
+            elif version == self._version:
+                if self._permit is None:
+                    self._history_end_offset = committed_end_offset
+                self._permit = permit
+                if self._begin is None or self._begin.offset != permit.begin_offset:
+                    self._begin = LogPosition(offset=permit.begin_offset)
+                    self._known_since_ms = None
+
+    def offer(self, start: Callable[[StreamPermit, LogPosition], bool]) -> None:
+        """Call `start` unless the stream is forbidden; no cycle forbids it meanwhile."""
+        with self._lock:
+            if self._permit is not None and self._begin is not None:
+                start(self._permit, self._begin)
+
+    def waited_ms(self, begin: LogPosition, now_ms: int, *, has_records: bool) -> int:
+        """Return how long records at `begin` have been known, from the first call with them on."""
+        with self._lock:
+            if not has_records or begin != self._begin:
+                self._known_since_ms = None
+                return 0
+            if self._known_since_ms is None:
+                self._known_since_ms = now_ms
+            return now_ms - self._known_since_ms
+
+    def unstored_ms(self, now_ms: int) -> int | None:
+        """Return how long the oldest record that is not stored has been known; None if none is."""
+        with self._lock:
+            since_ms, opened = self._known_since_ms, self.open_stream
+            if since_ms is None and opened is not None:
+                since_ms = opened.opened_at_ms
+            return None if since_ms is None else now_ms - since_ms
+
+    def open_transaction_ms(self, offsets: PartitionOffsets, now_ms: int) -> int | None:
+        """Return how long the last stable offset has been the same below the high watermark."""
+        stable = offsets.last_stable_offset
+        with self._lock:
+            if stable >= offsets.high_watermark:
+                self._stable_since = None
+                return None
+            if self._stable_since is None or self._stable_since[0] != stable:
+                self._stable_since = (stable, now_ms)
+            return now_ms - self._stable_since[1]
+
+    def sealed(self, following: LogPosition) -> None:
+        """Continue after a stored segment."""
+        with self._lock:
+            self._version += 1
+            self._begin = following
+            self._known_since_ms = None
+
+    def given_up(self) -> None:
+        """Wait for the next cycle: what it decided no longer holds."""
+        with self._lock:
+            self._version += 1
+            self._permit = None

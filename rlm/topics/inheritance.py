@@ -1,0 +1,115 @@
+"""Applies policy levels to topics, in the manager of each topic's first partition.
+
+    no policy, and a pattern matches  → ENABLING with the originals; the manager completes it in its
+                                        next cycles (rlm.topics.retention_guard)
+    ACTIVE, with inherited settings   → these settings as the levels give them now
+    every other state                 → nothing: `rlm topic disable` wins over patterns
+
+Decisions read only the topic's own policy. So this module is the only one by which a level reaches
+data, and it logs each change with the values.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+
+from rlm.broker.cluster import ClusterView, TopicView
+from rlm.broker.topics.topic_admin import TopicAdmin
+from rlm.tasks.context.log_once import LogOnce
+from rlm.topics.level_effects import LevelEffects, TopicEffect
+from rlm.topics.policy_writer import PolicyWriter
+from rlmm.events.policy import PolicySetting, TopicPolicy
+from rlmm.events.policy_level import DEFAULT_LEVEL
+from rlmm.spi import RemoteLogMetadataManager
+from rsm.segment.errors import FencedError
+from rsm.segment.log_line import LogLine
+
+_log = logging.getLogger(__name__)
+
+
+class PolicyInheritance:
+    """Applies the levels to the topics whose first partition one broker leads. Not thread-safe."""
+
+    def __init__(
+        self,
+        effects: LevelEffects,
+        policies: PolicyWriter,
+        *,
+        topics: TopicAdmin,
+        metadata: RemoteLogMetadataManager,
+        node_id: int,
+    ) -> None:
+        self._effects = effects
+        self._policies = policies
+        self._topics = topics
+        self._metadata = metadata
+        self._node_id = node_id
+        self._log_once = LogOnce()
+
+    def step(self) -> None:
+        """Apply the levels once. RetriableError or NotFoundError if the broker does not answer."""
+        levels = self._policies.levels()
+        policies = {each.topic_id: each for each in self._metadata.topic_policies()}
+        if any(each.pattern != DEFAULT_LEVEL for each in levels):
+            view = self._topics.view(None)
+        else:
+            inheriting = [each.topic for each in policies.values() if each.inherited]
+            if not inheriting:
+                return
+            view = self._topics.view(inheriting)
+        led = self._led(view)
+        for effect in self._effects.of(led, levels, policies, node_id=self._node_id):
+            self._apply(effect)
+
+    def _led(self, view: ClusterView) -> Iterator[TopicView]:
+        for topic in view.topics.values():
+            if topic.partitions and topic.partitions[0].leader_id == self._node_id:
+                yield topic
+
+    def _apply(self, effect: TopicEffect) -> None:
+        if effect.obstacle:
+            if self._log_once.changed(effect.topic_id, effect.obstacle):
+                _log.info(
+                    LogLine(
+                        "topic does not follow the policy levels",
+                        topic=effect.topic,
+                        pattern=effect.pattern,
+                        reason=effect.obstacle,
+                    )
+                )
+            return
+        self._log_once.clear(effect.topic_id)
+        if effect.after is None or not effect.is_change:
+            return
+        if self._policies.current(effect.topic_id) != effect.before:
+            return  # somebody has changed it meanwhile: the next cycle looks again
+        changed = changed_settings(effect.before, effect.after)
+        try:
+            self._policies.write(effect.after)
+        except FencedError as error:
+            _log.info(LogLine("topic will be checked again", topic=effect.topic, error=error))
+            return
+        _log.info(
+            LogLine(
+                "tiered topic by pattern" if effect.before is None else "applied policy levels",
+                topic=effect.topic,
+                pattern=effect.pattern,
+                **{setting.field: values[1] for setting, values in changed.items()},
+            )
+        )
+
+
+def changed_settings(
+    before: TopicPolicy | None, after: TopicPolicy
+) -> Mapping[PolicySetting, tuple[object, object]]:
+    """Return each setting that differs with both values; all of them for a new policy."""
+    pairs = {
+        each: (getattr(before, each.field, None), getattr(after, each.field))
+        for each in PolicySetting
+    }
+    return {
+        setting: values
+        for setting, values in pairs.items()
+        if before is None or values[0] != values[1]
+    }

@@ -1,0 +1,40 @@
+"""Open a process's access to the store, from its configuration.
+
+Wrong settings raise InvalidConfigError at once.
+"""
+
+from __future__ import annotations
+
+from rlm.topics.originals_mirror import StoredOriginals
+from rsm.config.storage import StorageConfig
+from rsm.layout.originals import OriginalsKeys
+from rsm.layout.segment_layout import ObjectOrigin
+from rsm.opening import open_segments, open_store
+from rsm.plugins.calls import PluginFailed, ignore_failure
+from rsm.spi import RemoteStorageManager
+from rsm.storage.chunk_storage import ChunkStorage
+from rsm.storage.wrappers.rehearsal import rehearsed
+from rsm.system_clock import SystemClock
+
+
+def open_chunk_storage(
+    config: StorageConfig, plugin_failed: PluginFailed = ignore_failure
+) -> ChunkStorage:
+    """Open the store, with the delays, limits and faults of a rehearsal if configured."""
+    store = open_store(config.store(), plugin_failed)
+    return rehearsed(store, config.rehearsal(), SystemClock())
+
+
+def stored_originals(config: StorageConfig, storage: ChunkStorage) -> StoredOriginals:
+    """Open the originals of topics in that store, next to the segments."""
+    return StoredOriginals(storage, OriginalsKeys(prefix=config.key_prefix))
+
+
+def storage_manager(
+    config: StorageConfig,
+    storage: ChunkStorage,
+    origin: ObjectOrigin | None = None,
+    plugin_failed: PluginFailed = ignore_failure,
+) -> RemoteStorageManager:
+    """Open segments as objects of that store as configured; new ones record `origin`."""
+    return open_segments(config.segments(), storage, origin, plugin_failed)
