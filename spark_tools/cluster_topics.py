@@ -84,9 +84,10 @@ def find_local_offsets(
     read_committed: bool,
     timeout_ms: int,
 ) -> dict[TopicIdPartition, OffsetRange]:
-    """Return the brokers' range of offsets per partition; committed: to the last stable offset.
+    """Return each partition's range of offsets on its broker.
 
-    Raises RetriableError if a leader does not answer.
+    With `read_committed`, the range ends at the last stable offset. Raises
+    RetriableError if a leader does not answer.
     """
     admin = _admin(client)
     level = IsolationLevel.READ_COMMITTED if read_committed else IsolationLevel.READ_UNCOMMITTED

@@ -16,12 +16,13 @@ import javaproperties
 from rsm.config.metadata_manager import METADATA_MANAGER_KEY, metadata_plugin
 from rsm.config.storage import RSM_KEYS, StorageConfig, parse_storage, plugin_prefixes
 from rsm.layout.keys import ObjectKeys
-from rsm.opening import SegmentSettings, Store, open_segments, open_store
+from rsm.opening import open_segments, open_store
 from rsm.plugins.plugin import Plugin
 from rsm.segment.errors import InvalidConfigError, RetriableError
 from rsm.spi import RemoteStorageManager
 from rsm.storage.chunk_storage import ChunkStorage
 from rsm.storage.refusals import PERMISSION
+from rsm.store_settings import SegmentSettings, Store
 from spark_tools.kafka_connector import PREFIX, client_settings
 from spark_tools.store_url import store_url
 
@@ -44,7 +45,7 @@ KEYS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreConnection:
-    """Where segments are stored. Spark sends it to the executors."""
+    """Where segments are stored. Spark sends this object to the executors."""
 
     settings: Store
     segment_settings: SegmentSettings = field(default_factory=SegmentSettings)
@@ -164,7 +165,7 @@ class ClusterConnection:
 
         Raises InvalidConfigError for a missing option and for an unreadable file.
         """
-        of_file = _file_values(options.get(CONFIG))
+        of_file = file_values(options.get(CONFIG))
         values = {**of_file, **options}
         servers = _servers(options) or _servers(of_file)
         if not servers:
@@ -190,8 +191,8 @@ def names_brokers(options: Mapping[str, str]) -> bool:
 
 
 def plugin_key_prefixes(options: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the prefixes of keys that plug-ins read, which options or their file name."""
-    return plugin_prefixes({**_file_values(options.get(CONFIG)), **options})
+    """Return the prefixes of plug-ins' keys; the options or their file name the plug-ins."""
+    return plugin_prefixes({**file_values(options.get(CONFIG)), **options})
 
 
 @contextmanager
@@ -226,7 +227,8 @@ def _require_topic_names(values: Mapping[str, str]) -> None:
             )
 
 
-def _file_values(path: str | None) -> Mapping[str, str]:
+def file_values(path: str | None) -> Mapping[str, str]:
+    """Return the keys of a file of properties, none without a file. InvalidConfigError."""
     if path is None:
         return {}
     try:

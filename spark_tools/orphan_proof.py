@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from rlmm.spi import SegmentRecord
 from rlmm.state.partition_state import PartitionState
-from rsm.layout.keys import LedgerKey, ObjectKey
+from rsm.layout.keys import SegmentKey, StreamedKey
 from rsm.segment.coverage import StoredRange, stored_ranges
 from rsm.segment.ids import RemoteLogSegmentId
 from rsm.segment.metadata import SegmentState
@@ -55,7 +55,7 @@ class PartitionKnowledge:
         )
 
 
-def why_not_dead(object_key: str, name: ObjectKey | LedgerKey, known: PartitionKnowledge) -> str:
+def why_not_dead(object_key: str, name: SegmentKey, known: PartitionKnowledge) -> str:
     """Return why an object may not be removed, or an empty text; `name` is its parsed key."""
     segment_state = known.states.get(name.segment_id)
     if segment_state is not None and segment_state is not _DELETED:
@@ -67,9 +67,11 @@ def why_not_dead(object_key: str, name: ObjectKey | LedgerKey, known: PartitionK
         return ""  # the whole segment, or the whole partition, is deleted
     if state.owner is None:
         return "the metadata knows nothing of its partition, which may be another cluster's"
+    if isinstance(name, StreamedKey):
+        return "its name has no offset: it may be the only copy"
     if name.base_offset in known.whole:
         return ""
-    return f"not all from offset {name.base_offset} on is stored: it may be the only copy"
+    return f"not all offsets from {name.base_offset} on are stored: it may be the only copy"
 
 
 def _newest_whole(stored: Sequence[StoredRange]) -> OffsetRange:

@@ -8,7 +8,7 @@ it to the name after `quarantine/`.
 
 from __future__ import annotations
 
-from rsm.layout.keys import LedgerKey, ObjectKey, ObjectKeys
+from rsm.layout.keys import ObjectKeys, SegmentKey
 
 _DIRECTORY = "quarantine/"
 
@@ -27,6 +27,6 @@ def original_name(keys: ObjectKeys, name: str) -> str | None:
     return start + name.removeprefix(start + _DIRECTORY)
 
 
-def parse_either(keys: ObjectKeys, name: str) -> ObjectKey | LedgerKey | None:
+def parse_either(keys: ObjectKeys, name: str) -> SegmentKey | None:
     """Parse the name of a segment's object, in quarantine or not; None for any other name."""
     return keys.parse(original_name(keys, name) or name)

@@ -1,8 +1,8 @@
 """Reads the metadata of topics as of one position of the metadata topic.
 
-The snapshot reads to the topic's end, and further only on request, so answers do not change between
-requests. Jobs take read leases before they list segments: listed segments then stay in the store
-until the leases expire.
+The snapshot reads to the topic's end. It reads further only on request, so answers do not change
+between requests. Jobs take read leases before they list segments: listed segments then stay in the
+store until the leases expire.
 """
 
 from __future__ import annotations

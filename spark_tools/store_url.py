@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from rsm.opening import Store
 from rsm.plugins.plugin import Plugin
 from rsm.storage.azure.settings import AzureSettings
-from rsm.storage.bindings import FilesystemSettings
 from rsm.storage.gcs.settings import GcsSettings
 from rsm.storage.hdfs.settings import HdfsSettings
 from rsm.storage.s3.settings import S3Settings
+from rsm.storage.settings import FilesystemSettings
+from rsm.store_settings import Store
 
 
 def store_url(settings: Store, prefix: str) -> str:

@@ -11,12 +11,14 @@ import math
 import os
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from rlmm.cache.rocksdb_copy import require_cache
-from rlmm.dead_letters.orphan_dead_letter import OrphanTreatment, encode
+from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter, OrphanTreatment, encode
+from rsm.config.confirmation import confirm, require_consent
 from rsm.segment.errors import InvalidConfigError
 from rsm.system_clock import SystemClock
 from spark_tools.audit.findings import DATA_LOSS, FINDINGS_DDL, finding_rows
@@ -27,19 +29,16 @@ from spark_tools.audit.page.facts import AuditFacts
 from spark_tools.audit.page.readable import Price
 from spark_tools.audit.page.report import report_page
 from spark_tools.cluster_topics import ensure_dead_letter_topic, find_partitions
-from spark_tools.command_line import (
-    JobOutcome,
+from spark_tools.connection import CONFIG, ClusterConnection
+from spark_tools.invocation.arguments import (
+    add_confirmation,
     count_above_zero,
     duration_in_ms,
-    ended,
     given_options,
-    has_terminal,
-    is_confirmed,
     require_known,
-    run_job,
     shared_arguments,
 )
-from spark_tools.connection import CONFIG, ClusterConnection
+from spark_tools.invocation.ending import JobOutcome, ended, print_line, run_job
 from spark_tools.record_writer import OutgoingRecord, write_records
 from spark_tools.spark.job_session import job_session, require_reachable, require_writable
 from spark_tools.store_url import without_secrets
@@ -58,6 +57,7 @@ def main() -> None:
 def audit(arguments: argparse.Namespace) -> int:
     """Run the audit, print its findings, and return the exit code."""
     _require_that_none_is_idle(arguments)
+    _require_consent(arguments)
     options = given_options(arguments, os.environ)
     require_known(options)
     connection = ClusterConnection.of(options)
@@ -67,7 +67,7 @@ def audit(arguments: argparse.Namespace) -> int:
         objects_per_range=arguments.objects_per_task,
         verify_checksums=arguments.verify_checksums,
     )
-    timeout_ms = arguments.timeout * 1000
+    timeout_ms = arguments.timeout_ms
     # Report a user's mistake before Spark starts.
     if arguments.metadata_cache is not None:
         require_cache(arguments.metadata_cache)
@@ -92,9 +92,9 @@ def audit(arguments: argparse.Namespace) -> int:
         # What may fail comes last: the counts are printed before any file is written.
         counts = Counter(each.kind for each in result.settled.findings)
         for kind, count in sorted(counts.items()):
-            sys.stdout.write(f"{kind} {count}\n")
+            print_line(arguments, f"{kind} {count}")
         if not counts:
-            sys.stdout.write("nothing was found\n")
+            print_line(arguments, "nothing was found")
         if arguments.page is not None:
             Path(arguments.page).write_text(
                 _page(result, connection, settings, arguments), encoding="utf-8"
@@ -103,10 +103,12 @@ def audit(arguments: argparse.Namespace) -> int:
             rows = finding_rows(result.settled.findings).to_pylist()
             frame = spark.createDataFrame(rows, FINDINGS_DDL)
             frame.coalesce(1).write.mode("overwrite").parquet(f"{arguments.output}/findings")
+    details = {}
     if arguments.treatment is not None:
-        _treat(result, connection, arguments)
+        details["orphans"] = _treat(result, connection, arguments)
     is_lost = any(counts[kind.value] for kind in DATA_LOSS)
-    return ended(arguments, _NAME, JobOutcome.DATA_LOSS if is_lost else JobOutcome.DONE, counts)
+    outcome = JobOutcome.DATA_LOSS if is_lost else JobOutcome.DONE
+    return ended(arguments, _NAME, outcome, counts, details)
 
 
 def _require_that_none_is_idle(arguments: argparse.Namespace) -> None:
@@ -125,6 +127,11 @@ def _require_that_none_is_idle(arguments: argparse.Namespace) -> None:
         raise InvalidConfigError(
             "option has no effect without another one", option="--currency", expected="--price"
         )
+
+
+def _require_consent(arguments: argparse.Namespace) -> None:
+    if arguments.treatment is not None:
+        require_consent(yes=arguments.yes, dry_run=arguments.dry_run)
 
 
 def _price(text: str) -> float:
@@ -146,23 +153,35 @@ def _require_file_may_be(path: Path) -> None:
 
 def _treat(
     result: AuditResult, connection: ClusterConnection, arguments: argparse.Namespace
-) -> None:
-    """Write the dead letters for repair if the user agrees; else only print their number."""
+) -> dict[str, object]:
+    """Write the dead letters for repair if the user agrees; return their counts.
+
+    Raises StoppedError if the user does not agree.
+    """
     treatment = OrphanTreatment(arguments.treatment)
     dead_letters = orphan_dead_letters(result.settled.orphans, treatment, result.seen)
     kept_count = sum(bool(each.why_kept) for each in result.settled.orphans)
     size_bytes = sum(each.length_bytes for each in dead_letters)
-    about = (
-        f"{treatment.value} {len(dead_letters)} objects, {size_bytes} bytes; kept {kept_count}\n"
-    )
-    if arguments.dry_run or not arguments.yes:
-        sys.stdout.write(f"would {about}")
-        sys.stdout.flush()
-        if arguments.dry_run or not (
-            has_terminal() and is_confirmed(f"Have rlm-repair {about.strip()}?")
-        ):
-            return
-    topic, timeout_ms = connection.dead_letter_topic, arguments.timeout * 1000
+    about = f"{treatment.value} {len(dead_letters)} objects, {size_bytes} bytes; kept {kept_count}"
+    if arguments.dry_run:
+        print_line(arguments, f"would {about}")
+    else:
+        confirm(f"Have rlm-repair {about}?", yes=arguments.yes)
+        _send(dead_letters, connection, timeout_ms=arguments.timeout_ms)
+        print_line(arguments, f"rlm-repair is to {about}")
+    return {
+        "treatment": treatment.value,
+        "requested": not arguments.dry_run,
+        "objects": len(dead_letters),
+        "bytes": size_bytes,
+        "kept": kept_count,
+    }
+
+
+def _send(
+    dead_letters: Sequence[OrphanDeadLetter], connection: ClusterConnection, *, timeout_ms: int
+) -> None:
+    topic = connection.dead_letter_topic
     ensure_dead_letter_topic(
         connection.client,
         topic,
@@ -173,7 +192,6 @@ def _treat(
     encoded = map(encode, dead_letters)
     records = (OutgoingRecord(topic=topic, key=each.key, value=each.value) for each in encoded)
     write_records(connection.client, records, timeout_ms=timeout_ms)
-    sys.stdout.write(f"rlm-repair is to {about}")
 
 
 def _page(
@@ -208,42 +226,42 @@ def command_parser() -> argparse.ArgumentParser:
         "Compare the store with the metadata topic. Deletes nothing.",
         example="rlm-audit --config rlm.properties --output DIR --page audit.html",
     )
-    parser.add_argument("--output", metavar="DIR", help="directory for the findings, as Parquet")
-    parser.add_argument("--page", metavar="FILE", help="file for a page of HTML with the findings")
+    parser.add_argument("--output", metavar="DIR", help="Directory for the findings, as Parquet.")
+    parser.add_argument("--page", metavar="FILE", help="File for a page of HTML with the findings.")
     parser.add_argument(
         "--price",
         metavar="PRICE",
         type=_price,
-        help="price of a GiB for a month, for the costs on the page",
+        help="Price of a GiB for a month, for the costs on the page.",
     )
     parser.add_argument(
-        "--currency", metavar="NAME", help=f"currency of the price (default {_CURRENCY})"
+        "--currency", metavar="NAME", help=f"Currency of the price. [default: {_CURRENCY}]"
     )
     parser.add_argument(
         "--metadata-cache",
         metavar="DIR",
         type=Path,
-        help="start from the metadata cache of a process on this host, and read the rest",
+        help="Start from the metadata cache of a process on this host, and read the rest.",
     )
     parser.add_argument(
         "--grace-ms",
         "--grace",
         metavar="DURATION",
         type=duration_in_ms,
-        help="do not judge objects younger than this; without a unit in ms"
-        " (default: remote.orphan.grace.ms)",
+        help="Do not judge objects younger than this; without a unit in ms."
+        " [default: remote.orphan.grace.ms]",
     )
     parser.add_argument(
         "--verify-checksums",
         action="store_true",
-        help="read every object of finished segments and compare its checksum",
+        help="Read every object of finished segments and compare its checksum.",
     )
     parser.add_argument(
         "--objects-per-task",
         metavar="COUNT",
         type=count_above_zero,
         default=20_000,
-        help="objects that one task lists (default %(default)s)",
+        help="Objects that one task lists. [default: %(default)s]",
     )
     _add_treatment(parser)
     return parser
@@ -260,17 +278,9 @@ def _add_treatment(parser: argparse.ArgumentParser) -> None:
             action="store_const",
             const=treatment.value,
             dest="treatment",
-            help=f"have rlm-repair {what}; without --yes print their number, and ask on a terminal",
+            help=f"Data loss: have rlm-repair {what}: write the dead letters that it acts on.",
         )
-    parser.add_argument(
-        "--yes",
-        "-y",
-        action="store_true",
-        help="with --delete or --quarantine: write the dead letters that rlm-repair acts on,"
-        " without a question",
-    )
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="with --delete or --quarantine: only print the number of objects, ask nothing",
+    add_confirmation(
+        parser,
+        dry_run="With --delete or --quarantine: print the number of objects; write no dead letter.",
     )

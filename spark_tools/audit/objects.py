@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rsm.layout.keys import ObjectKeys
+from rsm.layout.keys import ObjectKeys, StreamedKey
 from rsm.layout.originals import OriginalsKeys
 from rsm.storage.chunk_storage import ChunkInfo
 from spark_tools.audit.findings import Finding, FindingKind
@@ -20,6 +20,8 @@ OF_UNKNOWN_OBJECTS = frozenset(
     each.value for each in (FindingKind.ORPHAN, FindingKind.QUARANTINED, FindingKind.FOREIGN)
 )
 """The kinds of findings about objects that no segment names."""
+
+_UNKNOWN = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,7 @@ def compare(
 def confirmed(
     suspicion: Finding, found: ChunkInfo | None, known: ExpectedObject | None, age: Age
 ) -> Finding | None:
-    """Return what a second look at the object and newer metadata leave of a suspicion."""
+    """Return the finding that remains after a second look at the object and newer metadata."""
     if suspicion.kind in OF_UNKNOWN_OBJECTS:
         still_there = found is not None and known is None and age.is_old(found)
         return suspicion if still_there else None
@@ -99,9 +101,9 @@ def _unknown(found: ChunkInfo, keys: ObjectKeys, age: Age) -> Finding | None:
         partition=tip.partition,
         segment_id=str(key.segment_id),
         object_key=found.name,
-        start_offset=key.base_offset,
+        start_offset=_UNKNOWN if isinstance(key, StreamedKey) else key.base_offset,
         length_bytes=found.length_bytes,
-        detail="no segment that the metadata has names it",
+        detail="no segment in the metadata names it",
     )
 
 

@@ -37,7 +37,7 @@ class Sightings:
 
 
 def to_be_treated(orphans: Iterable[Orphan], treatment: OrphanTreatment) -> list[Orphan]:
-    """Return the removable orphans that have not been treated so already."""
+    """Return the removable orphans that have not been treated in this way before."""
     return [
         each
         for each in orphans

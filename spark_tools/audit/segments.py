@@ -9,7 +9,7 @@ from rlmm.spi import SegmentRecord
 from rlmm.state.partition_state import PartitionState
 from rsm.segment.coverage import StoredRange, stored_ranges
 from rsm.segment.ids import TopicIdPartition
-from rsm.segment.metadata import SegmentState
+from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import OffsetRange
 from spark_tools.audit.findings import Finding, FindingKind, of_segment
 
@@ -46,17 +46,18 @@ def examine(partition: PartitionRecords, *, cut_off_ms: int) -> Iterator[Finding
                     detail = f"the log starts at {log_start}"
                     yield of_segment(FindingKind.BELOW_LOG_START, metadata, detail)
             case SegmentState.COPY_SEGMENT_STARTED if _dangles(record, cut_off_ms):
-                detail = "begun, and past its deadline neither finished nor deleted"
+                detail = "neither finished nor deleted before its deadline"
                 yield of_segment(FindingKind.DANGLING_COPY, metadata, detail)
             case SegmentState.DELETE_SEGMENT_STARTED if is_old:
                 where = "a dead letter" if record.is_dead_lettered else "no dead letter"
-                detail = f"its deletion was begun and has not finished; {where}"
+                detail = f"its deletion has not finished; {where}"
                 yield of_segment(FindingKind.DANGLING_DELETE, metadata, detail)
 
 
 def _overlaps(ranges: Sequence[StoredRange]) -> Iterator[Finding]:
+    """Yield the segments whose offsets others have. Of equal starts, the widest is not one."""
     furthest: StoredRange | None = None
-    for stored in ranges:
+    for stored in sorted(ranges, key=_widest_first):
         if furthest is not None and stored.offsets.overlaps(furthest.offsets):
             detail = f"overlaps {furthest.metadata.segment_id} {furthest.offsets}"
             yield of_segment(
@@ -69,14 +70,18 @@ def _overlaps(ranges: Sequence[StoredRange]) -> Iterator[Finding]:
             furthest = stored
 
 
+def _widest_first(stored: StoredRange) -> tuple[int, int]:
+    return stored.offsets.start_offset, -stored.offsets.end_offset
+
+
 def _holes(
     partition: PartitionRecords, ranges: Sequence[StoredRange], cut_off_ms: int
 ) -> Iterator[Finding]:
     """Yield the gaps between stored ranges and recorded gaps, and below the trimmed offset.
 
     Outside the stored ranges, untrimmed records are still in the broker's log. A partition under
-    deletion needs no records. Below a segment that is in copy, or was recently, untrimmed offsets
-    may be missing: copies run concurrently and finish in any order.
+    deletion needs no records. Below a segment that is being copied, or was copied recently,
+    untrimmed offsets may be missing: copies run concurrently and finish in any order.
     """
     state = partition.state
     if state.deletion is not None:
@@ -102,7 +107,10 @@ def _holes(
 def _known(
     partition: PartitionRecords, ranges: Sequence[StoredRange], cut_off_ms: int
 ) -> Iterator[tuple[OffsetRange, bool]]:
-    """Yield stored, in-copy and lost ranges, and whether each changed since the cut-off."""
+    """Yield stored, in-copy and lost ranges, and whether each changed since the cut-off.
+
+    A copy without a known end gets the offsets up to the next stored range.
+    """
     stored = {each.metadata.segment_id: each.offsets for each in ranges}
     for record in partition.segments:
         metadata = record.metadata
@@ -111,9 +119,19 @@ def _known(
         elif metadata.state is SegmentState.COPY_SEGMENT_STARTED and not _dangles(
             record, cut_off_ms
         ):
-            yield metadata.offsets, True
+            yield _copied_offsets(metadata, ranges), True
     for gap in partition.state.gaps:
         yield gap.offsets, False
+
+
+def _copied_offsets(
+    metadata: RemoteLogSegmentMetadata, ranges: Sequence[StoredRange]
+) -> OffsetRange:
+    begin = metadata.offsets.start_offset
+    if not metadata.is_open:
+        return metadata.offsets
+    above = (each.offsets.start_offset for each in ranges if each.offsets.start_offset > begin)
+    return OffsetRange(start_offset=begin, end_offset=min(above, default=begin + 1))
 
 
 def _dangles(started: SegmentRecord, cut_off_ms: int) -> bool:

@@ -7,17 +7,9 @@ import os
 import sys
 from collections import Counter
 from dataclasses import asdict
+from functools import partial
 
 from rsm.segment.errors import InvalidConfigError
-from spark_tools.command_line import (
-    JobOutcome,
-    ended,
-    given_options,
-    require_known,
-    run_job,
-    shared_arguments,
-    size_in_bytes,
-)
 from spark_tools.connection import OPTION_PREFIXES, ClusterConnection
 from spark_tools.export.job import (
     Export,
@@ -28,6 +20,13 @@ from spark_tools.export.job import (
 )
 from spark_tools.export.skipped import SkipCause, SkippedRange
 from spark_tools.export.writing import COLUMNS_OF_PATHS
+from spark_tools.invocation.arguments import (
+    given_options,
+    require_known,
+    shared_arguments,
+    size_in_bytes,
+)
+from spark_tools.invocation.ending import JobOutcome, ended, print_line, run_job
 from spark_tools.reading.options import LATEST_OFFSET, Mode, ReadOptions
 from spark_tools.reading.summary import readable_size
 from spark_tools.rows.schema import UNREADABLE
@@ -48,7 +47,7 @@ def export(arguments: argparse.Namespace) -> int:
     """Run the export, print what it exports, and return the exit code."""
     options = {**given_options(arguments, os.environ), "subscribe": arguments.topics}
     if "timeoutms" not in map(str.lower, options):
-        options["timeoutMs"] = str(arguments.timeout * 1000)
+        options["timeoutMs"] = str(arguments.timeout_ms)
     ours = {name: value for name, value in options.items() if name.startswith(OPTION_PREFIXES)}
     require_known(ours)  # ReadOptions validates the data source's options
     connection = ClusterConnection.of(options)
@@ -61,7 +60,7 @@ def export(arguments: argparse.Namespace) -> int:
     with job_session(_NAME, jars=arguments.jars) as spark:
         require_reachable(spark, connection.store.settings)
         job = Export(spark, options, arguments.output.rstrip("/"), settings)
-        report = _Report()
+        report = _Report(arguments)
         if arguments.dry_run:
             report.planned(job.plan())
         else:
@@ -69,7 +68,7 @@ def export(arguments: argparse.Namespace) -> int:
                 report.take(event)
     outcome = report.outcome(is_loss_accepted=read.mode is Mode.PERMISSIVE)
     if outcome is JobOutcome.NOTHING_TO_DO:
-        sys.stdout.write("nothing to export: all that is stored was exported before\n")
+        print_line(arguments, "nothing to export: all that is stored was exported before")
     details = {"skipped": [_listed(each) for each in report.skipped]}
     return ended(arguments, _NAME, outcome, report.counts, details)
 
@@ -77,7 +76,8 @@ def export(arguments: argparse.Namespace) -> int:
 class _Report:
     """Prints the outcome of each range, and counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._print = partial(print_line, arguments)
         self.counts = Counter[str]()
         self.skipped: list[SkippedRange] = []
 
@@ -85,23 +85,23 @@ class _Report:
         if isinstance(event, ExportProgress):
             _say_progress(event)
             if event.undecodable_count:
-                _print(f"could not decode {event.undecodable_count} records of these")
+                self._print(f"could not decode {event.undecodable_count} records of these")
                 self.counts.update(undecodable=event.undecodable_count)
         elif isinstance(event, SkippedRange):
             self._skip(event)
         else:
-            _print(f"{event.topic}-{event.partition} {event.offsets} {event.records_count}")
+            self._print(f"{event.topic}-{event.partition} {event.offsets} {event.records_count}")
             self.counts.update(ranges=1, records=event.records_count, files=len(event.files))
 
     def planned(self, plan: ExportPlan) -> None:
         for each in plan.files:
             tip, size = each.topic_id_partition, readable_size(each.size_bytes)
-            _print(f"would export {tip.topic}-{tip.partition} {each.offsets}, {size}")
+            self._print(f"would export {tip.topic}-{tip.partition} {each.offsets}, {size}")
             self.counts.update(files=1, bytes=each.size_bytes)
         if plan.files:
             size = readable_size(self.counts["bytes"])
             files = self.counts["files"]
-            _print(f"would export {files} {'range' if files == 1 else 'ranges'}, {size}")
+            self._print(f"would export {files} {'range' if files == 1 else 'ranges'}, {size}")
         for skipped in plan.skipped:
             self._skip(skipped)
 
@@ -117,12 +117,7 @@ class _Report:
         self.skipped.append(skipped)
         self.counts.update(skipped=1)
         where = f"{skipped.topic}-{skipped.partition} {skipped.offsets}"
-        _print(f"skipped {where} {skipped.cause}: {skipped.reason}")
-
-
-def _print(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+        self._print(f"skipped {where} {skipped.cause}: {skipped.reason}")
 
 
 def _say_progress(progress: ExportProgress) -> None:
@@ -184,22 +179,23 @@ def command_parser() -> argparse.ArgumentParser:
         _NAME,
         "Write stored segments of topics as Parquet files.",
         example="rlm-export --config rlm.properties orders s3a://lake/kafka",
+        operands=" TOPICS DIR",
     )
-    parser.add_argument("topics", metavar="TOPICS", help="topics, comma-separated")
-    parser.add_argument("output", metavar="DIR", help="directory for the files and the manifest")
+    parser.add_argument("topics", metavar="TOPICS", help="Topics, comma-separated.")
+    parser.add_argument("output", metavar="DIR", help="Directory for the files and the manifest.")
     parser.add_argument(
         "--file-size",
         metavar="SIZE",
         type=size_in_bytes,
         default=_DEFAULT_FILE_BYTES,
-        help="bytes of stored segments for each file, such as 512MiB (default 128MiB)",
+        help="Bytes of stored segments for each file, such as 512MiB. [default: 128MiB]",
     )
     parser.add_argument(
         "--partition-by",
         choices=["date"],
-        help="write a directory for each date of the records' timestamps, in UTC",
+        help="Write a directory for each date of the records' timestamps, in UTC.",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="print the ranges to export; change nothing"
+        "--dry-run", action="store_true", help="Print the ranges to export; change nothing."
     )
     return parser

@@ -12,7 +12,7 @@ an interrupted one. So without a running export, `data` has all files that the m
 
 Lines never overlap where a rename refuses to replace a file (HDFS). **Duplicate rows:** elsewhere
 (`file:`, S3), two exports of the same topics must not run at once. There a rename can replace the
-line of an export that has already read its line again, and that export does not notice.
+line of an export that has already checked its line, and that export does not notice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Hands the read leases of Spark's planning processes over to the keeper of their application.
 
-Spark plans in Python processes of its own. That of a batch query ends before the query runs. That
-of a stream is ended by a signal, and Spark does not call its reader's `stop` first. So neither
+Spark plans in Python processes of its own. The process of a batch query ends before the query runs.
+Spark ends the process of a stream by a signal, without a call of its reader's `stop`. So neither
 process can release its leases; the keeper (keeper.py) does, in the driver's process.
 
 The process sends `Use`, and the keeper answers with the holder name of leases. Then the process
@@ -34,7 +34,7 @@ class Use(Enum):
 
 
 class Signal(Enum):
-    """What a process says between leases."""
+    """What a process sends between leases."""
 
     PLAN = auto()
     PLANNED = auto()

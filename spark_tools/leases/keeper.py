@@ -110,7 +110,7 @@ class LeaseKeeper:
         self._active_s = time.monotonic()
 
     def _received(self, process: Connection) -> Iterator[Message]:
-        """Yield the messages of a process until it ends, or all it sent to a closed keeper."""
+        """Yield a process's messages until it ends; if the keeper is closed, those sent so far."""
         with suppress(EOFError, OSError):
             while True:
                 is_closed = self._is_closed.is_set()

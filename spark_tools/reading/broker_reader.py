@@ -81,7 +81,7 @@ class BrokerReader:
         self._consumer.assign([TopicPartition(tip.topic, tip.partition, self.next_offset)])
         give_up_s = time.monotonic() + self._timeout_s
         while not self._has_ended():
-            # Waits for one message only: `consume` waits until it has all that it is asked for.
+            # Waits for one message only: `consume` would wait until it has the full number.
             messages = self._consumer.consume(1, _POLL_S)
             if messages:
                 messages += self._consumer.consume(_ROWS_AT_ONCE - 1, 0)
@@ -115,7 +115,7 @@ class BrokerReader:
             elif error is None or error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
                 self.next_offset = max(self.next_offset, offset or 0)
             elif error.code() in _GONE:
-                reason = "the broker has it no longer; it is stored by now, run the query again"
+                reason = "the broker no longer has it, but it is stored by now: run the query again"
                 raise self._error(NotFoundError, reason)
             elif not error.retriable():
                 raise self._error(RetriableError, error.str())

@@ -1,10 +1,10 @@
 """Plans which segments to read for which offsets; Spark makes partitions of the pieces. Pure.
 
-rlmm.lookup decides which segment an offset is read from, and which missing offsets are a recorded
+rlmm.lookup decides from which segment an offset is read, and which missing offsets are a recorded
 gap. Other missing offsets between segments are never skipped silently. A large segment becomes
-several pieces with about the same number of offsets; each finds its first batch by the segment's
-index. One task reads consecutive small segments. If options ask for it, offsets that are not stored
-are read from the broker.
+several pieces with about the same number of offsets. Each piece finds its first batch by the
+segment's index. One task reads consecutive small segments. If options ask for it, offsets that are
+not stored are read from the broker.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def plan(
 ) -> list[Piece]:
     """Return what to read of a partition, in order of offset, a piece for each segment.
 
-    `local` is the broker's log from before the metadata was read, so that any trimmed part of it is
-    known to be stored. None: nothing is read from the broker.
+    `local` is the broker's log, read before the metadata, so that the metadata contains every part
+    that was trimmed since. None: nothing is read from the broker.
 
     Raises NotFoundError for missing offsets in failfast mode, and for a bound outside the log.
     """
@@ -110,7 +110,7 @@ def split(pieces: Sequence[Piece], split_bytes: int) -> Iterator[Piece]:
 
 
 def joined(pieces: Iterable[Piece], task_bytes: int) -> list[Task]:
-    """Join pieces into tasks of at most `task_bytes`; a larger or other piece is a task alone."""
+    """Join segments' pieces into tasks of at most `task_bytes`; any other piece is a task alone."""
     tasks: list[list[Piece]] = []
     room_bytes = 0
     for piece in pieces:
@@ -187,7 +187,7 @@ def cover(log: StoredLog, local: OffsetRange | None, wanted: OffsetRange) -> Ite
 
 
 def _edges(found: StoredRange | NotStored, log: StoredLog, local: OffsetRange | None) -> list[int]:
-    """Return the offsets above that end a piece of what was found at an offset."""
+    """Return the higher offsets that may end a piece; `found` is the result of its look-up."""
     if isinstance(found, StoredRange):
         return [found.offsets.end_offset]
     if local is not None and found.offset in local:

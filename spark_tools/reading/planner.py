@@ -115,8 +115,8 @@ class Planner:
     def _local(self, options: ReadOptions) -> Mapping[TopicIdPartition, OffsetRange]:
         """Return the brokers' logs of the partitions that are read beyond the stored end.
 
-        The metadata is read after the brokers answer. So all that was trimmed before the answers is
-        known to be stored, and later trims do not matter.
+        The metadata is read after the brokers answer. So it contains every segment that was trimmed
+        before the answers, and later trims do not matter.
         """
         continued = [
             tip

@@ -60,7 +60,7 @@ def latest_offsets(
 
 
 def stored_offsets(stored: Iterable[StoredPartition]) -> StreamOffsets:
-    """Return the stored end of each partition, whatever is missing below it."""
+    """Return the stored end of each partition, even if offsets below it are missing."""
     found: StreamOffsets = {}
     for each in stored:
         end_offset = stored_end(each.log.ranges)

@@ -66,12 +66,12 @@ WriteRecords = Callable[[Iterable[OutgoingRecord]], None]
 class RepairTerms:
     """The store and the topics of the job, for executors.
 
-    `itemized`: return a row for each dead letter, not only a count for each outcome.
+    `is_itemized`: return a row for each dead letter, not only a count for each outcome.
     """
 
     store: StoreConnection
     topics: OutcomeTopics
-    itemized: bool
+    is_itemized: bool
 
 
 def carry_out(
@@ -94,7 +94,7 @@ def carry_out(
         def records() -> Iterator[OutgoingRecord]:
             for outcome in _in_order(pool, act, _parts(batches)):
                 counts[outcome.name] += 1
-                if terms.itemized:
+                if terms.is_itemized:
                     items.append(outcome)
                 if outcome.record is not None:
                     yield outcome.record

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Mapping
 
-from rsm.segment.errors import InvalidConfigError, StoppedError
+from rsm.config.confirmation import confirm_on_terminal
+from rsm.segment.errors import InvalidConfigError
 from rsm.segment.ids import TopicIdPartition
 from spark_tools.cluster_topics import MissingTopicError, ensure_dead_letter_topic, find_partitions
-from spark_tools.command_line import (
-    JobOutcome,
+from spark_tools.connection import ClusterConnection
+from spark_tools.invocation.arguments import (
+    add_confirmation,
     count_above_zero,
     duration_in_s,
-    ended,
     given_options,
-    is_confirmed,
     require_known,
-    run_job,
     shared_arguments,
 )
-from spark_tools.connection import ClusterConnection
+from spark_tools.invocation.ending import JobOutcome, ended, print_line, run_job
 from spark_tools.kafka_connector import PREFIX, connector_options
 from spark_tools.record_writer import require_producer
 from spark_tools.repair.checkpoint import require_checkpoint_of
@@ -60,15 +58,14 @@ def repair(arguments: argparse.Namespace) -> int:
     _require_arguments(arguments)
     parking_topic = _parking_topic(connection, arguments)
     require_producer(connection.client)
-    timeout_ms = arguments.timeout * 1000
+    timeout_ms = arguments.timeout_ms
     dead_letter_topic = connection.dead_letter_topic
     partitions = _dead_letter_partitions(connection, arguments)
     if not partitions:
-        sys.stdout.write(f"nothing to repair: there is no topic {dead_letter_topic} yet\n")
+        print_line(arguments, f"nothing to repair: there is no topic {dead_letter_topic} yet")
         return ended(arguments, _NAME, JobOutcome.NOTHING_TO_DO, {})
     question = f"Delete the objects that the dead letters of {dead_letter_topic} name?"
-    if not (arguments.dry_run or arguments.yes or is_confirmed(question)):
-        raise StoppedError("not confirmed: nothing was changed")
+    confirm_on_terminal(question, yes=arguments.yes or arguments.dry_run)
     require_connector_jar(arguments.jars)
     connection.store.require_own_manager()
     settings = RepairSettings(
@@ -105,9 +102,9 @@ def repair(arguments: argparse.Namespace) -> int:
             job.run()
     for outcome, count in sorted(job.outcomes.items()):
         name = _REHEARSED.get(outcome, outcome) if arguments.dry_run else outcome
-        sys.stdout.write(f"{name} {count}\n")
+        print_line(arguments, f"{name} {count}")
     if not job.outcomes:
-        sys.stdout.write("nothing to repair: there are no new dead letters\n")
+        print_line(arguments, "nothing to repair: there are no new dead letters")
     return ended(arguments, _NAME, _outcome(job.outcomes), job.outcomes)
 
 
@@ -150,7 +147,7 @@ def _dead_letter_partitions(
     connection: ClusterConnection, arguments: argparse.Namespace
 ) -> tuple[TopicIdPartition, ...]:
     """Return no partition for a missing default topic, unless the job waits for dead letters."""
-    topic, timeout_ms = connection.dead_letter_topic, arguments.timeout * 1000
+    topic, timeout_ms = connection.dead_letter_topic, arguments.timeout_ms
     try:
         return find_partitions(connection.client, [topic], timeout_ms=timeout_ms)[topic]
     except MissingTopicError:
@@ -163,48 +160,43 @@ def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = shared_arguments(
         _NAME,
-        "Finish failed deletions of segments and treat orphans.",
+        "Finish failed deletions of segments and treat orphans. Data loss: the job deletes the"
+        " objects that dead letters name.",
         example="rlm-repair --config rlm.properties --jars spark-jars --dry-run",
     )
     parser.add_argument(
         "--checkpoint",
         metavar="DIR",
-        help="directory for the position of the job in the dead-letter topic",
+        help="Directory for the position of the job in the dead-letter topic; required without"
+        " --dry-run.",
     )
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="print the action for every dead letter; change nothing",
-    )
-    parser.add_argument(
-        "--yes", "-y", action="store_true", help="do not ask for confirmation on a terminal"
-    )
+    add_confirmation(parser, dry_run="Print the action for every dead letter; change nothing.")
     parser.add_argument(
         "--interval",
         metavar="DURATION",
         type=duration_in_s,
-        help="keep running, and look for dead letters at this interval; without a unit in seconds",
+        help="Keep running, and look for dead letters at this interval; without a unit in seconds.",
     )
     parser.add_argument(
-        "--parking-topic", metavar="TOPIC", help="topic for dead letters that need a person"
+        "--parking-topic", metavar="TOPIC", help="Topic for dead letters that need a person."
     )
     parser.add_argument(
         "--report",
         metavar="DIR",
-        help="directory for the outcome of each dead letter, as Parquet; appended",
+        help="Directory for the outcome of each dead letter, as Parquet; appended.",
     )
     parser.add_argument(
         "--batch",
         metavar="COUNT",
         type=count_above_zero,
         default=DEFAULT_BATCH_DEAD_LETTER_COUNT,
-        help="dead letters in one batch (default %(default)s)",
+        help="Dead letters in one batch. [default: %(default)s]",
     )
     parser.add_argument(
         "--max-attempts",
         metavar="COUNT",
         type=count_above_zero,
         default=10,
-        help="attempts before a dead letter is parked (default %(default)s)",
+        help="Attempts before a dead letter is parked. [default: %(default)s]",
     )
     return parser

@@ -43,7 +43,7 @@ from spark_tools.repair.waiting import pause_after
 from spark_tools.snapshot import MetadataSnapshot
 
 DEFAULT_BATCH_DEAD_LETTER_COUNT = 200_000
-"""A batch takes Spark about a second, however small; each dead letter a fraction of a KiB."""
+"""Even a small batch takes Spark about a second. A dead letter takes a fraction of a KiB."""
 
 _WRITE_TIMEOUT_MS = 120_000
 
@@ -87,7 +87,7 @@ class RepairJob:
                 parking_topic=settings.parking_topic,
                 max_attempts=settings.max_attempts,
             ),
-            itemized=settings.report is not None,
+            is_itemized=settings.report is not None,
         )
         self.outcomes: Counter[str] = Counter()
         self._query: StreamingQuery | None = None

@@ -41,7 +41,7 @@ ASKED_COLUMNS = (
 """The driver's columns, as SQL over the columns of Spark's Kafka source."""
 
 FindMisplaced = Callable[[Rulings, Collection[bytes]], Collection[DeadLetterLocation]]
-"""Finds records with one of these keys that are not valid dead letters of that segment."""
+"""Finds the records with one of these keys that are no valid dead letters of the key's segment."""
 
 
 def rule(

@@ -1,4 +1,4 @@
-"""Finds records that are not valid dead letters of their keys, and so supersede no other.
+"""Finds records that are not valid dead letters of their keys. Such records supersede no other.
 
 Runs on executors, for keys that several records of a batch have. Must not import Spark.
 """
@@ -22,7 +22,7 @@ LOCATIONS_DDL = "partition int, offset long"
 def find_misplaced(
     batches: Iterable[pa.RecordBatch], rulings: Rulings, keys: Collection[bytes]
 ) -> Iterator[pa.RecordBatch]:
-    """Return the LOCATIONS of records with one of the segments' `keys` that are not valid."""
+    """Return the LOCATIONS of invalid records among those with one of the segments' `keys`."""
     names = ("partition", "offset", "key", "value")
     for batch in batches:
         columns = [batch.column(name).to_pylist() for name in names]
@@ -35,7 +35,7 @@ def find_misplaced(
 
 
 def _is_in_order(location: DeadLetterLocation, key: bytes, value: bytes, rulings: Rulings) -> bool:
-    """Return whether it is a dead letter of its key's segment that is not to be parked."""
+    """Return whether the record is a dead letter of its key's segment, and not one to park."""
     dead_letter = read_dead_letter(key, value)
     return (
         isinstance(dead_letter, DeadLetter)

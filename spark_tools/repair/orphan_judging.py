@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from rlmm.dead_letters.orphan_dead_letter import OrphanDeadLetter
 from rlmm.partitioner import metadata_partition
-from rsm.layout.keys import LedgerKey, ObjectKey, ObjectKeys
+from rsm.layout.keys import ObjectKeys, SegmentKey
 from rsm.segment.ids import TopicIdPartition
 from spark_tools.orphan_proof import why_not_dead
 from spark_tools.quarantine import parse_either
@@ -20,7 +20,7 @@ from spark_tools.repair.proof import Decision, Judgement, MetadataSource
 from spark_tools.snapshot import MetadataSnapshot
 
 SIGHTING_MAX_AGE_MS = 7 * 86_400_000
-"""The maximum age of an audit: only it checks that an orphan's offsets are stored intact."""
+"""The maximum age of an audit: only the audit checks that an orphan's offsets are stored intact."""
 
 _REMEMBERED_PARTITIONS = 64
 
@@ -75,7 +75,7 @@ class OrphanJudge:
             return "it is too young to be judged"
         return ""
 
-    def _unproved(self, dead_letter: OrphanDeadLetter, name: ObjectKey | LedgerKey) -> str:
+    def _unproved(self, dead_letter: OrphanDeadLetter, name: SegmentKey) -> str:
         if not 0 < dead_letter.first_seen_ms < dead_letter.last_seen_ms:
             return "it was not seen twice"
         if dead_letter.last_seen_ms < self._terms.seen_since_ms:

@@ -1,8 +1,8 @@
 """Represents the driver's decisions on a batch in a small form to send to executors. Pure.
 
-For nearly all dead letters the driver reads only the key, the segment. It sends the segment's state
-in the metadata, and the executor judges the dead letter by that. The driver judges dead letters
-about orphans one by one.
+For nearly all dead letters the driver reads only the key, which names the segment. It sends the
+segment's state in the metadata, and the executor judges the dead letter by that. The driver judges
+dead letters about orphans one by one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from spark_tools.repair.proof import Decision, Judgement, MetadataSource, judge
 DeadLetterLocation = tuple[int, int]
 """The partition and offset of a dead letter in its topic."""
 
-_NOT_JUDGED = Judgement(decision=Decision.REFUSE, reason="not judged: its key is not its own")
+_NOT_JUDGED = Judgement(
+    decision=Decision.REFUSE, reason="not judged: its key is not that of the dead letter"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

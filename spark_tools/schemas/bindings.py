@@ -69,5 +69,7 @@ def _open_json(schema: SchemaText) -> ColumnSchema:
 
 def _not_installed(error: ImportError) -> InvalidConfigError:
     return InvalidConfigError(
-        "a package for schemas is not installed. Run pip install 'kafka-rlm[schemas]'", reason=error
+        "a package for schemas is not installed",
+        reason=error,
+        advice="Run pip install 'kafka-rlm[schemas]'",
     )

@@ -1,4 +1,4 @@
-"""Parses from the data source's options what to decode and by which schema; reads files.
+"""Parses what to decode, and by which schema, from the data source's options; reads files.
 
 The registry's keys are those of Confluent's clients, after `schema.registry.`. A file that
 `schema.registry.config` names can have them; only the driver reads it. An option overrides it.

@@ -25,8 +25,8 @@ _keepers: dict[str, LeaseKeeper] = {}
 def application_keeper(spark: SparkSession, *, idle_s: float) -> LeaseKeeper | None:
     """Return the application's keeper, created at the first call, with this `idle_s`.
 
-    None for a Spark Connect session, whose jobs are not visible here, and if no socket can be
-    created: then leases are not renewed.
+    Returns None for a Spark Connect session, because its jobs are not visible here. Also returns
+    None if no socket can be created. Leases are then not renewed.
     """
     try:
         context = spark.sparkContext

@@ -16,9 +16,9 @@ from threading import current_thread, main_thread
 import pyspark
 from pyspark.sql import SparkSession
 
-from rsm.opening import Store
 from rsm.segment.errors import InvalidConfigError
-from rsm.storage.bindings import FilesystemSettings
+from rsm.storage.settings import FilesystemSettings
+from rsm.store_settings import Store
 from spark_tools.spark.hadoop_files import HadoopFiles
 from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
 
@@ -104,8 +104,8 @@ def environment_of(environ: Mapping[str, str]) -> dict[str, str]:
         added[_PYTHON] = sys.executable
     configuration = Path(environ.get("SPARK_CONF_DIR") or _home(environ) / "conf")
     if _SUBMITTED not in environ and not any(configuration.glob("log4j2*")):
-        ours = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
-        added[_JVM_OPTIONS] = f"{ours} {environ.get(_JVM_OPTIONS, '')}".strip()
+        setting = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
+        added[_JVM_OPTIONS] = f"{setting} {environ.get(_JVM_OPTIONS, '')}".strip()
     return added
 
 

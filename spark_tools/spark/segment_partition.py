@@ -73,9 +73,9 @@ def _rows(
 
 def _no_longer_stored(error: NotFoundError, planned_at: datetime) -> NotFoundError:
     return NotFoundError(
-        "a planned segment is not in the store: it has expired since, or is lost",
+        "a planned segment has expired since, or is lost",
         planned_at=planned_at.isoformat(timespec="seconds"),
         reason=error,
-        expected="load() again, to plan with the segments that are stored now; "
-        "`rlm-audit` finds lost ones",
+        advice="Call load() again to plan with the segments that are stored now; `rlm-audit` finds "
+        "lost ones",
     )

@@ -11,17 +11,17 @@ from pyspark.errors import PySparkException
 
 SPARK_ERRORS = (PySparkException, Py4JError)
 
-_OURS = "rsm.segment.errors."
+_OWN_ERRORS = "rsm.segment.errors."
 _JAVAS = ": "
 _PYTHON_TRACE = "Traceback (most recent call last):\n"
 
 
 def cause_of(error: Exception) -> str:
-    """Return the line with a TieredStorageError, else of a Python or Java error, else the first."""
+    """Return the line of a TieredStorageError, else of a Python or Java error, else the first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    ours = [line for line in lines if line.startswith(_OURS)]
-    if ours:
-        return ours[-1].partition(": ")[2]
+    own_lines = [line for line in lines if line.startswith(_OWN_ERRORS)]
+    if own_lines:
+        return own_lines[-1].partition(": ")[2]
     _, _, trace = str(error).rpartition(_PYTHON_TRACE)
     if trace != str(error):
         # Frames are indented; the error follows the last frame.

@@ -61,9 +61,9 @@ def loss_action(loss: Finding, options: str) -> Html:
 
 def _treat_orphans(options: str) -> Html:
     return joined(
-        text("See how many can go:"),
+        text("Count those to delete:"),
         command(f"rlm-audit {options} --delete"),
-        text("Have them deleted:"),
+        text("Delete them:"),
         command(f"rlm-audit {options} --delete --yes"),
         text("and then run"),
         command(f"rlm-repair {options} --jars spark-jars"),

@@ -44,8 +44,8 @@ def housekeeping_section(facts: AuditFacts, findings: Sequence[Finding]) -> Html
     details = (_details(facts, kind, every) for kind, every in found)
     return section(
         "Housekeeping",
-        paragraph(text("None of this keeps records from readers.")),
-        table("What there is to clean up", columns, rows),
+        paragraph(text("None of these findings affects readers.")),
+        table("What can be cleaned up", columns, rows),
         *details,
     )
 

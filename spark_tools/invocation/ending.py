@@ -1,0 +1,181 @@
+"""Ends a job with an exit code, and reports its outcome.
+
+exit code 0  done
+          1  failed
+          2  invalid command line or configuration, or something that they name is missing
+          3  undecided, because a source did not answer completely (audit)
+          4  done, and data is lost or damaged
+          5  done, and some of the work failed
+          6  nothing to do
+        130  ended by Ctrl-C
+        143  ended by SIGTERM
+
+`--fail-on` selects which of 4, 5 and 6 a job exits with; it exits with 0 for the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from enum import Enum
+from pathlib import Path
+from types import FrameType
+
+from rsm.segment.errors import InvalidConfigError, TieredStorageError
+from spark_tools.spark.spark_errors import SPARK_ERRORS, cause_of
+
+_FAILED, _WRONG, _BY_SIGNAL = 1, 2, 128
+
+
+class JobOutcome(Enum):
+    """How a job ended by itself; the value is its name in `--fail-on` and in summaries."""
+
+    DONE = "done"
+    UNDECIDED = "undecided"
+    DATA_LOSS = "data-loss"
+    FAILED_WORK = "failed-work"
+    NOTHING_TO_DO = "nothing-to-do"
+
+
+_EXIT_CODES = {
+    JobOutcome.DONE: 0,
+    JobOutcome.UNDECIDED: 3,
+    JobOutcome.DATA_LOSS: 4,
+    JobOutcome.FAILED_WORK: 5,
+    JobOutcome.NOTHING_TO_DO: 6,
+}
+
+
+CHOSEN_OUTCOMES = (JobOutcome.DATA_LOSS, JobOutcome.FAILED_WORK, JobOutcome.NOTHING_TO_DO)
+"""The outcomes that `--fail-on` can name."""
+
+
+def print_line(arguments: argparse.Namespace, line: str) -> None:
+    """Print a line at once, for people; nothing with `--json`."""
+    if not arguments.json:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+
+def ended(
+    arguments: argparse.Namespace,
+    name: str,
+    outcome: JobOutcome,
+    counts: Mapping[str, int],
+    details: Mapping[str, object] | None = None,
+) -> int:
+    """Print and write the summary as the command line asks for it; return the exit code.
+
+    `counts` are the job's own counts. `details` are additional keys of the summary.
+    """
+    is_reported = outcome not in CHOSEN_OUTCOMES or outcome in arguments.fail_on
+    exit_code = _EXIT_CODES[outcome] if is_reported else 0
+    summary = {
+        "job": name,
+        "exit_code": exit_code,
+        "outcome": outcome.value,
+        "counts": dict(sorted(counts.items())),
+        **(details or {}),
+    }
+    if arguments.json:
+        sys.stdout.write(_json_text(summary))
+    if arguments.summary is not None:
+        try:
+            _write_summary(arguments.summary, summary)
+        except OSError as error:  # the exit code still reports the job's outcome
+            sys.stderr.write(f"{name}: no summary: {error}\n")
+    return exit_code
+
+
+def _write_summary(path: Path, summary: Mapping[str, object]) -> None:
+    """Write atomically, or in place if the path is a device, a pipe or a mount."""
+    text = _json_text(summary)
+    if path.exists() and (not path.is_file() or path.is_mount()):
+        path.write_text(text, encoding="utf-8")
+        return
+    written = path.with_name(f".{path.name}.new")
+    written.write_text(text, encoding="utf-8")
+    written.replace(path)
+
+
+def _json_text(summary: Mapping[str, object]) -> str:
+    return json.dumps(summary, indent=2) + "\n"
+
+
+def _begin_summary(path: Path) -> None:
+    """Replace an earlier summary by one of a running job. Raises InvalidConfigError."""
+    try:
+        _write_summary(path, {"outcome": "running"})
+    except (OSError, ValueError) as error:
+        raise InvalidConfigError(
+            "cannot write a file there", option="--summary", found=path, reason=error
+        ) from error
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Raise KeyboardInterrupt on SIGINT and SIGTERM, so that the job cleans up.
+
+    Some libraries replace it by an error of their own, for example a Kafka consumer during its
+    creation. After a signal, the program exits with the signal's code in any case.
+    """
+    received: list[int] = []
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGTERM:  # a second one must not interrupt the cleanup
+            signal.signal(number, signal.SIG_IGN)
+        received.append(number)
+        logging.disable()  # PySpark logs long stack traces after an interrupt
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        if received:
+            sys.exit(_BY_SIGNAL + received[0])
+
+
+def run_job(name: str, job: Callable[[], int], *, summary: Path | None = None) -> None:
+    """Run the job and exit. Expected errors, also of disks and Spark, print one line.
+
+    A job that ends by itself has written its summary. For a job that fails or is interrupted, this
+    function writes it.
+    """
+    try:
+        if summary is not None:
+            _begin_summary(summary)
+        with _ended_by_signals():
+            sys.exit(job())
+    except SystemExit as end:
+        if isinstance(end.code, int) and end.code > _BY_SIGNAL:
+            _record_failure(name, summary, end.code, "interrupted")
+        raise
+    except TieredStorageError as error:
+        reason = " ".join(str(error).split())
+        exit_code = _WRONG if isinstance(error, InvalidConfigError) else _FAILED
+    except SPARK_ERRORS as error:
+        reason, exit_code = cause_of(error), _FAILED
+    except OSError as error:
+        reason, exit_code = str(error), _FAILED
+    except Exception as error:
+        _record_failure(name, summary, _FAILED, repr(error))
+        raise
+    sys.stderr.write(f"{name}: {reason}\n")
+    _record_failure(name, summary, exit_code, reason)
+    sys.exit(exit_code)
+
+
+def _record_failure(name: str, summary: Path | None, exit_code: int, reason: str) -> None:
+    """Write a failed job's summary if the command line names a file; ignore a failed write."""
+    if summary is None:
+        return
+    failed = {"job": name, "exit_code": exit_code, "outcome": "failed", "error": reason}
+    with suppress(OSError, ValueError):
+        _write_summary(summary, failed)
