@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from pathlib import Path
 
 from rich.console import Console
 
 from bench.copying import measure_copying
 from bench.dataset import BenchSizes, produced_dataset
-from bench.measurement import Measurement, print_table, write_json
+from bench.measurement import Measurement
 from bench.partitions import measure_partitions
 from bench.producing import measure_producing
+from bench.program import option_parser, run_benchmark
 from bench.reading import measure_reading
+from bench.result_file import Method
 from bench.running import measure_memory_of_copying, running_rlm
 
 
 def main() -> int:
     """Measure what this command line asks for."""
-    parser = argparse.ArgumentParser(prog="bench", description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, help="file to write the figures to, as JSON")
-    options = parser.parse_args()
-    console = Console()
-    measurements = measure_all(BenchSizes(), console)
-    print_table(measurements, console)
-    if options.out is not None:
-        write_json(measurements, options.out)
-    return 0
+    options = option_parser("bench", __doc__).parse_args()
+    sizes = BenchSizes()
+    method = Method(
+        runs=sizes.runs, alternation="Ways that are compared alternate.", is_short=False
+    )
+    return run_benchmark("bench", method, lambda on: [measure_all(sizes, on)], options.out)
 
 
 def measure_all(sizes: BenchSizes, console: Console) -> list[Measurement]:

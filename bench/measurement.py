@@ -1,34 +1,87 @@
-"""Represents a measured figure with its peer and goal, for the table and the JSON file."""
+"""Represents a measured figure with its peer and goal, and prints figures as a table."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
+from enum import StrEnum
 from statistics import median
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
+
+
+class GoalOutcome(StrEnum):
+    """How a figure compares with its goal."""
+
+    MET = "met"
+    MISSED = "missed"
+    BELOW_FLOOR = "below the floor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """A limit that a figure should reach, and an easier one, the floor, that a release must reach.
+
+    Without a floor, a figure has met its goal or missed it.
+    """
+
+    bound: Literal["at_least", "at_most"]
+    limit: float
+    floor: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.floor is not None and not self._is_reached(self.limit, self.floor):
+            raise ValueError(f"the floor {self.floor} is harder to reach than {self.limit}")
+
+    def outcome(self, value: float) -> GoalOutcome:
+        """Compare a figure with the goal."""
+        if self._is_reached(value, self.limit):
+            return GoalOutcome.MET
+        if self.floor is None or self._is_reached(value, self.floor):
+            return GoalOutcome.MISSED
+        return GoalOutcome.BELOW_FLOOR
+
+    def _is_reached(self, value: float, limit: float) -> bool:
+        return value >= limit if self.bound == "at_least" else value <= limit
+
+    def __str__(self) -> str:
+        return f"{'≥' if self.bound == 'at_least' else '≤'} {limit_text(self.limit)}"
+
+
+def at_least(limit: float, *, floor: float | None = None) -> Goal:
+    """Return the goal of a figure that should be high."""
+    return Goal(bound="at_least", limit=limit, floor=floor)
+
+
+def at_most(limit: float, *, floor: float | None = None) -> Goal:
+    """Return the goal of a figure that should be low."""
+    return Goal(bound="at_most", limit=limit, floor=floor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
     """A figure: `value` is the median of `runs`, all in `unit`.
 
-    `peer` names what the figure is compared with; `goal` is empty if there is none.
+    `peer` names what the figure is compared with, or is empty.
     """
 
     metric: str
     value: float
     unit: str
     peer: str
-    goal: str
+    goal: Goal | None
     runs: tuple[float, ...]
+
+    @property
+    def outcome(self) -> GoalOutcome | None:
+        """Whether the goal is met, or None without a goal."""
+        return self.goal.outcome(self.value) if self.goal else None
 
 
 def of_runs(
-    metric: str, runs: Sequence[float], *, unit: str, peer: str = "", goal: str = ""
+    metric: str, runs: Sequence[float], *, unit: str, peer: str = "", goal: Goal | None = None
 ) -> Measurement:
     """Return the median of several runs as a figure."""
     rounded = tuple(round(run, 4) for run in runs)
@@ -43,7 +96,7 @@ def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
 
 
 def print_table(measurements: Iterable[Measurement], console: Console) -> None:
-    """Print the figures with the range of their runs, within 80 characters."""
+    """Print the figures with the range of their runs and their goal, within 80 characters."""
     table = Table()
     table.add_column("metric", no_wrap=True)
     for column in ("median", "runs"):
@@ -51,15 +104,30 @@ def print_table(measurements: Iterable[Measurement], console: Console) -> None:
     table.add_column("unit")
     table.add_column("goal")
     for each in measurements:
-        spread = f"{_figure(min(each.runs))} – {_figure(max(each.runs))}"
-        table.add_row(each.metric, _figure(each.value), spread, each.unit, each.goal)
+        row = (each.metric, figure_text(each.value), range_text(each.runs), each.unit)
+        table.add_row(*row, _goal_text(each))
     console.print(table)
 
 
-def _figure(value: float) -> str:
-    return f"{value:.2f}" if value < 10 else f"{value:.0f}"
+def _goal_text(measurement: Measurement) -> str:
+    goal, outcome = measurement.goal, measurement.outcome
+    if goal is None or outcome is None:
+        return ""
+    if outcome is GoalOutcome.MET or goal.floor is None:
+        return f"{goal} {outcome}"
+    return f"{goal} {outcome} ({limit_text(goal.floor)})"
 
 
-def write_json(measurements: Iterable[Measurement], path: Path) -> None:
-    """Write the figures as a JSON list."""
-    path.write_text(json.dumps([asdict(each) for each in measurements], indent=2) + "\n")
+def figure_text(value: float) -> str:
+    """Return a figure with two decimals below 10, and without decimals above."""
+    return f"{value:.2f}" if abs(value) < 10 else f"{value:,.0f}"
+
+
+def range_text(runs: Sequence[float]) -> str:
+    """Return the minimum and the maximum of several runs."""
+    return f"{figure_text(min(runs))} – {figure_text(max(runs))}"
+
+
+def limit_text(limit: float) -> str:
+    """Return a limit as it was written."""
+    return f"{int(limit) if limit == int(limit) else limit:,}"

@@ -39,10 +39,10 @@ def measure_partitions(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
     return [*found, _delay(dataset, rlm)]
 
 
-def tier(rlm: RlmRun, topic: str) -> None:
+def tier(rlm: RlmRun, topic: str, *options: str) -> None:
     """Tier a topic, with local retention equal to total retention."""
     subprocess.run(
-        [RLM, "topic", "set", topic, "--config", str(rlm.configuration)],
+        [RLM, "topic", "set", topic, *options, "--config", str(rlm.configuration)],
         check=True,
         capture_output=True,
     )

@@ -7,6 +7,7 @@ so its segments are copied during the writes.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from statistics import quantiles
@@ -14,7 +15,7 @@ from statistics import quantiles
 from confluent_kafka import KafkaError, Message, Producer
 
 from bench.dataset import Dataset
-from bench.measurement import Measurement, of_runs
+from bench.measurement import Measurement, at_least, at_most, of_runs
 from bench.partitions import tier, wait_stored
 from tests.services.kafka import KafkaCluster
 from tests.services.rlm_run import RlmRun
@@ -23,6 +24,7 @@ _SHARE_OF_DATA = 8
 _SEGMENTS = 8
 _FLUSH_TIMEOUT_S = 120.0
 _BURST_BYTES = 64 << 10
+_BURSTS_PER_SECOND = 20  # at least, at low rates
 _PEER = "producer, topic not tiered"
 
 
@@ -34,79 +36,114 @@ class ProduceRun:
     p99_s: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedTopic:
+    """A topic that is offloaded while it is written, and how its figures are named.
+
+    `begin` has a fresh topic offloaded, and `end` waits until it is stored.
+    """
+
+    name: str
+    begin: Callable[[str], object]
+    end: Callable[[str], object]
+    total_bytes: int
+
+
 def measure_producing(dataset: Dataset, rlm: RlmRun) -> list[Measurement]:
-    """Return ratios of throughput and of p99, run by run."""
-    saturating = _in_fresh_topic(dataset, rlm, "saturated", None, tiered=False)
+    """Return ratios of throughput and of p99 with and without copies, run by run."""
+    copied = ComparedTopic(
+        name="copying",
+        begin=lambda topic: tier(rlm, topic),
+        end=lambda topic: wait_stored(dataset, rlm, topic),
+        total_bytes=dataset.sizes.total_bytes // _SHARE_OF_DATA,
+    )
+    return compare_producers(dataset, copied)
+
+
+def compare_producers(dataset: Dataset, compared: ComparedTopic) -> list[Measurement]:
+    """Return the ratios of a producer that writes such topics, and topics that are not tiered."""
+    size = compared.total_bytes
+    saturating = _in_fresh_topic(dataset, "saturated", None, size)
     rate = saturating.bytes_per_second / 2
     plain, tiered = [], []
     for number in range(dataset.sizes.runs):
-        plain.append(_in_fresh_topic(dataset, rlm, f"plain-{number}", rate, tiered=False))
-        tiered.append(_in_fresh_topic(dataset, rlm, f"tiered-{number}", rate, tiered=True))
+        plain.append(_in_fresh_topic(dataset, f"plain-{number}", rate, size))
+        tiered.append(_in_fresh_topic(dataset, f"tiered-{number}", rate, size, compared))
     pairs = list(zip(plain, tiered, strict=True))
     return [
         of_runs(_PEER, [p.bytes_per_second / 1e6 for p in plain], unit="MB/s"),
         of_runs(
-            "producer with ÷ without copying",
+            f"producer with ÷ without {compared.name}",
             [t.bytes_per_second / p.bytes_per_second for p, t in pairs],
             unit="ratio",
             peer=_PEER,
-            goal="0.95 – 1.1",
+            goal=at_least(0.95),
         ),
         of_runs(
             "its p99 latency with ÷ without",
             [t.p99_s / p.p99_s for p, t in pairs],
             unit="ratio",
             peer=_PEER,
-            goal="≤ 1.1",
+            goal=at_most(1.1),
         ),
     ]
 
 
 def _in_fresh_topic(
-    dataset: Dataset, rlm: RlmRun, name: str, bytes_per_second: float | None, *, tiered: bool
+    dataset: Dataset,
+    name: str,
+    bytes_per_second: float | None,
+    total_bytes: int,
+    compared: ComparedTopic | None = None,
 ) -> ProduceRun:
     topic = f"producing-{name}"
-    total_bytes = dataset.sizes.total_bytes // _SHARE_OF_DATA
     segment_bytes = max(total_bytes // _SEGMENTS, 1 << 20)
     dataset.cluster.create_topic(topic, config={"segment.bytes": str(segment_bytes)})
-    if tiered:
-        tier(rlm, topic)
-    produced = _produce(
+    if compared is not None:
+        compared.begin(topic)
+    produced = produce(
         dataset.cluster, topic, total_bytes, dataset.sizes.record_bytes, bytes_per_second
     )
-    if tiered:
-        wait_stored(dataset, rlm, topic)
+    if compared is not None:
+        compared.end(topic)
     return produced
 
 
-def _produce(
+def produce(
     cluster: KafkaCluster,
     topic: str,
     total_bytes: int,
     record_bytes: int,
     bytes_per_second: float | None,
+    note: Callable[[Message], object] = lambda _message: None,
 ) -> ProduceRun:
-    """Write `total_bytes` at a rate; None: at the maximum rate."""
+    """Write `total_bytes` at a rate; None: at the maximum rate. `note` gets delivered records."""
     latencies: list[float] = []
 
     def delivered(error: KafkaError | None, message: Message) -> None:
         if error is not None:
             raise RuntimeError(f"not delivered: {error}")
         latencies.append(message.latency() or 0.0)
+        note(message)
 
     producer = Producer(
         {"bootstrap.servers": cluster.bootstrap_servers, "linger.ms": 5, "log_level": 3}
     )
     value = Random(2).randbytes(record_bytes)
+    burst_bytes: float = _BURST_BYTES
+    if bytes_per_second is not None:
+        burst_bytes = min(burst_bytes, bytes_per_second / _BURSTS_PER_SECOND)
     started_s = time.perf_counter()
     written = 0
     while written < total_bytes:
-        for _ in range(_BURST_BYTES // record_bytes):
+        for _ in range(max(1, int(burst_bytes) // record_bytes)):
             _hand_over(producer, topic, value, delivered)
             written += record_bytes
         if bytes_per_second is not None:
-            ahead_s = written / bytes_per_second - (time.perf_counter() - started_s)
-            producer.poll(max(0.0, ahead_s))
+            until_s = started_s + written / bytes_per_second
+            # A poll ends with the first delivery that it reports.
+            while (ahead_s := until_s - time.perf_counter()) > 0:
+                producer.poll(ahead_s)
     if producer.flush(_FLUSH_TIMEOUT_S):
         raise RuntimeError("the broker did not acknowledge all records in time")
     took_s = time.perf_counter() - started_s

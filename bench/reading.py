@@ -21,7 +21,7 @@ from bench.measurement import Measurement, of_runs, ratios
 from rlm.cli.invocation.session import open_session
 from rlm.config.load import load_command_config
 from rlm.remote_read.reader import RemoteLogReader
-from rlm.worker.external import open_chunk_storage, storage_manager
+from rlm.worker.store_access import open_chunk_storage, storage_manager
 from rsm.read.segment_scan import ScanSettings
 from rsm.segment.ids import TopicIdPartition
 from rsm.segment.ranges import OffsetRange

@@ -6,11 +6,9 @@ ask for up to 16 MiB of a partition at once instead of 1 MiB.
 
 from __future__ import annotations
 
-import argparse
 import resource
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from rich.console import Console
 
@@ -19,13 +17,15 @@ from bench.gateway.first_fetch import measure_delayed_first_fetch, measure_first
 from bench.gateway.idle import measure_idle_connections
 from bench.gateway.relay import MANY, measure_relay_to_many, measure_relay_to_one
 from bench.gateway.stage import GatewaySizes, GatewayStage, running_stage
-from bench.gateway.throughput import Readers, readers
+from bench.gateway.throughput import WARM_UPS, Readers, readers
 from bench.gateway.trimmed import (
     measure_delayed_trimmed,
     measure_kafka_tiering,
     measure_trimmed,
 )
-from bench.measurement import Measurement, print_table, write_json
+from bench.measurement import Measurement
+from bench.program import option_parser, run_benchmark
+from bench.result_file import Method
 
 # In the order of execution: those that need low memory usage, then those that need cold caches.
 BENCHMARKS: Mapping[str, Callable[[GatewayStage, Readers], list[Measurement]]] = {
@@ -39,26 +39,29 @@ BENCHMARKS: Mapping[str, Callable[[GatewayStage, Readers], list[Measurement]]] =
     "trimmed-delayed": measure_delayed_trimmed,
     "kafka-tiering": measure_kafka_tiering,
 }
-_WIDTH = 120  # of a table in a file or a pipe
+_ALTERNATION = (
+    "Ways that are compared alternate, and every second round reverses their order. "
+    f"{WARM_UPS} rounds before these are not measured."
+)
 
 
 def main() -> int:
     """Measure what this command line asks for."""
-    parser = argparse.ArgumentParser(prog="bench.gateway", description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, help="file to write the figures to, as JSON")
+    parser = option_parser("bench.gateway", __doc__)
     parser.add_argument("--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS))
     parser.add_argument(
         "--short", action="store_true", help="use little data, to check that the benchmark works"
     )
     options = parser.parse_args()
     _allow_many_files()
-    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
     sizes = GatewaySizes.short() if options.short else GatewaySizes()
-    measurements = measure_gateway(sizes, options.only, console)
-    print_table(measurements, console)
-    if options.out is not None:
-        write_json(measurements, options.out)
-    return 0
+    method = Method(runs=sizes.data.runs, alternation=_ALTERNATION, is_short=options.short)
+    return run_benchmark(
+        "bench-gateway",
+        method,
+        lambda console: [measure_gateway(sizes, options.only, console)],
+        options.out,
+    )
 
 
 def _allow_many_files() -> None:

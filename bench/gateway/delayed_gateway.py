@@ -14,6 +14,7 @@ import httpx
 
 from bench.gateway.processes import ProcessGroup, process_tree
 from bench.gateway.stage import GatewayStage
+from tests.services import plain_http
 from tests.services.ports import free_ports
 from tests.services.process import ServiceProcess
 from tests.services.rlm_run import RLM
@@ -69,7 +70,7 @@ def _is_ready(rest: str, process: ServiceProcess) -> bool:
     if process.exit_code() is not None:
         raise RuntimeError(f"the delayed gateway has ended:\n{process.log_tail()}")
     try:
-        answer = httpx.get(f"http://{rest}/readyz", timeout=5.0, trust_env=False)
+        answer = plain_http.get(f"http://{rest}/readyz")
     except httpx.HTTPError:
         return False
     return answer.status_code == 200

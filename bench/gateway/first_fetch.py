@@ -18,10 +18,10 @@ from bench.gateway.kafka_tiering import KafkaTiering
 from bench.gateway.stage import TIERED, GatewayStage
 from bench.gateway.throughput import Readers
 from bench.gateway.wire_client import FETCH_BYTES, WireClient
-from bench.measurement import Measurement, of_runs
+from bench.measurement import Measurement, at_most, of_runs
 from rlm.cli.invocation.session import open_session
 from rlm.config.load import load_command_config
-from rlm.worker.external import open_chunk_storage
+from rlm.worker.store_access import open_chunk_storage
 from rsm.segment.metadata import RemoteLogSegmentMetadata, SegmentState
 from rsm.segment.ranges import ByteRange
 from rsm.storage.chunk_storage import ChunkStorage
@@ -70,7 +70,7 @@ def _measure(
             [fetch_ms - read_ms for fetch_ms, read_ms in pairs],
             unit="ms",
             peer=both,
-            goal="≤ 3",
+            goal=at_most(3),
         ),
     ]
 

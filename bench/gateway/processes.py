@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import psutil
 
-_MANAGER = "rlm.cli.host.manager"
+_MANAGER = "manager-process"
 
 
 @dataclass(frozen=True, slots=True)

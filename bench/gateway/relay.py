@@ -7,10 +7,10 @@ from dataclasses import replace
 from bench.dataset import TOPIC
 from bench.gateway.stage import GatewayStage
 from bench.gateway.throughput import FetchSize, Readers, Way, overlapping_pieces
-from bench.measurement import Measurement
+from bench.measurement import Measurement, at_least
 
 MANY = 8
-_GOALS = {1: "≥ 0.95, floor 0.85", MANY: "≥ 0.9, floor 0.65"}
+_GOALS = {1: at_least(0.95, floor=0.85), MANY: at_least(0.9, floor=0.65)}
 _SHARE_OF_EACH = 4  # each of many consumers reads a quarter of the log
 
 

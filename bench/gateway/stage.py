@@ -16,7 +16,7 @@ from rich.console import Console
 
 from bench.dataset import JVM_OF_KAFKA, BenchSizes, Dataset, fill_topic, produced_dataset
 from bench.gateway.processes import ProcessGroup, gateway_under, process_tree
-from bench.gateway.throughput import DEFAULT_FETCHES, LARGE_FETCHES, FetchSize
+from bench.gateway.throughput import DEFAULT_FETCHES, LARGE_FETCHES, MIDDLE_FETCHES, FetchSize
 from rsm.segment.ranges import OffsetRange
 from tests.services.ports import free_ports
 from tests.services.rlm_run import RLM, RlmRun
@@ -31,11 +31,14 @@ _KEPT_SEGMENTS = 1  # the newest rolled segment, without the active one
 class GatewaySizes:
     """The sizes of data and load; `short()` only shows that the benchmarks work.
 
-    `fetches` are the consumers' fetch sizes for each way.
+    `fetches` are the consumers' fetch sizes for each way. The comparison with Kafka's own tiering
+    has further sizes and more runs, because it depends on the size and varies.
     """
 
     data: BenchSizes = field(default_factory=BenchSizes)
     fetches: tuple[FetchSize, ...] = (DEFAULT_FETCHES, LARGE_FETCHES)
+    tiering_fetches: tuple[FetchSize, ...] = (DEFAULT_FETCHES, MIDDLE_FETCHES, LARGE_FETCHES)
+    tiering_runs: int = 15
     idle_connections: int = 2_000
     delay_ms: int = 30
     jvm_flags: tuple[str, ...] = JVM_OF_KAFKA
@@ -45,6 +48,8 @@ class GatewaySizes:
         return GatewaySizes(
             data=BenchSizes(total_bytes=6 << 20, segment_bytes=1 << 20, runs=1),
             fetches=(DEFAULT_FETCHES,),
+            tiering_fetches=(DEFAULT_FETCHES,),
+            tiering_runs=1,
             idle_connections=20,
             delay_ms=2,
             jvm_flags=(),

@@ -1,26 +1,28 @@
 """Measures the throughput and processor time of several ways to read, in alternating runs.
 
 One or several consumers read at once, each in a process of its own, because Python would limit them
-within one process. The processes live as long as the benchmark, so no run includes their start.
+within one process. The processes live as long as the benchmark, so no run includes their start. A
+lone consumer is always the same process: another one would read its first data with cold memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 
 from bench.consumer import DEFAULT_FETCH_BYTES, LARGE_FETCH_BYTES, ConsumeRun, consume
 from bench.gateway.processes import ProcessGroup
-from bench.measurement import Measurement, of_runs, ratios
+from bench.measurement import Goal, Measurement, of_runs, ratios
 from rsm.segment.ranges import OffsetRange
 
 _MB = 1_000_000
 _GB = 1_000_000_000
-_WARM_UPS = 6  # fewer do not suffice for the JIT compiler of the broker
+# HotSpot compiles a method for good after 5,000 calls; a run of 1 GiB has 1,000 fetches of 1 MiB.
+WARM_UPS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,7 @@ class FetchSize:
 
 
 DEFAULT_FETCHES = FetchSize(label="", limit_bytes=DEFAULT_FETCH_BYTES)
+MIDDLE_FETCHES = FetchSize(label=", 8 MiB fetches", limit_bytes=8 << 20)
 LARGE_FETCHES = FetchSize(label=", large fetches", limit_bytes=LARGE_FETCH_BYTES)
 
 
@@ -72,7 +75,7 @@ class Readings:
             ),
         ]
 
-    def ratio(self, peer: Readings, title: str, *, goal: str = "") -> Measurement:
+    def ratio(self, peer: Readings, title: str, *, goal: Goal | None = None) -> Measurement:
         """Return this way's throughput divided by the peer's, run by run."""
         return of_runs(
             title + self.way.fetches.label,
@@ -84,19 +87,21 @@ class Readings:
 
 
 class Readers:
-    """Runs ways to read. Not thread-safe."""
+    """Runs ways to read, with one process for each concurrent consumer. Not thread-safe."""
 
-    def __init__(self, pool: ProcessPoolExecutor, *, record_bytes: int, runs: int) -> None:
-        self._pool = pool
+    def __init__(self, processes: Sequence[Executor], *, record_bytes: int, runs: int) -> None:
+        self._processes = processes
         self._record_bytes = record_bytes
         self._runs = runs
 
-    def alternate(self, *ways: Way) -> list[Readings]:
-        """Run each way once per round, after some unmeasured rounds as a warm-up."""
-        for _ in range(_WARM_UPS):
-            for way in ways:
-                self._run(way)
-        rounds = [[self._run(way) for way in ways] for _ in range(self._runs)]
+    def alternate(self, *ways: Way, runs: int | None = None) -> list[Readings]:
+        """Run each way once per round, after unmeasured rounds as a warm-up.
+
+        Every second round has the reverse order, so that no way always runs after the same one.
+        """
+        for number in range(WARM_UPS):
+            self._round(ways, number)
+        rounds = [self._round(ways, number) for number in range(runs or self._runs)]
         return [
             Readings(
                 way=way,
@@ -105,6 +110,11 @@ class Readers:
             )
             for way, runs in zip(ways, zip(*rounds, strict=True), strict=True)
         ]
+
+    def _round(self, ways: Sequence[Way], number: int) -> list[tuple[float, Mapping[str, float]]]:
+        """Run each way once; return the figures in the order of `ways`."""
+        order = -1 if number % 2 else 1
+        return [self._run(way) for way in ways[::order]][::order]
 
     @contextmanager
     def running(self, way: Way) -> Iterator[Callable[[], bool]]:
@@ -116,7 +126,11 @@ class Readers:
 
     def _submit(self, way: Way) -> list[Future[ConsumeRun]]:
         read = partial(consume, way.address, way.topic, fetch_bytes=way.fetches.limit_bytes)
-        return [self._pool.submit(read, piece) for piece in way.pieces]
+        processes = self._processes[: len(way.pieces)]
+        return [
+            process.submit(read, piece)
+            for process, piece in zip(processes, way.pieces, strict=True)
+        ]
 
     def _run(self, way: Way) -> tuple[float, Mapping[str, float]]:
         """Return MB/s of record values, and processor seconds per GB of them."""
@@ -133,8 +147,12 @@ class Readers:
 @contextmanager
 def readers(*, consumers: int, record_bytes: int, runs: int) -> Iterator[Readers]:
     """Yield processes for `consumers` concurrent consumers."""
-    with ProcessPoolExecutor(consumers, mp_context=get_context("spawn")) as pool:
-        yield Readers(pool, record_bytes=record_bytes, runs=runs)
+    with ExitStack() as stack:
+        processes = [
+            stack.enter_context(ProcessPoolExecutor(1, mp_context=get_context("spawn")))
+            for _ in range(consumers)
+        ]
+        yield Readers(processes, record_bytes=record_bytes, runs=runs)
 
 
 def overlapping_pieces(end_offset: int, *, count: int, length: int) -> list[OffsetRange]:

@@ -13,7 +13,7 @@ from bench.gateway.first_fetch import measure_peers_first_fetch
 from bench.gateway.kafka_tiering import KafkaTiering, running_kafka_tiering
 from bench.gateway.stage import TIERED, GatewayStage
 from bench.gateway.throughput import FetchSize, Readers, Way
-from bench.measurement import Measurement, of_runs
+from bench.measurement import Measurement, at_least, of_runs
 from rsm.segment.ranges import OffsetRange
 
 
@@ -26,7 +26,7 @@ def measure_trimmed(stage: GatewayStage, readers: Readers) -> list[Measurement]:
         measurements += local.measurements()
         measurements += trimmed.measurements()
         measurements.append(
-            trimmed.ratio(local, "trimmed data ÷ local data", goal="≥ 1.0, floor 0.8")
+            trimmed.ratio(local, "trimmed data ÷ local data", goal=at_least(1.0, floor=0.8))
         )
     return measurements
 
@@ -48,7 +48,7 @@ def measure_delayed_trimmed(stage: GatewayStage, readers: Readers) -> list[Measu
             measurements += local.measurements()
             measurements += trimmed.measurements()
             ratio = f"trimmed ÷ local data, {which}"
-            measurements.append(trimmed.ratio(local, ratio, goal="≥ 0.8, floor 0.5"))
+            measurements.append(trimmed.ratio(local, ratio, goal=at_least(0.8, floor=0.5)))
         resident_mib = gateway.processes.resident_bytes() / (1 << 20)
     memory = of_runs(f"gateway memory after all of it, {which}", [resident_mib], unit="MiB")
     return [*measurements, memory]
@@ -59,12 +59,12 @@ def measure_kafka_tiering(stage: GatewayStage, readers: Readers) -> list[Measure
     ratio = "trimmed data ÷ Kafka's own tiering"
     with running_kafka_tiering(stage) as peer:
         measurements = [measure_peers_first_fetch(peer)]
-        for fetches in stage.sizes.fetches:
+        for fetches in stage.sizes.tiering_fetches:
             theirs_way, ours_way = _ways_of_tiering(stage, peer, fetches)
-            theirs, ours = readers.alternate(theirs_way, ours_way)
+            theirs, ours = readers.alternate(theirs_way, ours_way, runs=stage.sizes.tiering_runs)
             measurements += theirs.measurements()
             measurements += ours.measurements()
-            measurements.append(ours.ratio(theirs, ratio, goal="≥ 1.3, floor 1.0"))
+            measurements.append(ours.ratio(theirs, ratio, goal=at_least(1.3, floor=1.0)))
     return measurements
 
 

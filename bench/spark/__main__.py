@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Iterator
@@ -14,8 +13,10 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 
 from bench.dataset import JVM_OF_KAFKA, TOPIC, BenchSizes, produced_dataset
-from bench.measurement import Measurement, print_table, write_json
+from bench.measurement import Measurement
 from bench.metadata.topic import metadata_broker
+from bench.program import option_parser, run_benchmark
+from bench.result_file import Method
 from bench.running import measure_memory_of_copying, running_rlm
 from bench.spark.auditing import measure_auditing, measure_real_store
 from bench.spark.exporting import measure_exporting
@@ -26,6 +27,7 @@ from tests.services.s3 import S3Server, credentials_environment
 
 _RECORD_BYTES = 200
 _MIB = 1 << 20
+_ALTERNATION = "Ways that are compared alternate, after an unmeasured run of each."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +59,7 @@ class SparkSizes:
 
 def main() -> int:
     """Measure what this command line asks for."""
-    parser = argparse.ArgumentParser(prog="bench.spark", description=__doc__)
-    parser.add_argument("--out", type=Path, help="file to write the figures to, as JSON")
+    parser = option_parser("bench.spark", __doc__)
     parser.add_argument(
         "--short", action="store_true", help="use a tenth of the dead letters and records"
     )
@@ -67,18 +68,16 @@ def main() -> int:
     options = parser.parse_args()
     # Spark's Python workers read the store's credentials from the environment.
     os.environ.update({**credentials_environment(), "PYSPARK_PYTHON": sys.executable})
-    console = Console()
     sizes = SparkSizes.short() if options.short else SparkSizes()
     if options.segments:
         sizes = replace(sizes, segments=tuple(options.segments))
-    measurements: list[Measurement] = []
-    for name in options.only:
-        measured = _BENCHMARKS[name](sizes, console)
-        print_table(measured, console)  # at once, in case the next one fails
-        measurements += measured
-    if options.out is not None:
-        write_json(measurements, options.out)
-    return 0
+    method = Method(runs=sizes.runs, alternation=_ALTERNATION, is_short=options.short)
+    return run_benchmark(
+        "bench-spark",
+        method,
+        lambda console: (_BENCHMARKS[name](sizes, console) for name in options.only),
+        options.out,
+    )
 
 
 def _reading(sizes: SparkSizes, console: Console) -> list[Measurement]:

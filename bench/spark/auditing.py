@@ -79,7 +79,9 @@ def prepare(cluster: KafkaCluster, segments: int) -> str:
     """Fill a metadata topic with `segments` segments; return its name."""
     topic = f"audited-{segments}"
     fill_topic(cluster, topic, segments)
-    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    producer = Producer(
+        {"bootstrap.servers": cluster.bootstrap_servers, "enable.idempotence": True}
+    )
     for number in range(min(segments, catalogue.PARTITIONS)):
         claim = LeadershipClaimed(
             event_id=uuid4(),

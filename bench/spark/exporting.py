@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from bench.measurement import Measurement, of_runs, ratios
+from bench.measurement import Measurement, at_least, of_runs, ratios
 from bench.spark.reading import ReadTopics, records_of_broker
 from spark_tools.export.job import Export, ExportSettings
 from spark_tools.export.ranges import ExportedRange
@@ -39,13 +39,13 @@ def measure_exporting(
             ratios(ours, theirs),
             unit="ratio",
             peer="Spark's Kafka source writing the same records from the broker as Parquet",
-            goal="≥ 2.0",
+            goal=at_least(2),
         ),
         of_runs(
             f"export per core, {name}",
             [each / 1000 / cores for each in ours],
             unit="1000 rows/s",
-            goal="≥ 1000",
+            goal=at_least(1000),
         ),
     ]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from pathlib import Path
 
 from rich.console import Console
 
 from bench.dataset import BenchSizes
-from bench.measurement import Measurement, print_table, write_json
+from bench.measurement import Measurement
+from bench.program import option_parser, run_benchmark
+from bench.result_file import Method
 from bench.storage.copying import measure_copying, measure_requests_and_memory
 from bench.storage.reading import measure_reading
 from bench.storage.stage import storage_stage
@@ -17,21 +17,18 @@ from bench.storage.stage import storage_stage
 
 def main() -> int:
     """Measure what this command line asks for."""
-    parser = argparse.ArgumentParser(prog="bench.storage", description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, help="file to write the figures to, as JSON")
+    parser = option_parser("bench.storage", __doc__)
     parser.add_argument(
         "--short", action="store_true", help="use a quarter of the data, and run once"
     )
     options = parser.parse_args()
-    console = Console()
     sizes = BenchSizes(runs=3)
     if options.short:
         sizes = BenchSizes(total_bytes=256 << 20, runs=1)
-    measurements = measure_storage(sizes, console)
-    print_table(measurements, console)
-    if options.out is not None:
-        write_json(measurements, options.out)
-    return 0
+    method = Method(runs=sizes.runs, alternation="All ways alternate.", is_short=options.short)
+    return run_benchmark(
+        "bench-storage", method, lambda console: [measure_storage(sizes, console)], options.out
+    )
 
 
 def measure_storage(sizes: BenchSizes, console: Console) -> list[Measurement]:

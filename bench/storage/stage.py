@@ -80,10 +80,13 @@ class StorageStage:
 
 
 @contextmanager
-def storage_stage(sizes: BenchSizes) -> Iterator[StorageStage]:
+def storage_stage(sizes: BenchSizes, *, jvm_flags: tuple[str, ...] = ()) -> Iterator[StorageStage]:
     """Yield the ready stage; remove everything in the end."""
     os.environ.update(credentials_environment())
-    with produced_dataset(sizes) as dataset, S3Server(dataset.scratch / "s3") as server:
+    with (
+        produced_dataset(sizes, jvm_flags=jvm_flags) as dataset,
+        S3Server(dataset.scratch / "s3") as server,
+    ):
         server.create_bucket(BUCKET)
         log = dataset.source().local_log(dataset.partition())
         yield StorageStage(dataset=dataset, log=log, server=server)

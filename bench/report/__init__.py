@@ -1,0 +1,1 @@
+"""Makes docs/performance.md and its pictures from the committed results."""

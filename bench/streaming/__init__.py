@@ -1,0 +1,1 @@
+"""Compares streams with copies of segments (PIP-76). Run `python -m bench.streaming`."""

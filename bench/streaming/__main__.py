@@ -1,0 +1,57 @@
+"""Runs the benchmarks of streams: `python -m bench.streaming [--out FILE] [--short]`."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+
+from bench.dataset import JVM_OF_KAFKA, BenchSizes
+from bench.measurement import Measurement
+from bench.program import option_parser, run_benchmark
+from bench.result_file import Method
+from bench.running import running_rlm
+from bench.storage.stage import storage_stage
+from bench.streaming.delays import Load, measure_delays, measure_producing_next_to_streams
+from bench.streaming.offloading import measure_offloading
+
+
+def main() -> int:
+    """Measure what this command line asks for."""
+    parser = option_parser("bench.streaming", __doc__)
+    parser.add_argument(
+        "--short", action="store_true", help="use a quarter of the data, and run once"
+    )
+    options = parser.parse_args()
+    sizes, load = BenchSizes(runs=3), Load()
+    if options.short:
+        sizes, load = BenchSizes(total_bytes=256 << 20, runs=1), Load(seconds=10.0)
+    method = Method(
+        runs=sizes.runs, alternation="Ways that are compared alternate.", is_short=options.short
+    )
+    return run_benchmark(
+        "bench-streaming",
+        method,
+        lambda console: [measure_streaming(sizes, load, console, jvm_flags=JVM_OF_KAFKA)],
+        options.out,
+    )
+
+
+def measure_streaming(
+    sizes: BenchSizes, load: Load, console: Console, *, jvm_flags: tuple[str, ...] = ()
+) -> list[Measurement]:
+    """Run every benchmark over one data set, printing each one's name before it starts."""
+    console.print(f"producing {sizes.total_bytes >> 20} MiB")
+    with storage_stage(sizes, jvm_flags=jvm_flags) as stage:
+        console.print(f"streams and copies, {sizes.runs} runs of each way")
+        measurements = measure_offloading(stage)
+        with running_rlm(stage.dataset) as rlm:
+            console.print(f"produce to stored, {sizes.runs} runs of {load.seconds:.0f} s each")
+            measurements += measure_delays(stage.dataset, rlm, load)
+            console.print(f"producing, {sizes.runs} runs of each way")
+            measurements += measure_producing_next_to_streams(stage.dataset, rlm, load)
+    return measurements
+
+
+if __name__ == "__main__":
+    sys.exit(main())
