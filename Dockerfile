@@ -1,33 +1,48 @@
-# The checkout with all that `make services` needs and makes; docker-compose.yml runs make in it.
-FROM golang:1.26-bookworm AS go
+# The image of rlm, with the clients of all stores: `make images` builds it and prints its layers.
+# What is downloaded depends on the lock files alone, so a change of the code downloads nothing.
+ARG PYTHON_IMAGE=docker.io/library/python:3.11.14-slim-bookworm
 
-FROM debian:bookworm-slim
-COPY --from=go /usr/local/go /usr/local/go
-ENV PATH=/usr/local/go/bin:$PATH
+FROM ${PYTHON_IMAGE} AS dependencies
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
+WORKDIR /source
+RUN python3 -m venv /opt/builder && python3 -m venv --without-pip /opt/rlm
+COPY requirements.txt requirements-image.txt ./
+# requirements.txt also has the packages that build rlm itself.
+RUN /opt/builder/bin/pip install --quiet --only-binary=:all: --require-hashes -r requirements.txt \
+    && /opt/builder/bin/pip --python /opt/rlm/bin/python install --quiet --only-binary=:all: \
+        --require-hashes -r requirements-image.txt
 
-# Java's package links its manual into a directory that a slim image may lack.
-RUN mkdir -p /usr/share/man/man1 \
-    && apt-get update \
-    && apt-get install --yes --no-install-recommends \
-        ca-certificates iproute2 make maven nodejs npm openjdk-17-jdk-headless openssl python3 python3-venv \
-    && rm -rf /var/lib/apt/lists/* \
-    && useradd --create-home --home-dir /var/lib/rlm rlm \
-    && install --directory --owner=rlm --group=rlm /checkout
+# Below /installed is what rlm adds to its dependencies.
+FROM dependencies AS build
+COPY pyproject.toml README.md LICENSE ./
+COPY rlm rlm/
+COPY rsm rsm/
+COPY rlmm rlmm/
+COPY spark_tools spark_tools/
+RUN /opt/builder/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir /wheels . \
+    && /opt/builder/bin/pip --python /opt/rlm/bin/python install --quiet --no-deps \
+        --prefix /installed /wheels/*.whl
 
-USER rlm
-WORKDIR /checkout
-ENV PIP_NO_CACHE_DIR=1
-
-# What is downloaded depends on these files alone, so a change of the code downloads nothing.
-COPY --chown=rlm:rlm Makefile requirements-dev.txt ./
-COPY --chown=rlm:rlm tests/services/pom.xml tests/services/
-COPY --chown=rlm:rlm tests/services/hadoop tests/services/hadoop/
-RUN make build/stamps/jars build/stamps/hadoop build/stamps/schema-registry && rm -rf ~/.m2
-RUN python3 -m venv .venv && .venv/bin/pip install --quiet --require-hashes -r requirements-dev.txt
-
-COPY --chown=rlm:rlm tests/clients/go tests/clients/go/
-RUN make build/stamps/reader-go build/stamps/versitygw build/stamps/azurite \
-        build/stamps/fake-gcs && go clean -cache -modcache
-
-COPY --chown=rlm:rlm . .
-RUN make services
+FROM ${PYTHON_IMAGE} AS rlm
+LABEL org.opencontainers.image.title="kafka-rlm" \
+    org.opencontainers.image.description="Tiered storage for any Apache Kafka cluster, from outside the broker" \
+    org.opencontainers.image.licenses="Apache-2.0"
+# Named volumes take their owner from these directories. The root file system may be read-only.
+RUN groupadd --gid 10001 rlm \
+    && useradd --uid 10001 --gid rlm --home-dir /var/lib/rlm --no-create-home --shell /usr/sbin/nologin rlm \
+    && install --directory --owner=rlm --group=rlm /var/lib/rlm /var/cache/rlm /srv/archive
+COPY --from=dependencies /opt/rlm /opt/rlm
+COPY --from=build /installed /opt/rlm
+ENV PATH=/opt/rlm/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+USER 10001:10001
+WORKDIR /var/lib/rlm
+VOLUME ["/var/lib/rlm", "/var/cache/rlm"]
+EXPOSE 9464 19092
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+    CMD python3 -c "import urllib.request as r; r.urlopen('http://127.0.0.1:9464/healthz', timeout=4)"
+ENTRYPOINT ["rlm"]
+CMD ["run"]
+# Last, because they change with every commit: the layers above stay cached.
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.version="${VERSION}" org.opencontainers.image.revision="${REVISION}"

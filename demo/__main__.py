@@ -1,4 +1,4 @@
-"""Runs the demo: `python -m demo [--keep]`.
+"""Runs the demo: `python -m demo [--stream] [--keep]`.
 
 Exit code 0 when everything read equals what was produced, 1 with a reason when not, 130 after
 Ctrl-C. Whatever happens, no process is left.
@@ -17,9 +17,11 @@ from rich.console import Console
 
 from demo.failure import DemoFailedError
 from demo.narration import Narrator
-from demo.scenario import TOPIC, DemoSizes, Scenario
+from demo.phases import TOPIC, DemoSizes
+from demo.scenario import Scenario
 from demo.stage import DemoStage, services
-from rlm.cli.invocation.interrupt import Interrupt
+from demo.stream_scenario import StreamScenario
+from rlm.cli.invocation.ending import Interrupt
 from tests.services.rlm_run import RLM
 
 _MB = 1_000_000
@@ -34,7 +36,13 @@ def main() -> int:
     interrupt = Interrupt(signal.SIGTERM)
     narrator = Narrator(Console())
     try:
-        _run(sizes, narrator, options.directory, keep=options.keep)
+        _run(
+            StreamScenario if options.stream else Scenario,
+            sizes,
+            narrator,
+            options.directory,
+            keep=options.keep,
+        )
     except DemoFailedError as error:
         print(f"demo: failed: {error}", file=sys.stderr)
         return 1
@@ -50,6 +58,11 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="demo", description=__doc__.splitlines()[0])
     parser.add_argument("--keep", action="store_true", help="leave all running until Ctrl-C")
     parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="stream the topic, lose the broker with its disk, and read the store alone",
+    )
+    parser.add_argument(
         "--megabytes",
         type=int,
         default=DemoSizes().total_bytes // _MB,
@@ -64,20 +77,27 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _run(sizes: DemoSizes, narrator: Narrator, parent: Path, *, keep: bool) -> None:
+def _run(
+    kind: type[Scenario | StreamScenario],
+    sizes: DemoSizes,
+    narrator: Narrator,
+    parent: Path,
+    *,
+    keep: bool,
+) -> None:
     started = time.monotonic()
     narrator.say("starting a Kafka broker, and `rlm run` next to it")
     with services(parent, keep_files=keep) as stage:
         if keep:
             narrator.say(f"files are kept in {os.path.relpath(stage.directory)}")
         try:
-            outcome = Scenario(stage, sizes, narrator).run()
+            outcome = kind(stage, sizes, narrator).run()
         except DemoFailedError as error:
             raise DemoFailedError(f"{error}\n{stage.rlm.log_tail()}") from error
         seconds = time.monotonic() - started
         outcome.print_table(narrator.console)
         if keep:
-            narrator.say(_what_next(stage))
+            narrator.say(_what_next(stage) if kind is Scenario else _what_is_left(stage))
         narrator.say(outcome.last_line(seconds))
         if keep:
             _wait_for_interrupt()
@@ -108,6 +128,17 @@ try next:
   {rlm} status {with_config}
   {rlm} topic list {with_config}
   {rlm} read {TOPIC}:0 --from 0 --to 10 {with_config}
+"""
+
+
+def _what_is_left(stage: DemoStage) -> str:
+    rlm = os.path.relpath(RLM)
+    return f"""
+left until Ctrl-C, without a broker:
+  store     {os.path.relpath(stage.rlm.store)}
+  logs      {os.path.relpath(stage.rlm.log_path)}
+try next:
+  {rlm} read {TOPIC}:0 --from-store --to 10 --config {os.path.relpath(stage.store_configuration())}
 """
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -40,6 +41,9 @@ class PartitionOutcome:
     local_bytes_after: int
 
 
+_P = TypeVar("_P", "PartitionOutcome", "StreamedPartition")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoOutcome:
     """The outcome of a successful demo."""
@@ -49,12 +53,7 @@ class DemoOutcome:
 
     def print_table(self, console: Console) -> None:
         """Print one column per partition, within 80 characters for two partitions."""
-        table = Table("")
-        for each in self.partitions:
-            table.add_column(f"partition {each.partition}", justify="right")
-        for label, cell in _ROWS:
-            table.add_row(label, *map(cell, self.partitions))
-        console.print(table)
+        _print_table(console, self.partitions, _ROWS)
 
     def last_line(self, seconds: float) -> str:
         """Return the last line of `make demo`; scripts rely on its form."""
@@ -69,6 +68,65 @@ class DemoOutcome:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamedPartition:
+    """The outcome of one partition that was read from the store alone."""
+
+    partition: int
+    produced: int
+    read: int
+    digest: str
+    segments: int
+    remote_bytes: int
+    lost_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamedOutcome:
+    """The outcome of a successful demo of streaming.
+
+    `stored_after_seconds`: from the last acknowledged record to the last offloaded segment.
+    """
+
+    produced: ProducedTotals
+    stored_after_seconds: float
+    partitions: tuple[StreamedPartition, ...]
+
+    def print_table(self, console: Console) -> None:
+        """Print one column per partition."""
+        _print_table(console, self.partitions, _STREAMED_ROWS)
+
+    def last_line(self, seconds: float) -> str:
+        """Return the last line of `make demo STREAM=1`; scripts rely on its form."""
+        return (
+            f"demo: ok produced={self.produced.records}"
+            f" read={sum(each.read for each in self.partitions)}"
+            f" segments={sum(each.segments for each in self.partitions)}"
+            f" stored_after_seconds={self.stored_after_seconds:.1f}"
+            f" remote_bytes={sum(each.remote_bytes for each in self.partitions)}"
+            f" seconds={seconds:.0f}"
+        )
+
+
+def _print_table(
+    console: Console, partitions: Sequence[_P], rows: Sequence[tuple[str, Callable[[_P], str]]]
+) -> None:
+    table = Table("")
+    for each in partitions:
+        table.add_column(f"partition {each.partition}", justify="right")
+    for label, cell in rows:
+        table.add_row(label, *map(cell, partitions))
+    console.print(table)
+
+
+_STREAMED_ROWS: tuple[tuple[str, Callable[[StreamedPartition], str]], ...] = (
+    ("records produced", lambda p: f"{p.produced:,}"),
+    ("records read from the store", lambda p: f"{p.read:,}"),
+    ("digest of both", lambda p: p.digest[:16]),
+    ("segments stored", lambda p: str(p.segments)),
+    ("bytes stored", lambda p: megabytes(p.remote_bytes)),
+    ("broker's disk, deleted", lambda p: megabytes(p.lost_bytes)),
+)
 _ROWS: tuple[tuple[str, Callable[[PartitionOutcome], str]], ...] = (
     ("records produced", lambda p: f"{p.produced:,}"),
     ("records read", lambda p: f"{p.read.records:,}"),

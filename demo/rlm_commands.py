@@ -1,4 +1,4 @@
-"""Runs `rlm topic set` and `rlm status` as a user does."""
+"""Runs `rlm topic set`, `rlm status` and `rlm offload-status` as a user does."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ class RlmCommands:
         """Return `rlm status --json` of a topic, by partition."""
         status = json.loads(self._run("status", topic, "--json"))
         return {each["partition"]: each for each in status["partitions"]}
+
+    def offload_segments(self, topic: str) -> list[Mapping[str, Any]]:
+        """Return the offload segments of `rlm offload-status --json` of a streamed topic."""
+        status = json.loads(self._run("offload-status", topic, "--json"))
+        return [each for found in status["partitions"] for each in found["offload_segments"]]
 
     def _run(self, *arguments: str) -> str:
         command = self._command(*arguments)

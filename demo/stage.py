@@ -31,6 +31,15 @@ class DemoStage:
         """Return the directory of the broker's log of a partition."""
         return self.cluster.broker.log_dirs[0] / f"{topic}-{partition}"
 
+    def store_configuration(self) -> Path:
+        """Write and return a configuration file that has only the store's settings."""
+        path = self.directory / "store.properties"
+        path.write_text(
+            "rsm.config.storage.backend=filesystem\n"
+            f"rsm.config.storage.filesystem.root={self.rlm.store}\n"
+        )
+        return path
+
 
 @contextmanager
 def services(parent: Path, *, keep_files: bool = False) -> Iterator[DemoStage]:

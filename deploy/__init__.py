@@ -1,0 +1,1 @@
+"""What runs rlm: images, configurations, rights, rules and boards."""

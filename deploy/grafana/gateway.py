@@ -1,0 +1,144 @@
+"""The board of gateways: their clients, their reads of the store, and their caches."""
+
+from __future__ import annotations
+
+from deploy.grafana.board import Board, Row, increase, lines, number, quantile, rate, total
+
+_OF_PROCESS = "{{instance}} {{process}}"
+_DELAY = "kafka_server_remote_fetch_throttle_time_ms"
+
+GATEWAY = Board(
+    uid="rlm-gateway",
+    title="rlm: gateways",
+    meaning="Clients of the gateways, their reads of the store, and the caches.",
+    rows=(
+        Row(
+            title="Clients",
+            panels=(
+                lines(
+                    "Connections",
+                    "Connections of clients that are open.",
+                    (total("rlm_gateway_connections", by="instance"), "{{instance}}"),
+                ),
+                lines(
+                    "New connections",
+                    "In a second, including those that were refused at once.",
+                    (rate("rlm_gateway_connections_accepted_total", by="instance"), "{{instance}}"),
+                ),
+                lines(
+                    "Closed connections",
+                    "In a second, by the disconnect cause.",
+                    (rate("rlm_gateway_connections_closed_total", by="reason"), "{{reason}}"),
+                ),
+                lines(
+                    "Stored data by client",
+                    "Bytes of stored data sent, by client id.",
+                    (
+                        rate("rlm_gateway_client_remote_bytes_total", by="client_id"),
+                        "{{client_id}}",
+                    ),
+                    unit="Bps",
+                ),
+                number(
+                    "Brokers without an endpoint",
+                    "Live brokers that a gateway of the whole cluster does not serve.",
+                    ("max(rlm_gateway_unserved_brokers)", ""),
+                ),
+                number(
+                    "ACLs that name a host",
+                    "Through a gateway, brokers see the gateway's host instead of the client's.",
+                    ("max(rlm_gateway_host_acls)", ""),
+                ),
+                number(
+                    "Failed changes of certificates",
+                    "In a day: a gateway keeps the previous certificate.",
+                    (increase('rlm_gateway_tls_renewals_total{result="failed"}', "1d"), ""),
+                    if_empty="0",
+                ),
+            ),
+        ),
+        Row(
+            title="Reads of the store",
+            panels=(
+                lines(
+                    "Time to the first batch: 99 of 100",
+                    "From the start of a read to its batches, by where the first batch was.",
+                    (quantile(0.99, "rlm_gateway_first_batch_seconds", by="source"), "{{source}}"),
+                    unit="s",
+                ),
+                lines(
+                    "Time to the first batch: median",
+                    "From the start of a read to its batches, by where the first batch was.",
+                    (quantile(0.5, "rlm_gateway_first_batch_seconds", by="source"), "{{source}}"),
+                    unit="s",
+                ),
+                lines(
+                    "Partitions of fetches that needed stored data",
+                    "In a second, by what became of them.",
+                    (rate("rlm_gateway_remote_partitions_total", by="outcome"), "{{outcome}}"),
+                ),
+                lines(
+                    "Queue of reads",
+                    "Reads that run or wait for a thread, and their maximum.",
+                    ("kafka_log_remote_reader_task_queue_size", _OF_PROCESS),
+                    ("kafka_log_remote_reader_task_queue_limit", f"{_OF_PROCESS} maximum"),
+                ),
+                lines(
+                    "Fetches that wait for a permit",
+                    "For the quota, or for a slot in the queue of reads.",
+                    ("rlm_gateway_fetches_awaiting_permit", _OF_PROCESS),
+                ),
+                lines(
+                    "Delay by the quota",
+                    "Average time that the remote-read quota delayed a delayed fetch.",
+                    (f"{rate(f'{_DELAY}_sum')} / {rate(f'{_DELAY}_count')}", ""),
+                    unit="ms",
+                    if_empty="0",
+                ),
+            ),
+        ),
+        Row(
+            title="Caches",
+            panels=(
+                lines(
+                    "Memory of chunks",
+                    "Cached, being read or being sent, and the maximum.",
+                    (total("rlm_chunk_cache_bytes", by="instance"), "{{instance}}"),
+                    (
+                        total("rlm_chunk_cache_budget_bytes", by="instance"),
+                        "{{instance}} maximum",
+                    ),
+                    unit="bytes",
+                ),
+                lines(
+                    "Lookups of chunks",
+                    "In a second: in memory, already being read, or neither.",
+                    (rate("rlm_chunk_cache_requests_total", by="result"), "{{result}}"),
+                ),
+                lines(
+                    "Lookups in the disk cache",
+                    "In a second, by result.",
+                    (rate("rlm_chunk_disk_cache_results_total", by="result"), "{{result}}"),
+                ),
+                lines(
+                    "Prefetched and evicted chunks",
+                    "In a second.",
+                    (rate("rlm_chunk_cache_read_ahead_total"), "prefetched"),
+                    (rate("rlm_chunk_cache_evictions_total"), "evicted"),
+                ),
+                lines(
+                    "Readers, and reads of chunks",
+                    "Readers of the memory, chunks being read, and reads that wait for memory.",
+                    (total("rlm_chunk_cache_readers"), "readers"),
+                    (total("rlm_chunk_cache_reads_in_flight"), "being read"),
+                    (total("rlm_chunk_cache_waiting"), "wait for memory"),
+                ),
+                lines(
+                    "Objects dropped from caches",
+                    "In a second, because no client can read their segment.",
+                    (rate("rlm_gateway_cache_objects_dropped_total", by="reason"), "{{reason}}"),
+                ),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,185 @@
+"""The board of the store: its requests, the work in it, and what it costs."""
+
+from __future__ import annotations
+
+from deploy.grafana.board import (
+    AdjustablePrice,
+    Board,
+    Row,
+    increase,
+    largest,
+    lines,
+    number,
+    quantile,
+    rate,
+    total,
+)
+
+_SECONDS_PER_MONTH = 30 * 86_400
+_STORED_BYTES = total(largest("kafka_server_remote_log_size_bytes", by="topic, partition"))
+_REQUESTS = rate("rlm_storage_request_seconds_count")
+_STORAGE_COST = f"{_STORED_BYTES} / 2^30 * $price_per_gib_month"
+_REQUEST_COST = f"{_REQUESTS} * {_SECONDS_PER_MONTH} / 1000 * $price_per_1000_requests"
+
+STORE = Board(
+    uid="rlm-store",
+    title="rlm: store and cost",
+    meaning="Requests to the store, copies and scrubs, and what the store costs in a month.",
+    prices=(
+        AdjustablePrice(
+            name="price_per_gib_month", label="Price of a GiB for a month", default="0.023"
+        ),
+        AdjustablePrice(
+            name="price_per_1000_requests", label="Price of 1000 requests", default="0.005"
+        ),
+    ),
+    rows=(
+        Row(
+            title="Cost in a month, at the present rates and the prices above",
+            panels=(
+                number(
+                    "Stored",
+                    "Bytes of finished segments of all topics.",
+                    (_STORED_BYTES, ""),
+                    unit="bytes",
+                ),
+                number(
+                    "Storage",
+                    "Stored GiB times their price. Objects of unfinished copies are not counted.",
+                    (_STORAGE_COST, ""),
+                ),
+                number(
+                    "Requests",
+                    "Requests times one price, as if all were of the most expensive kind.",
+                    (_REQUEST_COST, ""),
+                ),
+            ),
+        ),
+        Row(
+            title="Requests",
+            panels=(
+                lines(
+                    "Requests",
+                    "In a second, by operation.",
+                    (rate("rlm_storage_request_seconds_count", by="operation"), "{{operation}}"),
+                ),
+                lines(
+                    "Requests that failed",
+                    "In a second, by operation and error class.",
+                    (
+                        rate(
+                            'rlm_storage_request_seconds_count{result!="ok"}',
+                            by="operation, result",
+                        ),
+                        "{{operation}} {{result}}",
+                    ),
+                    if_empty="0",
+                ),
+                lines(
+                    "Time of a request: 99 of 100",
+                    "By operation.",
+                    (
+                        quantile(0.99, "rlm_storage_request_seconds", by="operation"),
+                        "{{operation}}",
+                    ),
+                    unit="s",
+                ),
+                lines(
+                    "Time of a request: median",
+                    "By operation.",
+                    (
+                        quantile(0.5, "rlm_storage_request_seconds", by="operation"),
+                        "{{operation}}",
+                    ),
+                    unit="s",
+                ),
+                lines(
+                    "Store reachable",
+                    "1 if the last check of the store succeeded.",
+                    ("min by (instance) (rlm_bucket_accessible)", "{{instance}}"),
+                ),
+                lines(
+                    "Errors of plug-ins",
+                    "In a second, by class and method.",
+                    (rate("rlm_plugin_errors_total", by="class, method"), "{{class}} {{method}}"),
+                ),
+            ),
+        ),
+        Row(
+            title="Copies",
+            panels=(
+                lines(
+                    "Copies at once",
+                    "Maximum number of segments that are copied at once at this moment.",
+                    ("rlm_copy_concurrency", "{{instance}}"),
+                ),
+                lines(
+                    "Age of the oldest copy in flight",
+                    "It must stay below remote.copy.attempt.timeout.ms.",
+                    ("rlm_oldest_copy_age_seconds", "{{instance}}"),
+                    unit="s",
+                ),
+                lines(
+                    "Copies that hang",
+                    "Given up and not returned yet; each occupies a thread.",
+                    ("rlm_copies_hanging", "{{instance}}"),
+                ),
+                lines(
+                    "Open segments of streams",
+                    "Each occupies a part of an upload.",
+                    ("rlm_streams_open", "{{instance}}"),
+                ),
+                lines(
+                    "Wait for the rate limit",
+                    "Milliseconds in a second that copies waited, all together.",
+                    (
+                        rate("kafka_server_remote_copy_throttle_time_ms_total", by="instance"),
+                        "{{instance}}",
+                    ),
+                    unit="ms",
+                ),
+                lines(
+                    "Merged bytes",
+                    "Bytes in a second that merges of small streamed segments wrote, by topic.",
+                    (rate("rlm_stream_merge_bytes_total", by="topic"), "{{topic}}"),
+                    unit="Bps",
+                ),
+                lines(
+                    "Merges",
+                    "In a second: small segments replaced, attempts, and those that failed.",
+                    (rate("rlm_stream_merged_segments_total"), "replaced"),
+                    (rate("rlm_stream_merge_requests_total"), "attempts"),
+                    (rate("rlm_stream_merge_errors_total"), "failed"),
+                ),
+            ),
+        ),
+        Row(
+            title="Checks of stored objects",
+            panels=(
+                lines(
+                    "Checked segments",
+                    "In a second, by kind of check.",
+                    (rate("rlm_scrubbed_segments_total", by="check"), "{{check}}"),
+                ),
+                lines(
+                    "Read by the scrub",
+                    "Bytes in a second.",
+                    (rate("rlm_scrubbed_bytes_total", by="instance"), "{{instance}}"),
+                    unit="Bps",
+                ),
+                lines(
+                    "Damaged or skipped",
+                    "In a day: objects that are missing or corrupt, and segments not checked.",
+                    (increase("rlm_scrub_damaged_objects_total", "1d"), "damaged"),
+                    (increase("rlm_scrub_skipped_segments_total", "1d"), "skipped"),
+                ),
+                lines(
+                    "Since the last whole pass",
+                    "Of the partitions that a host leads.",
+                    ("time() - rlm_scrub_pass_ended_timestamp_seconds", "{{instance}}"),
+                    unit="s",
+                ),
+            ),
+        ),
+    ),
+)
